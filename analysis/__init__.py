@@ -1,0 +1,12 @@
+"""Reads a results directory: equal compute, choice of options, intervals, tables, figures, report.
+
+Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
+knows of `study` only the schema of the results (`study.results`).
+"""
+
+from __future__ import annotations
+
+from analysis.compare import choose, equal_compute, summarise
+from analysis.loading import load
+
+__all__ = ["choose", "equal_compute", "load", "summarise"]

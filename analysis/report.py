@@ -1,0 +1,207 @@
+"""The report of a results directory: one self-contained HTML file.
+
+python -m analysis.report RESULTS_DIR [--budget X] [--out DIR] [--select accuracy|saif]
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+import uuid
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pandas as pd
+
+from analysis import html
+from analysis.compare import Comparison, Select, compare
+from analysis.loading import load, open_results
+from analysis.sections import comparison_section, section_title
+from analysis.tables import comparison_text
+from study.results import Results, ResultsError
+
+_EXAMPLES = """examples:
+  python -m analysis.report results/digits
+  python -m analysis.report results --study cifar10 --out reports/cifar10
+  python -m analysis.report s3://bucket/results --budget 2e12
+"""
+_EXPLANATION = (
+    "SAIF is the share of instances that are classified rightly and confidently while attention "
+    "rests confidently on the true foreground. All paradigms are compared at equal training "
+    "compute; intervals are over seeds. In a heat map, a_z is the attention on the foreground, "
+    "s_y the score of the true class; numbers are % of the instances, and the outlined cell is "
+    "SAIF."
+)
+
+
+def write_report(
+    results: str | os.PathLike[str] | Results,
+    out_dir: str | os.PathLike[str],
+    *,
+    study: str | None = None,
+    cell_ids: Collection[str] | None = None,
+    budget: float | None = None,
+    select: Select = "accuracy",
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    published: bool = False,
+) -> Path:
+    """Writes `report.html`: one section a comparison, pictures inside, nothing to download.
+
+    Args:
+        results: path, URL or an open `Results`.
+        out_dir: local folder, made if missing; an older report in it is replaced as a whole.
+        study: only the cells that this study recorded. A cell that two studies share is recorded
+            by the first of them, so name `cell_ids` where they are known; then `study` only
+            names the report.
+        cell_ids: only these cells; how many of them have no result is said.
+        budget: training FLOPs, see `analysis.equal_compute`.
+        select: metric that chooses the options, see `analysis.choose`.
+        title: of the page.
+        notes: paragraphs for the head of the page, e.g. skipped cells and why.
+        published: show the paper's Table 1 beside the measured numbers.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget
+            or a folder that cannot be written; the message says what to do.
+    """
+    results = results if isinstance(results, Results) else open_results(results)
+    evaluations = _evaluations(results, study, cell_ids)
+    found = compare(evaluations, budget, select)
+    title = title or _title(evaluations, study)
+    notes = [*notes, *_missing(evaluations, cell_ids)]
+    return _write(_page(title, notes, found, published), Path(out_dir))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    asked = _parser().parse_args(argv)
+    try:
+        evaluations = _evaluations(open_results(asked.results_dir), asked.study, None)
+        found = compare(evaluations, asked.budget, asked.select)
+        text = _page(_title(evaluations, asked.study), [], found, asked.published)
+        path = _write(text, asked.out or _default_out(asked.results_dir))
+    except ResultsError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    tables = [comparison_text(comparison.summary, asked.published) for comparison in found]
+    print("\n\n".join([*tables, f"report: {path}"]))
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}. See `{self.prog} --help`.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m analysis.report",
+        description="Compares the paradigms in a results directory at equal compute: prints the "
+        "tables and writes a self-contained report.html.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="X",
+        help="compare at X training FLOPs (default: as far as every finished cell got)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for report.html (default: RESULTS_DIR/report, for a URL ./report)",
+    )
+    parser.add_argument(
+        "--select",
+        choices=("accuracy", "saif"),
+        default="accuracy",
+        help="validation score that chooses the learning rate and switch point; saif uses the "
+        "hidden foreground (default: accuracy)",
+    )
+    parser.add_argument("--study", metavar="NAME", help="only the cells that this study recorded")
+    parser.add_argument(
+        "--published",
+        action="store_true",
+        help="show Table 1 of the paper beside CIFAR-10 and CIFAR-100",
+    )
+    return parser
+
+
+def _default_out(results_dir: str) -> Path:
+    return Path("report") if "://" in results_dir else Path(results_dir, "report")
+
+
+def _title(evaluations: pd.DataFrame, study: str | None) -> str:
+    names = [study] if study else sorted(evaluations["study"].unique())
+    return f"Attention at equal compute: {', '.join(names)}"
+
+
+def _evaluations(
+    results: Results, study: str | None, cell_ids: Collection[str] | None
+) -> pd.DataFrame:
+    evaluations = load(results, cell_ids)
+    if evaluations.empty:
+        which = "no finished cell" if cell_ids is None else "none of the requested cells"
+        raise ResultsError(f"{results.url} holds {which}. Run or resume the study first.")
+    if study is None or cell_ids is not None:
+        return evaluations
+    names = sorted(evaluations["study"].unique())
+    if study not in names:
+        near = difflib.get_close_matches(study, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ResultsError(
+            f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
+        )
+    return evaluations[evaluations["study"] == study]
+
+
+def _missing(evaluations: pd.DataFrame, cell_ids: Collection[str] | None) -> list[str]:
+    wanted = set(cell_ids or ())
+    missing = len(wanted - set(evaluations["cell_id"]))
+    if not missing:
+        return []
+    return [
+        f"{missing} of {len(wanted)} planned cells have no result: they failed or have not run."
+    ]
+
+
+def _write(text: str, out_dir: Path) -> Path:
+    path = out_dir / "report.html"
+    partial = out_dir / f".report-{uuid.uuid4().hex}.part"
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            partial.write_text(text, encoding="utf-8")
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultsError(
+            f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR."
+        ) from error
+    return path
+
+
+def _page(title: str, notes: Sequence[str], found: Sequence[Comparison], published: bool) -> str:
+    titles = [section_title(comparison) for comparison in found]
+    anchors = [f"comparison-{i}" for i in range(1, len(found) + 1)]
+    body = [html.paragraph(_EXPLANATION, "quiet"), *(html.paragraph(note) for note in notes)]
+    if len(found) > 1:
+        body.append(html.contents(titles, anchors))
+    for comparison, name, anchor in zip(found, titles, anchors, strict=True):
+        body += [html.section(name, anchor), *comparison_section(comparison, published)]
+    return html.page(title, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Summaries as tables for people: plain text, Markdown, and the cells that the report shows.
+
+Fractions become per cent here and nowhere earlier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.published import TABLE_1
+
+HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+
+
+def comparison_text(summary: pd.DataFrame, published: bool = False) -> str:
+    """Aligned plain text for the terminal: one block a (task, m).
+
+    Args:
+        summary: as `analysis.summarise` gives it.
+        published: add the paper's Table 1 where it has the task and m.
+    """
+    blocks = []
+    for part in _parts(summary):
+        header, rows = comparison_cells(part, published)
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in [header, ["-" * width for width in widths], *rows]
+        ]
+        blocks.append("\n".join([heading(part), "", *lines, *footnotes(part)]))
+    return "\n\n".join(blocks)
+
+
+def comparison_markdown(summary: pd.DataFrame, published: bool = False) -> str:
+    """The same tables in Markdown; see `comparison_text`."""
+    blocks = []
+    for part in _parts(summary):
+        header, rows = comparison_cells(part, published)
+        lines = [
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+            for row in [header, ["---"] * len(header), *rows]
+        ]
+        notes = [f"\n{note}" for note in footnotes(part)]
+        blocks.append("\n".join([f"**{heading(part)}**", "", *lines, *notes]))
+    return "\n\n".join(blocks)
+
+
+def comparison_cells(
+    summary: pd.DataFrame, published: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the comparison table of one (task, m), one row a paradigm."""
+    first = summary.iloc[0]
+    paper = TABLE_1.get((first["task"], first["m"]), {}) if published else {}
+    level = f"{first['confidence'] * 100:g} % interval"
+    header = ["paradigm", "SAIF %", level, "accuracy %", level, "n"]
+    header += ["lr", "switch", "options"]
+    if paper:
+        header += ["paper SAIF %", "paper accuracy %"]
+    rows = []
+    for row in summary.to_dict("records"):
+        cells = [str(row["paradigm"])]
+        for metric in ("saif", "accuracy"):
+            cells += [percent(row[metric]), interval(row, metric)]
+        cells += [seeds(row), rates(row), number(row["switch_point"]), str(row["num_options"])]
+        if paper:
+            cells += map(percent, paper.get(row["paradigm"], (math.nan, math.nan)))
+        rows.append(cells)
+    return header, rows
+
+
+def heading(summary: pd.DataFrame) -> str:
+    """What the rows of one (task, m) have in common: setting, cut and split."""
+    first = summary.iloc[0]
+    return (
+        f"{first['task']} m={first['m']}: n={first['n']} mosaics, {first['architecture']}, "
+        f"batch {first['batch_size']}; {cut_text(summary)}"
+    )
+
+
+def cut_text(summary: pd.DataFrame) -> str:
+    """Where the cells of one (task, m) were cut, and on which split."""
+    first = summary.iloc[0]
+    flops = summary["compute_flops"].max()
+    return f"{first['split']} split at {percent(first['cut'], 0)} % of the budget" + (
+        "" if pd.isna(flops) else f" ({number(flops)} training FLOPs)"
+    )
+
+
+def footnotes(summary: pd.DataFrame) -> list[str]:
+    """What must be said beside the table of one (task, m)."""
+    notes = []
+    if (summary["num_diverged"] > 0).any():
+        notes.append("A diverged seed counts as SAIF 0 and accuracy 1/C.")
+    if (summary["num_seeds"] < summary["most_seeds"]).any():
+        notes.append("Seeds are missing where cells failed or have not run yet.")
+    if (summary["select"] == "saif").any():
+        notes.append(f"Options were {HIDDEN_FOREGROUND}.")
+    return notes
+
+
+def percent(fraction: float, digits: int = 1) -> str:
+    """0.1234 -> ``12.3``; a missing value is ``-``."""
+    return "-" if pd.isna(fraction) else f"{100 * fraction:.{digits}f}"
+
+
+def number(value: float) -> str:
+    """Three significant digits: ``0.005``, ``1.25e12``; a missing value is ``-``."""
+    if pd.isna(value):
+        return "-"
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def nats(value: float) -> str:
+    """Three decimals; a missing value is ``-``."""
+    return "-" if pd.isna(value) else f"{value:.3f}"
+
+
+def interval(
+    row: Mapping[Hashable, Any], metric: str, form: Callable[[float], str] = percent
+) -> str:
+    """``10.1 to 14.9``, by default in per cent, or why there is none."""
+    if row["num_seeds"] < 2:
+        return f"no interval (n={row['num_seeds']})"
+    low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+    return "-" if pd.isna(low) else f"{form(low)} to {form(high)}"
+
+
+def seeds(row: Mapping[Hashable, Any]) -> str:
+    """``3``, ``2 of 3`` where seeds are missing, ``3, 1 diverged``."""
+    text = str(row["num_seeds"])
+    if row["num_seeds"] < row["most_seeds"]:
+        text += f" of {row['most_seeds']}"
+    return text + (f", {row['num_diverged']} diverged" if row["num_diverged"] else "")
+
+
+def rates(row: Mapping[Hashable, Any]) -> str:
+    """The learning rate; of a schedule with phases the first and the last: ``0.1 > 0.05``."""
+    first, last = number(row["lr"]), number(row["last_lr"])
+    return first if pd.isna(row["switch_point"]) else f"{first} > {last}"
+
+
+def _parts(summary: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for _, part in summary.groupby(["task", "m"], sort=False):
+        yield part

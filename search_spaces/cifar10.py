@@ -1,0 +1,53 @@
+"""CIFAR-10 mosaics: airplane, automobile and bird are foreground (sections 2.4, A.2)."""
+
+from search_spaces import By, Preset, SearchSpace
+
+_SOFT_RATES = (0.0005, 0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1, 0.2)
+_HARD_RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+SPACE = SearchSpace(
+    name="cifar10",
+    task="cifar10",
+    about="CIFAR-10 mosaics (foreground airplane, automobile, bird)",
+    presets={
+        "quick": Preset(
+            about="a small network and few mosaics: a try-out, no reproduction of the paper",
+            axes={
+                "m": (5,),
+                "n": (4_000,),
+                "architecture": ("small",),
+                "batch_size": (32,),
+                "epochs": (10,),
+                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "lr": (0.01, 0.03),
+                "switch_point": (0.4,),
+                "seed": (0, 1, 2),
+                "train_metrics_size": (1_000,),
+                "validation_size": (1_000,),
+                "test_size": (1_000,),
+            },
+        ),
+        "paper": Preset(
+            about="the published grids, 12 seeds: compare with Table 1",
+            axes={
+                "m": (5, 20),
+                "n": (10_000,),
+                "architecture": ("scripts",),
+                "batch_size": (256,),
+                "epochs": (100,),
+                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "lr": By(
+                    "paradigm",
+                    {"soft": _SOFT_RATES, "lvml": _SOFT_RATES, "hybrid": (0.005, 0.01, 0.02)},
+                    otherwise=_HARD_RATES,
+                ),
+                "hard_lr": (0.0025, 0.005, 0.01),
+                "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+                "seed": tuple(range(12)),
+                "train_metrics_size": (2_000,),
+                "validation_size": (2_000,),
+                "test_size": (10_000,),
+            },
+        ),
+    },
+)

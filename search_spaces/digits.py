@@ -1,0 +1,45 @@
+"""Mosaics of scikit-learn's 8 x 8 digits: 3, 5 and 8 are foreground, the rest is background."""
+
+from search_spaces import Preset, SearchSpace
+
+SPACE = SearchSpace(
+    name="digits",
+    task="digits",
+    about="mosaics of bundled 8 x 8 digits (foreground 3, 5, 8); needs no download",
+    presets={
+        "quick": Preset(
+            about="minutes on two CPU cores",
+            axes={
+                "m": (10,),
+                "n": (2_000,),
+                "architecture": ("perceptron",),
+                "batch_size": (64,),
+                "epochs": (60,),
+                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "lr": (0.02, 0.1),
+                "switch_point": (0.2, 0.4, 0.6),
+                "seed": tuple(range(6)),
+                "train_metrics_size": (1_000,),
+                "validation_size": (1_000,),
+                "test_size": (1_000,),
+            },
+        ),
+        "paper": Preset(
+            about="the grid of the CIFAR-10 study on digits, 12 seeds",
+            axes={
+                "m": (5, 20),
+                "n": (10_000,),
+                "architecture": ("perceptron",),
+                "batch_size": (256,),
+                "epochs": (100,),
+                "paradigm": ("soft", "hard", "lvml", "hybrid"),
+                "lr": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+                "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+                "seed": tuple(range(12)),
+                "train_metrics_size": (2_000,),
+                "validation_size": (2_000,),
+                "test_size": (10_000,),
+            },
+        ),
+    },
+)

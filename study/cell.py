@@ -1,0 +1,292 @@
+"""What one training run is: frozen, validated dataclasses, the content hash and the seeds.
+
+A `Cell` holds everything that determines the result of a run and nothing else, so that its `id`
+can stand for the result. Where it ran, how fast and with which versions is recorded beside it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+PARADIGMS = ("soft", "hard", "lvml", "hard-sampled")
+"""The paradigms that a phase can train with; `study.paradigms` implements each."""
+
+SPLIT_SCHEMES = ("disjoint", "shared-base")
+"""`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
+are cut from the train images, as the published scripts do."""
+
+PRECISIONS = ("float32",)
+
+# Part of every content hash. Raise it when the trainer changes what a cell's numbers mean.
+_TRAINER_VERSION = 1
+
+
+def stream_seed(*components: object) -> int:
+    """A 63-bit seed from named components, e.g. ``stream_seed("order", seed, epoch)``.
+
+    Different names give independent streams; equal names give equal streams on every machine.
+    """
+    digest = hashlib.sha256("\x1f".join(map(str, components)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def require(condition: bool, name: str, got: object, rule: str) -> None:
+    """Raises a ValueError that states the rule and the value received."""
+    if not condition:
+        raise ValueError(f"{name} must be {rule}, got {got!r}")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_positive(value: object) -> bool:
+    """Whether it is a finite number above 0."""
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Train with one paradigm and learning rate until a fraction of the budget is spent.
+
+    Args:
+        paradigm: one of `PARADIGMS`.
+        lr: learning rate of SGD, > 0, for focus and classifier alike.
+        until: fraction of the budget at which the phase ends, in (0, 1].
+    """
+
+    paradigm: str
+    lr: float
+    until: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            self.paradigm in PARADIGMS, "paradigm", self.paradigm, f"one of {', '.join(PARADIGMS)}"
+        )
+        require(is_positive(self.lr), "learning rate", self.lr, "a number > 0")
+        require(
+            is_positive(self.until) and self.until <= 1,
+            "end of a phase",
+            self.until,
+            "a fraction of the budget in (0, 1]",
+        )
+        object.__setattr__(self, "lr", float(self.lr))
+        object.__setattr__(self, "until", float(self.until))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A sequence of phases; the last one ends with the budget.
+
+    Momentum is zeroed at a phase boundary, so that a phase starts from the weights alone.
+    """
+
+    phases: tuple[Phase, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phases", tuple(self.phases))
+        require(len(self.phases) > 0, "schedule", self.phases, "at least one phase")
+        ends = [phase.until for phase in self.phases]
+        require(
+            all(a < b for a, b in itertools.pairwise(ends)) and ends[-1] == 1.0,
+            "ends of the phases",
+            ends,
+            "increasing, the last one 1",
+        )
+
+    @classmethod
+    def single(cls, paradigm: str, lr: float) -> Schedule:
+        """One paradigm from start to end."""
+        return cls((Phase(paradigm, lr),))
+
+    @classmethod
+    def hybrid(cls, lr: float, hard_lr: float, switch_point: float) -> Schedule:
+        """Soft until `switch_point`, a fraction of the budget in (0, 1), then hard (section 5)."""
+        require(
+            is_positive(switch_point) and switch_point < 1,
+            "switch point",
+            switch_point,
+            "a fraction of the budget in (0, 1)",
+        )
+        return cls((Phase("soft", lr, switch_point), Phase("hard", hard_lr)))
+
+    @property
+    def paradigm(self) -> str:
+        """The name of the group: the paradigm of a single phase, `hybrid` for soft then hard."""
+        names = [phase.paradigm for phase in self.phases]
+        return "hybrid" if names == ["soft", "hard"] else ">".join(names)
+
+    @property
+    def switch_point(self) -> float | None:
+        """The budget fraction at which the first phase ends, None for a single phase."""
+        return self.phases[0].until if len(self.phases) > 1 else None
+
+    @property
+    def text(self) -> str:
+        """For people: ``soft lr=0.01 until 0.3 > hard lr=0.005``."""
+        parts = [
+            f"{p.paradigm} lr={p.lr:g}" + (f" until {p.until:g}" if p.until < 1 else "")
+            for p in self.phases
+        ]
+        return " > ".join(parts)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a cell ends: analytic training FLOPs, or mosaics where a study compares by epoch.
+
+    Args:
+        amount: > 0, in units of `unit`.
+        unit: `flops` (one multiply-add is 2 FLOPs, training is 3 x forward) or `mosaics`.
+    """
+
+    amount: int
+    unit: Literal["flops", "mosaics"] = "flops"
+
+    def __post_init__(self) -> None:
+        require(
+            _is_int(self.amount) and 0 < self.amount < 2**63,
+            "budget",
+            self.amount,
+            f"an integer > 0 and < 2^63 {self.unit}",
+        )
+        require(self.unit in ("flops", "mosaics"), "budget unit", self.unit, "flops or mosaics")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One training run to the end.
+
+    Args:
+        task: name in `study.tasks`.
+        data_digest: digest of the base data, so that a re-encoded copy never meets the original.
+        split: one of `SPLIT_SCHEMES`.
+        m: segments a mosaic, >= 2.
+        n: training mosaics, >= 1.
+        train_metrics_size: how many of the training mosaics the train metrics are taken on.
+        validation_size: validation mosaics.
+        test_size: test mosaics.
+        architecture: name in `study.models`.
+        width: factor on the architecture's hidden widths, > 0.
+        batch_size: mosaics a step.
+        momentum: of SGD, in [0, 1).
+        schedule: phases with their learning rates.
+        seed: draws the training mosaics, the initialisation and the order; nothing else does.
+        budget: resolved, the same for every cell of a comparison.
+        evaluation_points: increasing fractions of the budget in [0, 1], the last one 1.
+        precision: of the forward and backward pass, one of `PRECISIONS`.
+
+    Raises:
+        ValueError: a value is out of range; the message names it and the rule.
+    """
+
+    task: str
+    data_digest: str
+    m: int
+    n: int
+    architecture: str
+    schedule: Schedule
+    seed: int
+    budget: Budget
+    split: str = "disjoint"
+    train_metrics_size: int = 2_000
+    validation_size: int = 2_000
+    test_size: int = 10_000
+    width: float = 1.0
+    batch_size: int = 256
+    momentum: float = 0.9
+    evaluation_points: tuple[float, ...] = tuple(i / 10 for i in range(11))
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        require(_is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
+        for name in ("n", "train_metrics_size", "validation_size", "test_size", "batch_size"):
+            value = getattr(self, name)
+            require(_is_int(value) and value >= 1, name, value, "an integer >= 1")
+        require(_is_int(self.seed) and self.seed >= 0, "seed", self.seed, "an integer >= 0")
+        require(
+            isinstance(self.momentum, int | float) and 0 <= self.momentum < 1,
+            "momentum",
+            self.momentum,
+            "a number in [0, 1)",
+        )
+        require(
+            self.split in SPLIT_SCHEMES, "split", self.split, f"one of {', '.join(SPLIT_SCHEMES)}"
+        )
+        require(
+            self.precision in PRECISIONS,
+            "precision",
+            self.precision,
+            f"one of {', '.join(PRECISIONS)}",
+        )
+        require(is_positive(self.width), "width", self.width, "a number > 0")
+        points = tuple(float(point) for point in self.evaluation_points)
+        require(
+            len(points) > 0
+            and points[0] >= 0
+            and points[-1] == 1.0
+            and all(a < b for a, b in itertools.pairwise(points)),
+            "evaluation points",
+            self.evaluation_points,
+            "increasing fractions of the budget in [0, 1], the last one 1",
+        )
+        object.__setattr__(self, "evaluation_points", points)
+        object.__setattr__(self, "momentum", float(self.momentum))
+        object.__setattr__(self, "width", float(self.width))
+
+    @cached_property
+    def id(self) -> str:
+        """Content hash: 16 hexadecimal digits that stand for everything above."""
+        return _content_hash(self.to_dict())
+
+    @cached_property
+    def comparison_id(self) -> str:
+        """Content hash of all but the schedule and the seed.
+
+        Cells may be compared at equal compute only where this is equal.
+        """
+        shared = self.to_dict()
+        del shared["schedule"], shared["seed"]
+        return _content_hash(shared)
+
+    @property
+    def paradigm(self) -> str:
+        return self.schedule.paradigm
+
+    @property
+    def lr(self) -> float:
+        """The first phase's learning rate."""
+        return self.schedule.phases[0].lr
+
+    @property
+    def switch_point(self) -> float | None:
+        return self.schedule.switch_point
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; `from_dict` gives an equal cell back."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Cell:
+        phases = tuple(Phase(**phase) for phase in values["schedule"]["phases"])
+        return cls(
+            **{
+                **values,
+                "schedule": Schedule(phases),
+                "budget": Budget(**values["budget"]),
+                "evaluation_points": tuple(values["evaluation_points"]),
+            }
+        )
+
+
+def _content_hash(values: dict[str, Any]) -> str:
+    payload = {"trainer": _TRAINER_VERSION, **values}
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,150 @@
+"""What training costs, counted analytically, and when a cell stops, switches and evaluates.
+
+One multiply-add is 2 FLOPs and a training step is 3 forward passes (one forward, two backward).
+Convolutions and linear layers are counted; biases, activations and pooling are not. Evaluation
+is free. The budget of a comparison is the cost of E epochs of *soft*, so a costlier paradigm
+takes fewer steps.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import torch
+from torch import Tensor, nn
+
+from study import paradigms
+from study.cell import Budget, Cell, is_positive, require
+from study.models.base import Model
+
+TRAINING_PASSES = 3
+
+
+@dataclass(frozen=True)
+class ModelFlops:
+    """Forward FLOPs on one segment."""
+
+    focus: int
+    classifier: int
+
+
+def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Forward FLOPs of a module on one input of that shape (without the batch axis).
+
+    Raises:
+        TypeError: the module has parameters in a layer whose cost is not known here.
+    """
+    module = copy.deepcopy(module).to("meta")
+    total = 0
+
+    def count(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
+        nonlocal total
+        if isinstance(layer, nn.Conv2d):
+            fan_in = (
+                layer.in_channels // layer.groups * layer.kernel_size[0] * layer.kernel_size[1]
+            )
+            total += 2 * output.numel() * fan_in
+        elif isinstance(layer, nn.Linear):
+            total += 2 * output.numel() * layer.in_features
+        elif next(layer.parameters(recurse=False), None) is not None:
+            raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
+
+    for layer in module.modules():
+        layer.register_forward_hook(count)
+    with torch.no_grad():
+        module(torch.empty(1, *input_shape, device="meta"))
+    return total
+
+
+def model_flops(model: Model, input_shape: tuple[int, ...]) -> ModelFlops:
+    """Forward FLOPs of focus and classifier on one segment of that shape."""
+    return ModelFlops(
+        forward_flops(model.focus, input_shape), forward_flops(model.classifier, input_shape)
+    )
+
+
+def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int:
+    """Training FLOPs of one mosaic of m segments."""
+    cost = paradigms.get(paradigm).cost(flops.focus, flops.classifier, m)
+    return TRAINING_PASSES * cost
+
+
+def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
+    """The budget of that many epochs of soft on n mosaics; epochs > 0 need not be whole.
+
+    Raises:
+        ValueError: epochs, m or n out of range, or a budget of 2^63 FLOPs and more.
+    """
+    require(is_positive(epochs), "epochs", epochs, "a number > 0")
+    require(m >= 2, "m", m, "an integer >= 2")
+    require(n >= 1, "n", n, "an integer >= 1")
+    return Budget(int(_exact(epochs) * n * training_flops("soft", flops, m)))
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A pause in training, reached by steps of one phase.
+
+    Attributes:
+        steps_done: optimiser steps from the start of the cell.
+        compute_flops: exact training FLOPs of those steps.
+        phase: index of the phase whose steps lead here.
+        evaluate_at: the budget fractions whose evaluation is due here, often one, maybe none.
+    """
+
+    steps_done: int
+    compute_flops: int
+    phase: int
+    evaluate_at: tuple[float, ...]
+
+
+def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
+    """When a cell evaluates and changes phase: at the last step whose cost is <= the target.
+
+    The last stop ends the cell. Several evaluation points may fall on one step where steps are
+    long. A phase that has no step in the budget has no stop.
+    """
+    stops: list[Stop] = []
+    steps = compute = 0
+    spent = 0  # in units of the budget
+    begin = Fraction(-1)
+    for index, phase in enumerate(cell.schedule.phases):
+        step_flops = cell.batch_size * training_flops(phase.paradigm, flops, cell.m)
+        step_cost = cell.batch_size if cell.budget.unit == "mosaics" else step_flops
+        end = _exact(phase.until)
+        taken = _steps_to(end, cell.budget, spent, step_cost)
+        due: dict[int, list[float]] = {taken: []}
+        for point in cell.evaluation_points:
+            if begin < _exact(point) <= end:
+                done = _steps_to(_exact(point), cell.budget, spent, step_cost)
+                due.setdefault(max(0, done), []).append(point)
+        if stops and 0 in due:  # no step of this phase yet: the model is still the last phase's
+            stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
+        stops += [
+            Stop(steps + done, compute + done * step_flops, index, tuple(points))
+            for done, points in sorted(due.items())
+        ]
+        steps, compute = steps + taken, compute + taken * step_flops
+        spent, begin = spent + taken * step_cost, end
+    return stops
+
+
+def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
+    """How many steps each phase of the cell takes."""
+    ends = [
+        max((s.steps_done for s in stops if s.phase <= i), default=0)
+        for i in range(len(cell.schedule.phases))
+    ]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _steps_to(fraction: Fraction, budget: Budget, spent: int, step_cost: int) -> int:
+    """How many steps fit between what is spent and a fraction of the budget."""
+    return int((fraction * budget.amount - spent) // step_cost)
+
+
+def _exact(fraction: float) -> Fraction:
+    """The decimal number that was typed: .1 is 1/10, not the nearest binary number."""
+    return Fraction(str(fraction))

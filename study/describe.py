@@ -1,0 +1,90 @@
+"""A plan as text: what `--plan` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from study import compute
+from study.cell import Cell
+from study.plan import UNKNOWN_DIGEST, Plan
+from study.progress import duration
+
+
+def describe(plan: Plan, about: str, seconds: Mapping[str, float]) -> str:
+    """The plan in lines: cells, cost of each paradigm, what is skipped, the time it takes.
+
+    Args:
+        plan: to describe.
+        about: the preset's one line.
+        seconds: estimated seconds of each cell that would run, by id.
+    """
+    return "\n".join(_lines(plan, about, seconds))
+
+
+def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str]:
+    yield f"study {plan.study}, preset {plan.preset}: {about}"
+    yield f"{len(plan.cells)} cells: {len(plan.finished)} done already, {len(plan.to_run)} to run"
+    if plan.cells[0].data_digest == UNKNOWN_DIGEST:
+        yield "data not at hand: cells that are done already are not recognised"
+    for cells in _settings(plan):
+        yield from _setting_lines(plan, cells, seconds)
+    for skip in plan.skipped:
+        yield f"skipped: {skip.what}: {skip.reason}"
+    yield ""
+    if plan.to_run:
+        total = sum(seconds[cell.id] for cell in plan.to_run) / plan.concurrent
+        yield (
+            f"estimated time on this machine: {duration(total)}, {plan.concurrent} cells at a "
+            f"time, CPU threads each: {plan.threads}"
+        )
+
+
+def _settings(plan: Plan) -> list[list[Cell]]:
+    """The cells that may be compared with one another."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault(cell.comparison_id, []).append(cell)
+    return list(groups.values())
+
+
+def _setting_lines(plan: Plan, cells: list[Cell], seconds: Mapping[str, float]) -> Iterator[str]:
+    first = cells[0]
+    flops = plan.flops[first.id]
+    soft = compute.training_flops("soft", flops, first.m)
+    yield ""
+    yield (
+        f"{first.task} m={first.m} n={first.n:,} {first.architecture}"
+        + (f" x{first.width:g}" if first.width != 1 else "")
+        + f" batch {first.batch_size} {first.split} bases, data {first.data_digest}"
+    )
+    yield (
+        f"budget a cell: {first.budget.amount:.3g} training FLOPs = "
+        f"{first.budget.amount / soft / first.n:g} epochs of soft"
+    )
+    yield (
+        f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
+        f"{'FLOPs/mosaic':>14}{'x soft':>8}{'steps':>13}{'s/cell':>8}"
+    )
+    for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
+        group = [cell for cell in cells if cell.paradigm == paradigm]
+        ends = [compute.timeline(cell, flops)[-1] for cell in group]
+        steps = [end.steps_done for end in ends]
+        costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
+        times = [seconds[cell.id] for cell in group if cell.id in seconds]
+        rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in group}
+        switches = {cell.switch_point for cell in group if cell.switch_point is not None}
+        yield (
+            f"{paradigm:<13}{len(group):>6}{len(times):>8}{len(rates):>7}"
+            f"{len(switches) or '-':>8}{len({cell.seed for cell in group}):>7}"
+            f"{_mean(costs):>14.3g}{_mean(costs) / soft:>8.2f}{_span(steps):>13}"
+            f"{f'{_mean(times):.1f}' if times else '-':>8}"
+        )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _span(values: list[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,}-{high:,}"

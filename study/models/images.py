@@ -1,0 +1,108 @@
+"""Perceptrons and convolutional networks for image segments (specs: appendix A.2 and scripts)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from study.cell import stream_seed
+from study.models.base import Model
+
+Builder = Callable[[tuple[int, ...], int, float, int], Model]
+"""(input_shape, num_classes, width, seed) -> Model."""
+
+
+@dataclass(frozen=True)
+class Net:
+    """Convolutions, each followed by ReLU and its pooling, then linear layers with ReLU between.
+
+    Args:
+        convs: (channels, kernel, stride, pool) of each convolution; no padding; pool 1 is none.
+        linears: hidden widths; the output layer is added.
+        bias: biases, initialised to zero.
+    """
+
+    convs: Sequence[tuple[int, int, int, int]]
+    linears: Sequence[int]
+    bias: bool = True
+
+    def build(self, input_shape: tuple[int, ...], outputs: int, width: float) -> list[nn.Module]:
+        channels, height, wide = input_shape
+        layers: list[nn.Module] = []
+        for out, kernel, stride, pool in self.convs:
+            out = _scaled(out, width)
+            layers += [nn.Conv2d(channels, out, kernel, stride, bias=self.bias), nn.ReLU()]
+            if pool > 1:
+                layers.append(nn.MaxPool2d(pool))
+            channels = out
+            height = ((height - kernel) // stride + 1) // pool
+            wide = ((wide - kernel) // stride + 1) // pool
+        layers.append(nn.Flatten())
+        features = channels * height * wide
+        for hidden in self.linears:
+            hidden = _scaled(hidden, width)
+            layers += [nn.Linear(features, hidden, bias=self.bias), nn.ReLU()]
+            features = hidden
+        return [*layers, nn.Linear(features, outputs, bias=self.bias)]
+
+
+def _scaled(size: int, width: float) -> int:
+    return max(1, round(size * width))
+
+
+def _model(focus: Net, classifier: Net) -> Builder:
+    def build(input_shape: tuple[int, ...], num_classes: int, width: float, seed: int) -> Model:
+        with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
+            f = nn.Sequential(*focus.build(input_shape, 1, width), nn.Flatten(0))
+            g = nn.Sequential(*classifier.build(input_shape, num_classes, width))
+        _initialise(f, stream_seed("init", "focus", seed))
+        _initialise(g, stream_seed("init", "classifier", seed))
+        return Model(f, g)
+
+    return build
+
+
+def _initialise(module: nn.Module, seed: int) -> None:
+    """Xavier-normal weights and zero biases, as the scripts do."""
+    generator = torch.Generator().manual_seed(seed)
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            nn.init.xavier_normal_(layer.weight, generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+_THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))
+_LENET_CONVS = ((6, 5, 1, 2), (16, 5, 1, 2))
+_SMALL = Net(convs=((16, 5, 2, 1), (32, 3, 2, 1)), linears=(64,))
+_PERCEPTRON = Net(convs=(), linears=(64, 32))
+
+IMAGE_ARCHITECTURES: dict[str, dict[str, Builder]] = {
+    "scripts": {  # read off the published scripts; fully specified there
+        "cifar10": _model(
+            focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
+            classifier=Net(_LENET_CONVS, (120, 84)),
+        ),
+        "cifar100": _model(
+            focus=Net(_THREE_CONVS, (512, 64), bias=False),
+            classifier=Net(((16, 5, 1, 2), (32, 5, 1, 2)), (120,)),
+        ),
+    },
+    "paper": {  # A.2 gives the depths only; the widths are those of the scripts' focus
+        "cifar10": _model(
+            focus=Net(_THREE_CONVS, (512, 64, 10)), classifier=Net(_THREE_CONVS, (512, 64, 10))
+        ),
+        "cifar100": _model(
+            focus=Net(((32, 3, 1, 2), (64, 3, 1, 2)), (512,)),
+            classifier=Net(_THREE_CONVS, (512, 64)),
+        ),
+    },
+    "small": {  # strided instead of pooled: the quick presets on two CPU cores
+        "cifar10": _model(_SMALL, _SMALL),
+        "cifar100": _model(_SMALL, _SMALL),
+    },
+    "perceptron": {"digits": _model(_PERCEPTRON, _PERCEPTRON)},
+}

@@ -1,0 +1,116 @@
+"""Progress of a running study: cells done, running and left, the best so far, the time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from study.cell import Cell
+
+TERMINAL_INTERVAL = 1.0
+FILE_INTERVAL = 20.0
+"""Seconds between lines: a terminal's line is rewritten, a log gets a new one."""
+
+
+class Progress:
+    """Collects what trials report and prints one line.
+
+    Args:
+        cells: what will run.
+        estimates: cell id -> estimated seconds; the time left is scaled by how they come true.
+        concurrent: cells trained at a time.
+        finished: cells of the study that were done before.
+        stream: where to print.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        estimates: Mapping[str, float],
+        concurrent: int,
+        finished: int = 0,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._paradigms = {cell.id: cell.paradigm for cell in cells}
+        self._estimates = estimates
+        self._concurrent = concurrent
+        self._finished = finished
+        self._stream = stream or sys.stderr
+        self._running: dict[str, float] = {}
+        self._ended: dict[str, str] = {}
+        self._last: dict[str, Mapping[str, Any]] = {}
+        self._best: dict[str, float] = {}
+        self._started = time.monotonic()
+        self._printed = -float("inf")
+
+    def evaluated(self, report: Mapping[str, Any]) -> None:
+        """A running cell reported an evaluation: cell_id, budget_fraction, accuracy, saif."""
+        self._running[report["cell_id"]] = report["budget_fraction"]
+        self._last[report["cell_id"]] = report
+        self.show()
+
+    def started(self, cell_id: str) -> None:
+        self._running[cell_id] = 0.0
+        self.show()
+
+    def ended(self, cell_id: str, status: str) -> None:
+        """A cell ended as done, diverged or failed."""
+        self._running.pop(cell_id, None)
+        self._ended[cell_id] = status
+        if status == "done" and cell_id in self._last:
+            paradigm, accuracy = self._paradigms[cell_id], self._last[cell_id]["accuracy"]
+            self._best[paradigm] = max(accuracy, self._best.get(paradigm, 0.0))
+        self.show()
+
+    def line(self) -> str:
+        """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``."""
+        total = self._finished + len(self._paradigms)
+        done = self._finished + len(self._ended)
+        text = (
+            f"{done}/{total} cells done, {len(self._running)} running, "
+            f"{total - done - len(self._running)} left"
+        )
+        for status in ("diverged", "failed"):
+            count = sum(1 for each in self._ended.values() if each == status)
+            text += f", {count} {status}" if count else ""
+        left = self.seconds_left()
+        text += f" | {duration(left)} left" if left is not None else ""
+        if self._best:
+            best = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
+            text += f" | best validation accuracy % {best}"
+        return text
+
+    def seconds_left(self) -> float | None:
+        """The estimate of what is left, scaled by how long the work so far took; None at first."""
+        spent = sum(self._estimates[cell_id] for cell_id in self._ended)
+        spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
+        total = sum(self._estimates[cell_id] for cell_id in self._paradigms)
+        if not spent:
+            return total / self._concurrent if total else None
+        return (time.monotonic() - self._started) * (total - spent) / spent
+
+    def show(self, last: bool = False) -> None:
+        """Prints the line, unless it did so a moment ago."""
+        terminal = self._stream.isatty()
+        now = time.monotonic()
+        if not last and now - self._printed < (TERMINAL_INTERVAL if terminal else FILE_INTERVAL):
+            return
+        self._printed = now
+        if terminal:
+            self._stream.write(f"\r\x1b[K{self.line()}" + ("\n" if last else ""))
+        else:
+            self._stream.write(self.line() + "\n")
+        self._stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: 42 s, 3 min, 2.5 h, 4 days."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

@@ -1,0 +1,232 @@
+"""Base images: what mosaics are made of, their digest, and the prepared form kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from study.errors import RequestError
+
+CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
+
+_ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+_REST = "base_images.json"
+
+
+@dataclass(frozen=True, eq=False)
+class BaseImages:
+    """The labelled images of a data set; `create` checks them and computes the digest.
+
+    Attributes:
+        train_images: (N, H, W, C) uint8 in [0, max_value].
+        train_labels: (N,) int64 in [0, number of classes).
+        test_images: (M, H, W, C) uint8 in [0, max_value].
+        test_labels: (M,) int64 in [0, number of classes).
+        class_names: the name of each label.
+        max_value: the pixel value that stands for 1.
+        digest: 16 hexadecimal digits that stand for images, labels and class names.
+    """
+
+    train_images: np.ndarray
+    train_labels: np.ndarray
+    test_images: np.ndarray
+    test_labels: np.ndarray
+    class_names: tuple[str, ...]
+    max_value: int
+    digest: str
+
+    @classmethod
+    def create(
+        cls,
+        train_images: np.ndarray,
+        train_labels: np.ndarray,
+        test_images: np.ndarray,
+        test_labels: np.ndarray,
+        *,
+        class_names: Sequence[str],
+        max_value: int,
+        source: str,
+    ) -> BaseImages:
+        """Checked base images with their digest.
+
+        Args:
+            source: where the images are from, for messages.
+
+        Raises:
+            RequestError: a wrong type or shape, an empty split, a pixel or label out of range.
+        """
+        class_names = tuple(class_names)
+        for split, images, labels in (
+            ("train", train_images, train_labels),
+            ("test", test_images, test_labels),
+        ):
+            where = f"the {split} images of {source}"
+            _check_images(images, max_value, where)
+            check_labels(labels, len(images), len(class_names), where)
+        if train_images.shape[1:] != test_images.shape[1:]:
+            raise RequestError(
+                f"the images of {source} have different shapes: train "
+                f"{train_images.shape[1:]}, test {test_images.shape[1:]}."
+            )
+        train_images, train_labels, test_images, test_labels = arrays = [
+            np.ascontiguousarray(each)
+            for each in (train_images, train_labels, test_images, test_labels)
+        ]
+        return cls(
+            train_images,
+            train_labels,
+            test_images,
+            test_labels,
+            class_names,
+            max_value,
+            digest=_digest(arrays, class_names),
+        )
+
+
+def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
+    if len(images) == 0:
+        raise RequestError(f"there are no images among {where}.")
+    if images.dtype != np.uint8:
+        raise RequestError(f"{where} must be uint8, got {images.dtype}.")
+    if images.ndim != 4 or 0 in images.shape:
+        raise RequestError(f"{where} must be (N, H, W, C), none of them 0, got {images.shape}.")
+    largest = int(images.max())
+    if largest > max_value:
+        raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
+
+
+def check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
+    """Refuses labels that are not (count,) int64 in [0, num_classes).
+
+    Raises:
+        RequestError: it names `where`, the first wrong label and its image.
+    """
+    if labels.dtype != np.int64 or labels.shape != (count,):
+        raise RequestError(
+            f"the labels of {where} must be {count} of int64, one an image, "
+            f"got {labels.dtype} of shape {labels.shape}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(wrong):
+        raise RequestError(
+            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
+            f"must be 0..{num_classes - 1}."
+        )
+
+
+def _digest(arrays: Sequence[np.ndarray], class_names: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(json.dumps(array.shape).encode())
+        # A fixed byte order, so that the digest is the same on every machine.
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).data)
+    digest.update(json.dumps(class_names).encode())
+    return digest.hexdigest()[:16]
+
+
+def save(base: BaseImages, folder: Path) -> None:
+    """Writes the prepared form: one .npy file an array, one JSON file for the rest.
+
+    It is written into a folder beside and renamed into place, so nobody sees half of it. Where
+    another process was faster, its folder stays.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}.part")
+    try:
+        partial.mkdir()
+        for name in _ARRAYS:
+            np.save(partial / f"{name}.npy", getattr(base, name), allow_pickle=False)
+        rest = {
+            "class_names": base.class_names,
+            "max_value": base.max_value,
+            "digest": base.digest,
+        }
+        (partial / _REST).write_text(json.dumps(rest), encoding="utf-8")
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def load(folder: Path) -> BaseImages:
+    """Reads the prepared form; the arrays are memory-mapped, copy-on-write.
+
+    Processes of one machine share the pages, and the arrays count as writable, which
+    `torch.from_numpy` asks for.
+
+    Raises:
+        RequestError: it is not there, or damaged: the digest is computed again and compared.
+    """
+    try:
+        rest = json.loads((folder / _REST).read_text(encoding="utf-8"))
+        arrays = [
+            # A plain view of the map: a np.memmap would pass its type on to every result.
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False))
+            for name in _ARRAYS
+        ]
+        base = BaseImages.create(
+            *arrays,
+            class_names=rest["class_names"],
+            max_value=rest["max_value"],
+            source=str(folder),
+        )
+        if base.digest != rest["digest"]:
+            raise ValueError(f"digest {base.digest}, {rest['digest']} was saved")
+    except (OSError, ValueError, KeyError, TypeError, EOFError, RequestError) as error:
+        raise RequestError(
+            f"the prepared images in {folder} are missing or damaged ({error}). Delete the "
+            "folder; the next run makes it again."
+        ) from error
+    return base
+
+
+def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
+    """The prepared form in `folder`; where there is none, `read()`, kept there for the next time.
+
+    A damaged folder is made again. A cache that cannot be written costs a warning and time.
+
+    Raises:
+        RequestError: from `read`.
+    """
+    if folder.is_dir():
+        try:
+            return load(folder)
+        except RequestError:
+            shutil.rmtree(folder, ignore_errors=True)
+    base = read()
+    try:
+        save(base, folder)
+        return load(folder)  # the shared pages, rather than this process's own copy
+    except (OSError, RequestError) as error:
+        warnings.warn(
+            f"cannot keep the prepared images in {folder} ({error}); every run will prepare them "
+            f"again. Set {CACHE_VARIABLE} to a directory that can be written.",
+            stacklevel=2,
+        )
+        return base
+
+
+def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
+    """The directory where downloads and prepared images are kept; None: `default_cache_dir()`."""
+    return default_cache_dir() if cache_dir is None else Path(os.path.expanduser(cache_dir))
+
+
+def default_cache_dir() -> Path:
+    """`$ATTENTION_STUDY_CACHE`, or `~/.cache/attention-study`."""
+    chosen = os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study"
+    return Path(os.path.expanduser(chosen))

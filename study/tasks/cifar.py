@@ -1,0 +1,225 @@
+"""CIFAR-10 and CIFAR-100: read from `--data-dir`, or downloaded and checked by torchvision."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import io
+import os
+import socket
+import sys
+import tarfile
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from study.errors import RequestError
+from study.tasks.base_images import BaseImages, cache_root, prepared
+from study.tasks.layouts import FileNames, Found, find, read
+
+CIFAR10_CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
+CIFAR10_FOREGROUND = ("airplane", "automobile", "bird")
+
+# fmt: off
+CIFAR100_CLASSES = (
+    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle",
+    "bottle", "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle",
+    "caterpillar", "cattle", "chair", "chimpanzee", "clock", "cloud", "cockroach", "couch",
+    "crab", "crocodile", "cup", "dinosaur", "dolphin", "elephant", "flatfish", "forest", "fox",
+    "girl", "hamster", "house", "kangaroo", "keyboard", "lamp", "lawn_mower", "leopard", "lion",
+    "lizard", "lobster", "man", "maple_tree", "motorcycle", "mountain", "mouse", "mushroom",
+    "oak_tree", "orange", "orchid", "otter", "palm_tree", "pear", "pickup_truck", "pine_tree",
+    "plain", "plate", "poppy", "porcupine", "possum", "rabbit", "raccoon", "ray", "road",
+    "rocket", "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper", "snail", "snake",
+    "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank",
+    "telephone", "television", "tiger", "tractor", "train", "trout", "tulip", "turtle",
+    "wardrobe", "whale", "willow_tree", "wolf", "woman", "worm",
+)
+# fmt: on
+
+CIFAR100_FOREGROUND_SUPERCLASSES = {
+    "aquatic mammals": ("beaver", "dolphin", "otter", "seal", "whale"),
+    "fish": ("aquarium_fish", "flatfish", "ray", "shark", "trout"),
+    "insects": ("bee", "beetle", "butterfly", "caterpillar", "cockroach"),
+    "large carnivores": ("bear", "leopard", "lion", "tiger", "wolf"),
+    "large omnivores and herbivores": ("camel", "cattle", "chimpanzee", "elephant", "kangaroo"),
+    "medium mammals": ("fox", "porcupine", "possum", "raccoon", "skunk"),
+    "non-insect invertebrates": ("crab", "lobster", "snail", "spider", "worm"),
+    "people": ("baby", "boy", "girl", "man", "woman"),
+    "reptiles": ("crocodile", "dinosaur", "lizard", "snake", "turtle"),
+    "small mammals": ("hamster", "mouse", "rabbit", "shrew", "squirrel"),
+}
+CIFAR100_FOREGROUND = tuple(
+    name for names in CIFAR100_FOREGROUND_SUPERCLASSES.values() for name in names
+)
+
+CIFAR10 = FileNames(
+    title="CIFAR-10",
+    class_names=CIFAR10_CLASSES,
+    folder="cifar-10-batches-py",
+    train=tuple(f"data_batch_{number}" for number in range(1, 6)),
+    test=("test_batch",),
+    meta="batches.meta",
+    meta_key="label_names",
+    label_key="labels",
+    label_column="label",
+)
+CIFAR100 = FileNames(
+    title="CIFAR-100",
+    class_names=CIFAR100_CLASSES,
+    folder="cifar-100-python",
+    train=("train",),
+    test=("test",),
+    meta="meta",
+    meta_key="fine_label_names",
+    label_key="fine_labels",
+    label_column="fine_label",
+    misspelt={"cra": "crab"},  # in Hugging Face's copy
+)
+
+_MAX_VALUE = 255
+_PREPARED_VERSION = 1
+"""Part of the name of the prepared form. Raise it when the readers change what they return."""
+
+_SILENCE_SECONDS = 20.0
+"""A server that says nothing for so long is given up."""
+
+
+def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+    """CIFAR-10, images of 32 x 32 x 3.
+
+    Args:
+        data_dir: where it lies, in a layout of `study.tasks.layouts`; None: it is downloaded.
+        cache_dir: where downloads and prepared images are kept; None: the user's cache directory.
+
+    Raises:
+        RequestError: it is not at hand and cannot be downloaded; or its files are incomplete,
+            damaged, or of another data set.
+    """
+    return _load("cifar10", CIFAR10, data_dir, cache_root(cache_dir))
+
+
+def load_cifar100(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+    """CIFAR-100 with its 100 fine classes; else as `load_cifar10`."""
+    return _load("cifar100", CIFAR100, data_dir, cache_root(cache_dir))
+
+
+def _load(task: str, names: FileNames, data_dir: str | None, cache: Path) -> BaseImages:
+    if data_dir is not None:
+        return _load_from(Path(os.path.expanduser(data_dir)), task, names, cache)
+    downloads = cache / "downloads"
+    official = downloads / names.folder
+    if official.is_dir():
+        try:
+            return _load_from(official, task, names, cache)
+        except RequestError as error:
+            raise RequestError(
+                f"{error} Or delete {official}: the next run downloads it again."
+            ) from error
+    try:
+        downloads.mkdir(parents=True, exist_ok=True)
+        # Beside its place, and renamed when it is complete: what an interruption leaves behind
+        # is never taken for the data set.
+        partial = tempfile.TemporaryDirectory(dir=downloads, prefix=".partial-")
+    except OSError:  # a cache that cannot be written
+        partial = tempfile.TemporaryDirectory()
+        downloads = Path(partial.name) / "complete"
+        downloads.mkdir()
+    with partial:
+        _download(names, Path(partial.name), downloads)
+        return _load_from(downloads / names.folder, task, names, cache)
+
+
+def _load_from(data_dir: Path, task: str, names: FileNames, cache: Path) -> BaseImages:
+    found = find(data_dir, names)
+
+    def read_files() -> BaseImages:
+        train, test = read(found, names)
+        return BaseImages.create(
+            *train,
+            *test,
+            class_names=names.class_names,
+            max_value=_MAX_VALUE,
+            source=str(data_dir),
+        )
+
+    return prepared(cache / "prepared" / f"{task}-{_fingerprint(found)}", read_files)
+
+
+def _fingerprint(found: Found) -> str:
+    """16 hexadecimal digits that change with the path, size or time of any file."""
+    digest = hashlib.sha256(f"{_PREPARED_VERSION} {found.layout}".encode())
+    for path in found.files:
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise RequestError(f"{path} cannot be read ({error.strerror}).") from error
+        line = f"\n{path.absolute()}\t{status.st_size}\t{status.st_mtime_ns}"
+        digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def _download(names: FileNames, partial: Path, downloads: Path) -> None:
+    """Downloads the official archive into `partial`, then moves its folder into `downloads`.
+
+    Raises:
+        RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
+    """
+    print(f"downloading {names.title} (170 MB) to {downloads}", file=sys.stderr, flush=True)
+    try:
+        from torchvision import datasets
+
+        data_set = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]
+        with _impatient(), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as its progress bar, no news to the user
+            data_set(str(partial), download=True)
+    except (
+        ImportError,
+        OSError,  # URLError and time-outs are among them
+        http.client.HTTPException,
+        RuntimeError,  # a wrong checksum
+        tarfile.TarError,
+        EOFError,
+    ) as error:
+        raise RequestError(
+            f"{names.title} is not at hand and could not be downloaded ({_why(error)}). Pass it "
+            f"with --data-dir DIR: {names.accepted_layouts}. The study digits needs no download."
+        ) from error
+    try:
+        (partial / names.folder).rename(downloads / names.folder)
+    except OSError:
+        if not (downloads / names.folder).is_dir():  # else another process was faster
+            raise
+
+
+@contextlib.contextmanager
+def _impatient() -> Iterator[None]:
+    """Lets connections fail after some silence; torchvision would wait for as long as TCP does."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_SILENCE_SECONDS)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, RuntimeError):
+        return "the archive arrived damaged: its checksum is wrong"
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    if isinstance(reason, OSError):
+        reason = reason.strerror or reason
+    return " ".join(str(reason).split()) or type(error).__name__

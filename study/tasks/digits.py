@@ -1,0 +1,71 @@
+"""Digits: the 1,797 images of 8 x 8 pixels that scikit-learn ships. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from study.cell import stream_seed
+from study.errors import RequestError
+from study.tasks.base_images import BaseImages, cache_root, prepared
+
+DIGITS_CLASSES = tuple("0123456789")
+DIGITS_FOREGROUND = ("3", "5", "8")
+
+_MAX_VALUE = 16
+_PREPARED = "digits-v1"
+"""Names the prepared form. Raise it when the images or their split change."""
+
+
+def load_digits(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+    """The digits, about 2/3 of each class for training and 1/3 for testing.
+
+    Where the prepared form is at hand, scikit-learn is not needed.
+
+    Args:
+        data_dir: must be None.
+        cache_dir: where the prepared form is kept; None: the user's cache directory.
+
+    Raises:
+        RequestError: `data_dir` is given; or scikit-learn is needed and not installed.
+    """
+    if data_dir is not None:
+        raise RequestError(
+            "digits ships with scikit-learn and takes no --data-dir; leave the option out."
+        )
+    return prepared(cache_root(cache_dir) / "prepared" / _PREPARED, _read)
+
+
+def _read() -> BaseImages:
+    try:
+        from sklearn import datasets
+    except ImportError as error:
+        raise RequestError(
+            f"digits ships with scikit-learn, which cannot be imported ({error}). "
+            "Install it with `pip install scikit-learn`."
+        ) from error
+    digits = datasets.load_digits()
+    images = digits.images.astype(np.uint8)[..., None]
+    labels = digits.target.astype(np.int64)
+    test = _test_rows(labels)
+    return BaseImages.create(
+        images[~test],
+        labels[~test],
+        images[test],
+        labels[test],
+        class_names=DIGITS_CLASSES,
+        max_value=_MAX_VALUE,
+        source="scikit-learn's digits",
+    )
+
+
+def _test_rows(labels: np.ndarray) -> np.ndarray:
+    """Which rows are test images: a third of each class, bool (N,).
+
+    Rows are drawn by hash, so that the split depends on no library's random numbers.
+    """
+    test = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label).tolist()
+        drawn = sorted(rows, key=lambda row: stream_seed("digits", "split", row))
+        test[drawn[: round(len(rows) / 3)]] = True
+    return test

@@ -1,0 +1,65 @@
+"""Fixtures that several tests share. No test uses the network or the user's home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from study import tasks
+from study.cell import Cell, Schedule
+from study.compute import model_flops, soft_epochs
+from study.models import build
+from study.tasks.mosaics import MosaicTask
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache directory for the whole session, also of the processes it starts."""
+    patch = pytest.MonkeyPatch()
+    folder = tmp_path_factory.mktemp("cache")
+    patch.setenv("ATTENTION_STUDY_CACHE", str(folder))
+    patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    yield folder
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Bitwise claims hold at equal threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def digits(cache_dir: Path) -> MosaicTask:
+    return tasks.load("digits", cache_dir=str(cache_dir))
+
+
+def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: object) -> Cell:
+    """A digits cell that trains in a fraction of a second."""
+    values = {
+        "task": "digits",
+        "data_digest": task.data_digest,
+        "m": 4,
+        "n": 120,
+        "architecture": "perceptron",
+        "schedule": schedule or Schedule.single("soft", 0.1),
+        "seed": 0,
+        "batch_size": 16,
+        "train_metrics_size": 50,
+        "validation_size": 50,
+        "test_size": 50,
+        "evaluation_points": (0.0, 0.25, 0.5, 0.75, 1.0),
+        **changes,
+    }
+    if "budget" not in values:
+        flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
+        values["budget"] = soft_epochs(4, flops, values["m"], values["n"])
+    return Cell(**values)

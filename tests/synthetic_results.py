@@ -1,0 +1,156 @@
+"""Results directories with chosen numbers, written as a study writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from study.cell import Budget, Cell, Schedule
+from study.results import Results
+
+BUDGET = 1_000_000
+POINTS = (0.25, 0.5, 0.75, 1.0)
+SPLITS = ("train", "validation", "test")
+NUM_CLASSES = 4
+
+
+def make_results(path: Path) -> Results:
+    """An empty results directory."""
+    results = Results(path)
+    results.prepare()
+    return results
+
+
+def make_cell(
+    paradigm: str = "soft",
+    lr: float = 0.1,
+    seed: int = 0,
+    *,
+    last_lr: float = 0.05,
+    switch_point: float = 0.5,
+    **settings: Any,
+) -> Cell:
+    """A cell of the digits task; `settings` are fields of `Cell`."""
+    if paradigm == "hybrid":
+        schedule = Schedule.hybrid(lr, last_lr, switch_point)
+    else:
+        schedule = Schedule.single(paradigm, lr)
+    defaults: dict[str, Any] = {
+        "task": "digits",
+        "data_digest": "0123456789abcdef",
+        "m": 10,
+        "n": 2_000,
+        "architecture": "mlp",
+        "batch_size": 64,
+        "budget": Budget(BUDGET),
+        "evaluation_points": POINTS,
+    }
+    return Cell(**(defaults | settings), schedule=schedule, seed=seed)
+
+
+def write(
+    results: Results,
+    cell: Cell,
+    accuracy: float = 0.9,
+    saif: float = 0.5,
+    loss: float = 0.3,
+    *,
+    status: str = "done",
+    points: Sequence[float] | None = None,
+    by_split: Mapping[str, Mapping[str, float]] | None = None,
+    study: str = "digits",
+    **columns: Any,
+) -> Cell:
+    """Records a cell whose scores at the last point are those given; before, they grow linearly.
+
+    Args:
+        results: the directory.
+        cell: what was run.
+        accuracy: fraction, on every split.
+        saif: fraction, on every split.
+        loss: nats, on every split and at every point.
+        status: done, diverged or censored.
+        points: budget fractions that were evaluated, by default all of the cell's.
+        by_split: other scores of single splits, e.g. ``{"test": {"saif": 0.7}}``.
+        study: name of the study.
+        columns: other columns of the cell's row.
+    """
+    points = cell.evaluation_points if points is None else points
+    evaluations = []
+    for fraction in points:
+        for split in SPLITS:
+            scores = {"accuracy": accuracy, "saif": saif, "loss": loss}
+            scores |= (by_split or {}).get(split, {})
+            scores["accuracy"] *= fraction
+            scores["saif"] *= fraction
+            evaluations.append(_evaluation(cell, fraction, split, scores))
+    row = {
+        "study": study,
+        "cell_id": cell.id,
+        "comparison_id": cell.comparison_id,
+        "task": cell.task,
+        "data_digest": cell.data_digest,
+        "num_classes": NUM_CLASSES,
+        "split_scheme": cell.split,
+        "m": cell.m,
+        "n": cell.n,
+        "architecture": cell.architecture,
+        "batch_size": cell.batch_size,
+        "paradigm": cell.paradigm,
+        "schedule": cell.schedule.text,
+        "lr": cell.lr,
+        "last_lr": cell.schedule.phases[-1].lr,
+        "switch_point": cell.switch_point,
+        "seed": cell.seed,
+        "budget_amount": cell.budget.amount,
+        "budget_unit": cell.budget.unit,
+        "cell": json.dumps(cell.to_dict()),
+        "status": status,
+        "status_reason": "" if status == "done" else "loss is not finite",
+        "steps": 100,
+        "total_train_seconds": 2.5,
+        "total_evaluate_seconds": 0.5,
+        "device": "cpu",
+        "threads": 1,
+        "pack": 1,
+        "shared_prefix": False,
+        "code_version": "1a2b3c4",
+        "package_versions": '{"numpy": "2.4.6", "torch": "2.15.0"}',
+        "finished_at": f"2026-01-01T00:00:{cell.seed:02d}+00:00",
+    }
+    results.write_cell(row | columns, evaluations)
+    return cell
+
+
+def _evaluation(
+    cell: Cell, fraction: float, split: str, scores: Mapping[str, float]
+) -> dict[str, Any]:
+    saif, accuracy = scores["saif"], scores["accuracy"]
+    heatmap = np.zeros((5, 5))
+    heatmap[4, 4] = saif
+    heatmap[0, 2] = 1 - saif
+    return {
+        "cell_id": cell.id,
+        "step": int(100 * fraction),
+        "mosaics_seen": int(6_400 * fraction),
+        "budget_fraction": fraction,
+        # A training step never ends exactly on the target.
+        "compute_flops": max(0, int(cell.budget.amount * fraction) - 1),
+        "train_seconds": 2.5 * fraction,
+        "split": split,
+        "inference": cell.schedule.phases[-1].paradigm,
+        "num_evaluated": 1_000,
+        "loss": scores["loss"],
+        "accuracy": accuracy,
+        "saif": saif,
+        "foreground_attention_mean": saif,
+        "ftpt": saif * accuracy,
+        "ffpt": (1 - saif) * accuracy,
+        "ftpf": saif * (1 - accuracy),
+        "ffpf": (1 - saif) * (1 - accuracy),
+        "heatmap": heatmap.ravel().tolist(),
+    }

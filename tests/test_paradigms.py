@@ -1,0 +1,253 @@
+"""The contract that every paradigm passes, against references written with NumPy alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import log_softmax, softmax
+from torch import Tensor, nn
+
+from study import paradigms
+from study.cell import PARADIGMS
+from study.errors import RequestError
+
+B, M, D, C = 7, 5, 4, 3
+EXACT = ("soft", "hard", "lvml")
+
+
+class Problem:
+    """Random linear f and g, segments, labels and a mask, all float64."""
+
+    def __init__(self, seed: int = 0, masked: bool = False) -> None:
+        torch.manual_seed(seed)
+        self.f = nn.Linear(D, 1).double()
+        self.g = nn.Linear(D, C).double()
+        self.segments = torch.randn(B, M, D, dtype=torch.float64)
+        self.labels = torch.randint(C, (B,))
+        self.mask = None
+        if masked:
+            self.mask = torch.rand(B, M) < 0.6
+            self.mask[:, 0] |= ~self.mask.any(dim=1)
+
+    def focus(self, x: Tensor) -> Tensor:
+        return self.f(x).squeeze(1)
+
+    def classifier(self, x: Tensor) -> Tensor:
+        return self.g(x)
+
+    def args(self) -> tuple:
+        return self.focus, self.classifier, self.segments
+
+    def numpy(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Attention (B, M), log class probabilities of segments (B, M, C), and segments."""
+        x = self.segments.numpy()
+        u, b = self.f.weight.detach().numpy()[0], self.f.bias.item()
+        scores = x @ u + b
+        if self.mask is not None:
+            scores = np.where(self.mask.numpy(), scores, -np.inf)
+        return softmax(scores, axis=1), log_softmax(self.numpy_logits(x), axis=2), x
+
+    def numpy_logits(self, x: np.ndarray) -> np.ndarray:
+        return x @ self.g.weight.detach().numpy().T + self.g.bias.detach().numpy()
+
+    def parameters(self) -> list[nn.Parameter]:
+        return [*self.f.parameters(), *self.g.parameters()]
+
+
+def reference_loss(name: str, problem: Problem) -> float:
+    a, log_p, x = problem.numpy()
+    rows, y = np.arange(B), problem.labels.numpy()
+    log_p_y = log_p[rows, :, y]
+    if name == "soft":
+        logits = problem.numpy_logits(np.einsum("bm,bmd->bd", a, x))
+        return float(-log_softmax(logits, axis=1)[rows, y].mean())
+    if name == "lvml":
+        return float(-np.log((a * np.exp(log_p_y)).sum(axis=1)).mean())
+    return float(-(a * log_p_y).sum(axis=1).mean())
+
+
+def reference_prediction(name: str, problem: Problem) -> np.ndarray:
+    a, log_p, x = problem.numpy()
+    if name == "soft":
+        return softmax(problem.numpy_logits(np.einsum("bm,bmd->bd", a, x)), axis=1)
+    if name == "lvml":
+        return np.einsum("bm,bmc->bc", a, np.exp(log_p))
+    return np.exp(log_p)[np.arange(B), a.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", EXACT)
+def test_loss_equals_the_reference(name: str, masked: bool) -> None:
+    problem = Problem(masked=masked)
+    loss = paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask)
+    assert loss.item() == pytest.approx(reference_loss(name, problem), rel=1e-12)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_inference_equals_the_reference(name: str, masked: bool) -> None:
+    problem = Problem(masked=masked)
+    attention, probabilities = paradigms.get(name).predict(*problem.args(), problem.mask)
+    expected_attention, _, _ = problem.numpy()
+    np.testing.assert_allclose(attention.detach(), expected_attention, rtol=1e-12)
+    np.testing.assert_allclose(
+        probabilities.detach(), reference_prediction(name, problem), rtol=1e-12
+    )
+    np.testing.assert_allclose(probabilities.detach().sum(dim=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients_equal_finite_differences(name: str, masked: bool) -> None:
+    problem = Problem(masked=masked)
+    paradigm = paradigms.get(name)
+
+    def loss(*parameters: Tensor) -> Tensor:
+        u, b, w, c = parameters
+        return paradigm.loss(
+            lambda x: (x @ u.T + b).squeeze(1),
+            lambda x: x @ w.T + c,
+            problem.segments,
+            problem.labels,
+            problem.mask,
+        )
+
+    assert torch.autograd.gradcheck(loss, problem.parameters(), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_loss_has_a_gradient_for_a_given_attention(name: str) -> None:
+    """The incentive of section 3.2 is minus this derivative; an attention of exactly 0 works."""
+    problem = Problem()
+    attention = torch.rand(B, M, dtype=torch.float64)
+    attention[:, 0] = 0
+    attention /= attention.sum(dim=1, keepdim=True)
+    attention.requires_grad_()
+    paradigm = paradigms.get(name)
+
+    def loss(a: Tensor) -> Tensor:
+        return paradigm.loss(*problem.args(), problem.labels, attention=a)
+
+    assert torch.autograd.gradcheck(loss, [attention], atol=1e-7)
+
+
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_given_attention_replaces_the_focus(name: str) -> None:
+    problem = Problem()
+    paradigm = paradigms.get(name)
+    own, probabilities = paradigm.predict(*problem.args())
+
+    def no_focus(_: Tensor) -> Tensor:
+        raise AssertionError("the focus was called")
+
+    given = (no_focus, problem.classifier, problem.segments)
+    draws = [torch.Generator().manual_seed(3) for _ in range(2)]
+    expected = paradigm.loss(*problem.args(), problem.labels, generator=draws[0])
+    loss = paradigm.loss(*given, problem.labels, attention=own, generator=draws[1])
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    again, same = paradigm.predict(*given, attention=own)
+    torch.testing.assert_close(again, own)
+    torch.testing.assert_close(same, probabilities)
+
+
+def test_one_hot_attention_makes_all_losses_equal() -> None:
+    problem = Problem()
+    index = torch.randint(M, (B,))
+    attention = nn.functional.one_hot(index, M).double()
+    losses = [
+        paradigms.get(name).loss(*problem.args(), problem.labels, attention=attention).item()
+        for name in PARADIGMS
+    ]
+    assert losses == pytest.approx([losses[0]] * len(PARADIGMS), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lvml_is_at_most_hard(seed: int) -> None:
+    problem = Problem(seed, masked=seed % 2 == 0)
+    lvml, hard = (
+        paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask).item()
+        for name in ("lvml", "hard")
+    )
+    assert lvml <= hard + 1e-12
+
+
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_padding_has_no_effect(name: str) -> None:
+    """Whatever stands in padding, and however much there is of it, nothing changes."""
+    problem = Problem(masked=True)
+    paradigm = paradigms.get(name)
+    attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
+    assert (attention[~problem.mask] == 0).all()
+    padding = torch.full((B, 3, D), torch.nan, dtype=torch.float64)
+    longer = torch.cat([problem.segments, padding], dim=1)
+    longer[:, :M][~problem.mask] = torch.nan
+    mask = torch.cat([problem.mask, torch.zeros(B, 3, dtype=torch.bool)], dim=1)
+    padded_attention, padded = paradigm.predict(problem.focus, problem.classifier, longer, mask)
+    torch.testing.assert_close(padded, probabilities)
+    torch.testing.assert_close(padded_attention[:, :M], attention)
+    assert (padded_attention[:, M:] == 0).all()
+    loss = paradigm.loss(problem.focus, problem.classifier, longer, problem.labels, mask)
+    loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in problem.parameters())
+    if name in EXACT:
+        expected = paradigm.loss(*problem.args(), problem.labels, problem.mask)
+        torch.testing.assert_close(loss, expected)
+
+
+def test_sampled_gradient_is_unbiased() -> None:
+    """The mean over many draws is the exact gradient, within 5 standard errors of each entry."""
+    problem = Problem()
+    exact = paradigms.get("hard").loss(*problem.args(), problem.labels)
+    exact_gradient = torch.cat(
+        [g.flatten() for g in torch.autograd.grad(exact, problem.parameters())]
+    )
+    generator = torch.Generator().manual_seed(1)
+    draws, values = [], []
+    copies = 500
+    segments, labels = problem.segments.repeat(copies, 1, 1), problem.labels.repeat(copies)
+    for _ in range(100):
+        loss = paradigms.get("hard-sampled").loss(
+            problem.focus, problem.classifier, segments, labels, generator=generator
+        )
+        gradient = torch.autograd.grad(loss, problem.parameters())
+        draws.append(torch.cat([g.flatten() for g in gradient]))
+        values.append(loss.detach())
+    gradients = torch.stack(draws)
+    error = (gradients.mean(dim=0) - exact_gradient).abs()
+    assert (error <= 5 * gradients.std(dim=0) / 10 + 1e-12).all()
+    # A gradient that ignored the score term would be far outside of that interval.
+    assert exact_gradient[:D].abs().max() > 20 * gradients.std(dim=0)[:D].max() / 10
+    assert torch.stack(values).mean().item() == pytest.approx(exact.item(), rel=5e-3)
+
+
+def test_sampled_loss_of_nan_is_nan() -> None:
+    """A diverged model must be seen as diverged, not crash the trial."""
+    problem = Problem()
+    segments = torch.full_like(problem.segments, torch.nan)
+    loss = paradigms.get("hard-sampled").loss(
+        problem.focus, problem.classifier, segments, problem.labels
+    )
+    assert torch.isnan(loss)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_confident_mistake_stays_finite(name: str) -> None:
+    segments = torch.full((1, 2, 1), 300.0)
+    loss = paradigms.get(name).loss(
+        lambda x: x.squeeze(1), lambda x: torch.cat([x, -x], dim=1), segments, torch.tensor([1])
+    )
+    assert loss.item() == pytest.approx(600, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("soft", 52), ("hard", 60), ("lvml", 60), ("hard-sampled", 54)]
+)
+def test_cost_counts_the_calls(name: str, expected: int) -> None:
+    """Section 2.3: m f and 1 g for soft; m g for hard and lvml; 1 g a sample."""
+    assert paradigms.get(name).cost(focus_flops=10, classifier_flops=2, m=5) == expected
+
+
+def test_unknown_paradigm_names_the_nearest() -> None:
+    with pytest.raises(RequestError, match="Did you mean 'lvml'"):
+        paradigms.get("lvlm")
