@@ -8,7 +8,6 @@ takes fewer steps.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -36,7 +35,6 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     Raises:
         TypeError: the module has parameters in a layer whose cost is not known here.
     """
-    module = copy.deepcopy(module).to("meta")
     total = 0
 
     def count(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
@@ -51,10 +49,15 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         elif next(layer.parameters(recurse=False), None) is not None:
             raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
 
-    for layer in module.modules():
-        layer.register_forward_hook(count)
-    with torch.no_grad():
-        module(torch.empty(1, *input_shape, device="meta"))
+    # One real input tells every layer's output shape; the meta device would, too, but its first
+    # use imports for seconds.
+    hooks = [layer.register_forward_hook(count) for layer in module.modules()]
+    try:
+        with torch.no_grad():
+            module(torch.zeros(1, *input_shape))
+    finally:
+        for hook in hooks:
+            hook.remove()
     return total
 
 

@@ -64,7 +64,9 @@ def train(
         task.num_classes,
         width=cell.width,
         seed=cell.seed,
-    ).to(device)
+    )
+    stops = compute.timeline(cell, compute.model_flops(model, task.input_shape))
+    model = model.to(device)
     batches = batch_order(cell, device)
     generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
     optimiser = torch.optim.SGD(model.parameters(), lr=cell.lr, momentum=cell.momentum)
@@ -72,7 +74,7 @@ def train(
     evaluations: list[dict[str, Any]] = []
     train_seconds = evaluate_seconds = 0.0
     steps, phase_index = 0, 0
-    for stop in compute.timeline(cell, compute.model_flops(model, task.input_shape)):
+    for stop in stops:
         phase = cell.schedule.phases[stop.phase]
         paradigm = paradigms.get(phase.paradigm)
         if stop.phase != phase_index:

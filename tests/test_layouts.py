@@ -334,7 +334,7 @@ OFFICIAL = {
     ),
     "no dictionary": lambda folder: (
         (folder / "test_batch").write_bytes(pickle.dumps(5)),
-        "test_batch is damaged",
+        "test_batch is damaged or no file of CIFAR-10 (it holds one int, no dictionary).",
     ),
     "label out of range": lambda folder: (
         rewrite(folder / "data_batch_2", labels=[0, 9, 12, 3]),
@@ -386,7 +386,7 @@ OFFICIAL = {
     ),
     "fewer classes": lambda folder: (
         rewrite(folder / "batches.meta", label_names=["cat"]),
-        "batches.meta lists 1 classes, CIFAR-10 has 10",
+        "batches.meta lists another number of classes than CIFAR-10 has: 1, not 10.",
     ),
     "no classes": lambda folder: (
         rewrite(folder / "batches.meta", label_names=None),

@@ -177,10 +177,11 @@ def _list(folder: Path) -> list[Path]:
 
 
 def _reason(error: BaseException) -> str:
-    """What an exception says, on one line."""
+    """What an exception says first, on one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    text = " ".join(str(error).split())
+    return text.split(". ")[0].rstrip(".")[:200] or type(error).__name__
 
 
 # The official layout
@@ -237,7 +238,9 @@ def _unpickle(path: Path, names: FileNames) -> dict[str, Any]:
         with path.open("rb") as file:
             # The official files were written by Python 2, whose text is bytes here.
             content = _ArrayUnpickler(file, encoding="bytes").load()
-        return {_text(key): value for key, value in dict(content).items()}
+        if not isinstance(content, dict):
+            raise TypeError(f"it holds one {type(content).__name__}, no dictionary")
+        return {_text(key): value for key, value in content.items()}
     except Exception as error:  # a damaged pickle can raise anything
         raise RequestError(
             f"{path} is damaged or no file of {names.title} ({_reason(error)}). Unpack the "
@@ -259,8 +262,9 @@ def _check_official_classes(path: Path, names: FileNames) -> None:
 def _check_classes(listed: list[str], path: Path, names: FileNames) -> None:
     if len(listed) != len(names.class_names):
         raise RequestError(
-            f"{path} lists {len(listed)} classes, {names.title} has {len(names.class_names)}. "
-            f"Pass the directory that holds {names.title} with --data-dir."
+            f"{path} lists another number of classes than {names.title} has: {len(listed)}, not "
+            f"{len(names.class_names)}. Pass the directory that holds {names.title} "
+            "with --data-dir."
         )
     for label, (got, expected) in enumerate(zip(listed, names.class_names, strict=True)):
         if names.label(got) != label:
@@ -331,7 +335,9 @@ def _split_shards(folder: Path, shards: list[Path], split: str) -> tuple[Path, .
     """The files of a split; refuses one that is incomplete, e.g. two of ``...-of-00003``."""
     paths = tuple(path for path in shards if path.name.startswith(split))
     if not paths:
-        raise RequestError(f"{folder} has no {split}*.parquet: the {split} split is missing.")
+        raise RequestError(
+            f"{folder} has no {split}*.parquet: the {split} split is missing. Both are needed."
+        )
     for path in paths:
         promised = re.search(r"-of-(\d+)\.parquet$", path.name)
         if promised and int(promised[1]) != len(paths):
@@ -432,7 +438,9 @@ def _class_images(data_dir: Path, split: str, names: FileNames) -> tuple[Path, .
     """
     split_folder = data_dir / split
     if not split_folder.is_dir():
-        raise RequestError(f"{data_dir} has no folder {split}/: the {split} split is missing.")
+        raise RequestError(
+            f"{data_dir} has no folder {split}/: the {split} split is missing. Both are needed."
+        )
     paths = []
     for folder in _list(split_folder):
         if not folder.is_dir():

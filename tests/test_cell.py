@@ -1,0 +1,142 @@
+"""Cells, schedules and seeds: valid values round-trip, others say which rule they break."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule, stream_seed
+
+rates = st.floats(1e-6, 10)
+fractions = st.floats(0.001, 0.999)
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    ends = sorted(draw(st.sets(fractions, max_size=3)))
+    return Schedule(
+        tuple(
+            Phase(draw(st.sampled_from(PARADIGMS)), draw(rates), until) for until in [*ends, 1.0]
+        )
+    )
+
+
+@st.composite
+def cells(draw: st.DrawFn) -> Cell:
+    points = sorted(draw(st.sets(st.floats(0, 0.999), max_size=5)))
+    size = st.integers(1, 10**5)
+    return Cell(
+        task="digits",
+        data_digest="d" * 16,
+        m=draw(st.integers(2, 200)),
+        n=draw(size),
+        architecture="perceptron",
+        schedule=draw(schedules()),
+        seed=draw(st.integers(0, 2**40)),
+        budget=Budget(draw(st.integers(1, 2**62))),
+        width=draw(rates),
+        batch_size=draw(size),
+        momentum=draw(st.floats(0, 0.99)),
+        test_size=draw(size),
+        evaluation_points=(*points, 1.0),
+    )
+
+
+@given(cells())
+def test_a_cell_survives_json_with_its_id(cell: Cell) -> None:
+    again = Cell.from_dict(json.loads(json.dumps(cell.to_dict())))
+    assert again == cell
+    assert again.id == cell.id
+    assert again.comparison_id == cell.comparison_id
+
+
+@given(cells(), cells())
+def test_ids_are_equal_exactly_where_cells_are(one: Cell, other: Cell) -> None:
+    assert (one.id == other.id) == (one == other)
+
+
+@given(cells(), schedules(), st.integers(0, 2**40))
+def test_schedule_and_seed_alone_do_not_change_the_comparison(
+    cell: Cell, schedule: Schedule, seed: int
+) -> None:
+    other = dataclasses.replace(cell, schedule=schedule, seed=seed)
+    assert other.comparison_id == cell.comparison_id
+    assert dataclasses.replace(cell, n=cell.n + 1).comparison_id != cell.comparison_id
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": 1}, "m must be an integer >= 2, got 1"),
+        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"n": 2.5}, "n must be an integer"),
+        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"seed": True}, "seed must be an integer"),
+        ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
+        ({"width": 0}, "width must be a number > 0"),
+        ({"split": "shared"}, "split must be one of disjoint, shared-base, got 'shared'"),
+        ({"precision": "float8"}, "precision must be one of float32"),
+        ({"evaluation_points": ()}, "evaluation points must be"),
+        ({"evaluation_points": (0.5,)}, "the last one 1"),
+        ({"evaluation_points": (0.5, 0.5, 1.0)}, "increasing"),
+        ({"evaluation_points": (-0.1, 1.0)}, r"in \[0, 1\]"),
+    ],
+)
+def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: str) -> None:
+    values = {
+        "task": "digits",
+        "data_digest": "d",
+        "m": 5,
+        "n": 10,
+        "architecture": "perceptron",
+        "schedule": Schedule.single("soft", 0.1),
+        "seed": 0,
+        "budget": Budget(100),
+    }
+    with pytest.raises(ValueError, match=message):
+        Cell(**{**values, **changes})
+
+
+@pytest.mark.parametrize("lr", [0, -1, math.nan, math.inf, "fast", None])
+def test_learning_rate_is_positive(lr: object) -> None:
+    with pytest.raises(ValueError, match="learning rate must be a number > 0"):
+        Phase("soft", lr)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("point", [0, 1, -0.5, 1.5, math.nan])
+def test_switch_point_is_inside_the_budget(point: float) -> None:
+    with pytest.raises(ValueError, match=r"switch point must be a fraction of the budget in \(0"):
+        Schedule.hybrid(0.1, 0.1, point)
+
+
+@pytest.mark.parametrize("amount", [0, -1, 1.5, 2**63])
+def test_budget_is_a_positive_integer(amount: object) -> None:
+    with pytest.raises(ValueError, match="budget must be an integer > 0"):
+        Budget(amount)  # type: ignore[arg-type]
+
+
+def test_phases_end_in_order_and_with_the_budget() -> None:
+    with pytest.raises(ValueError, match="increasing, the last one 1"):
+        Schedule((Phase("soft", 0.1, 0.5), Phase("hard", 0.1, 0.4)))
+    with pytest.raises(ValueError, match="at least one phase"):
+        Schedule(())
+
+
+def test_groups_are_named_by_their_schedule() -> None:
+    assert Schedule.single("lvml", 0.1).paradigm == "lvml"
+    assert Schedule.hybrid(0.1, 0.05, 0.3).paradigm == "hybrid"
+    assert Schedule.hybrid(0.1, 0.05, 0.3).switch_point == 0.3
+    assert Schedule((Phase("soft", 0.1, 0.5), Phase("lvml", 0.1))).paradigm == "soft>lvml"
+    assert Schedule.single("soft", 0.1).switch_point is None
+
+
+def test_streams_differ_by_name_and_order_of_names() -> None:
+    seeds = {stream_seed("order", 1, 2), stream_seed("order", 2, 1), stream_seed("order", 12)}
+    assert len(seeds) == 3
+    assert stream_seed("order", 1, 2) == stream_seed("order", 1, 2)
+    assert all(0 <= seed < 2**63 for seed in seeds)

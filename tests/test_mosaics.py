@@ -1,0 +1,152 @@
+"""Mosaics: what the definition of section 2.4 promises, on real digits and made-up images."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from study.cell import Cell
+from study.errors import RequestError
+from study.tasks.base_images import BaseImages
+from study.tasks.mosaics import Mosaics, MosaicTask
+from tests.conftest import tiny_cell
+
+M = 6
+
+
+@pytest.fixture(scope="module")
+def cell(digits: MosaicTask) -> Cell:
+    return tiny_cell(digits, m=M, n=4_000, validation_size=3_000, test_size=3_000)
+
+
+@pytest.fixture(scope="module")
+def splits(digits: MosaicTask, cell: Cell) -> dict[str, Mosaics]:
+    return digits.splits(cell)
+
+
+def base_labels(digits: MosaicTask, split: str) -> np.ndarray:
+    base = digits.base
+    return base.test_labels if split == "test" else base.train_labels
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_labels_and_positions_are_uniform(splits: dict[str, Mosaics], split: str) -> None:
+    mosaics = splits[split]
+    joint = np.zeros((3, M))
+    np.add.at(joint, (mosaics.labels.numpy(), mosaics.foreground_index.numpy()), 1)
+    assert chisquare(joint.ravel()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_foreground_is_at_z_and_nowhere_else(
+    digits: MosaicTask, splits: dict[str, Mosaics], split: str
+) -> None:
+    mosaics = splits[split]
+    classes = base_labels(digits, split)[mosaics.index.numpy()]
+    names = np.array(digits.base.class_names)[classes]
+    rows = np.arange(len(mosaics))
+    z = mosaics.foreground_index.numpy()
+    expected = np.array(digits.foreground)[mosaics.labels.numpy()]
+    assert (names[rows, z] == expected).all()
+    background = np.ones(classes.shape, bool)
+    background[rows, z] = False
+    assert not np.isin(names[background], digits.foreground).any()
+    seen = set(names[background])
+    assert seen == set(digits.base.class_names) - set(digits.foreground)
+
+
+def test_splits_have_no_base_image_in_common(splits: dict[str, Mosaics]) -> None:
+    train, validation = splits["train"], splits["validation"]
+    assert not set(train.index.unique().tolist()) & set(validation.index.unique().tolist())
+    assert train.images.data_ptr() != splits["test"].images.data_ptr()
+
+
+def test_shared_base_cuts_all_splits_from_the_train_images(
+    digits: MosaicTask, cell: Cell
+) -> None:
+    splits = digits.splits(dataclasses.replace(cell, split="shared-base"))
+    assert len({each.images.data_ptr() for each in splits.values()}) == 1
+    assert set(splits["train"].index.unique().tolist()) & set(
+        splits["test"].index.unique().tolist()
+    )
+
+
+def test_validation_images_are_a_tenth_of_each_class(digits: MosaicTask) -> None:
+    held_out = digits._held_out()
+    for label in range(10):
+        rows = digits.base.train_labels == label
+        assert held_out[rows].sum() == round(0.1 * rows.sum())
+
+
+def test_the_seed_draws_train_mosaics_and_nothing_else(digits: MosaicTask, cell: Cell) -> None:
+    one = digits.splits(cell)
+    again = digits.splits(cell)
+    other = digits.splits(dataclasses.replace(cell, seed=cell.seed + 1))
+    for split in one:
+        assert torch.equal(one[split].index, again[split].index)
+        assert torch.equal(one[split].labels, again[split].labels)
+    assert not torch.equal(one["train"].index, other["train"].index)
+    assert torch.equal(one["validation"].index, other["validation"].index)
+    assert torch.equal(one["test"].index, other["test"].index)
+
+
+def test_paradigm_and_rate_do_not_touch_the_data(digits: MosaicTask, cell: Cell) -> None:
+    other = tiny_cell(
+        digits,
+        type(cell.schedule).single("lvml", 0.5),
+        m=M,
+        n=4_000,
+        validation_size=3_000,
+        test_size=3_000,
+    )
+    for one, two in zip(
+        digits.splits(cell).values(), digits.splits(other).values(), strict=True
+    ):
+        assert torch.equal(one.index, two.index)
+
+
+def test_a_batch_holds_the_normalised_pixels_of_its_rows(
+    digits: MosaicTask, splits: dict[str, Mosaics]
+) -> None:
+    rows = torch.tensor([5, 0, 17])
+    batch = splits["train"].batch(rows)
+    assert batch.segments.shape == (3, M, 1, 8, 8)
+    assert batch.mask is None
+    for position, row in enumerate(rows.tolist()):
+        for j in range(M):
+            image = digits.base.train_images[splits["train"].index[row, j]]
+            expected = (image.transpose(2, 0, 1) / np.float32(16) - 0.5) / 0.5
+            np.testing.assert_allclose(batch.segments[position, j], expected, atol=1e-6)
+    assert batch.foreground.sum(dim=1).tolist() == [1, 1, 1]
+    z = splits["train"].foreground_index[rows]
+    assert batch.foreground.int().argmax(dim=1).tolist() == z.tolist()
+
+
+def test_a_mosaic_costs_an_index_a_segment(digits: MosaicTask) -> None:
+    """n = 40,000 mosaics of m = 20 take 3.2 MB, whatever the size of an image."""
+    splits = digits.splits(tiny_cell(digits, m=20, n=40_000))
+    table = splits["train"].index
+    assert table.numel() * table.element_size() == 40_000 * 20 * 4
+
+
+def made_up(images_a_class: dict[str, int]) -> BaseImages:
+    names = tuple(images_a_class)
+    labels = np.repeat(np.arange(len(names)), list(images_a_class.values()))
+    images = np.zeros((len(labels), 8, 8, 1), np.uint8)
+    return BaseImages.create(
+        images, labels, images, labels, class_names=names, max_value=16, source="made-up images"
+    )
+
+
+def test_too_few_images_of_a_foreground_class_are_named() -> None:
+    with pytest.raises(RequestError, match="too few images of b in the data.*validation"):
+        MosaicTask("digits", made_up({"a": 20, "b": 4, "rest": 20}), ("a", "b"))
+
+
+def test_too_few_background_images_are_named() -> None:
+    with pytest.raises(RequestError, match="too few images of the background"):
+        MosaicTask("digits", made_up({"a": 20, "b": 20, "rest": 1}), ("a", "b"))
