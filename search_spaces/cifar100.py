@@ -15,7 +15,7 @@ SPACE = SearchSpace(
             about="a small network and few mosaics: a try-out, no reproduction of the paper",
             axes={
                 "m": (5,),
-                "n": (5_000,),
+                "n": (10_000,),
                 "architecture": ("small",),
                 "batch_size": (32,),
                 "epochs": (8,),
@@ -23,6 +23,7 @@ SPACE = SearchSpace(
                 "lr": (0.01, 0.03),
                 "switch_point": (0.4,),
                 "seed": (0, 1, 2),
+                "evaluations": (5,),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),
                 "test_size": (1_000,),

@@ -8,6 +8,7 @@ takes fewer steps.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -148,6 +149,7 @@ def _steps_to(fraction: Fraction, budget: Budget, spent: int, step_cost: int) ->
     return int((fraction * budget.amount - spent) // step_cost)
 
 
+@functools.lru_cache(maxsize=1024)
 def _exact(fraction: float) -> Fraction:
     """The decimal number that was typed: .1 is 1/10, not the nearest binary number."""
     return Fraction(str(fraction))

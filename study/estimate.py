@@ -89,7 +89,7 @@ def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, fl
         train_step(model, paradigm, optimiser, mosaics, rows, sampling).item()
 
     def evaluation() -> None:
-        evaluate(model, paradigm, mosaics)
+        evaluate(model, paradigms.get(paradigm.exact), mosaics)
 
     return _fastest(step) / count, _fastest(evaluation) / count
 

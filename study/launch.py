@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,9 @@ from study.errors import RequestError
 from study.plan import Plan
 from study.progress import Progress
 from study.trial import train_cells
+
+CONNECT_SECONDS = 10.0
+"""How long a cluster's port may take to answer."""
 
 _RAY_SETTINGS = {
     # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
@@ -61,13 +66,9 @@ def launch(
         RequestError: no Ray at that address.
         KeyboardInterrupt: Ctrl-C; what is recorded stays.
     """
-    for name, value in _RAY_SETTINGS.items():
-        os.environ.setdefault(name, value)
-    import ray
-    from ray import tune
+    with ray_session(plan.concurrent * plan.threads, address) as ray:
+        from ray import tune
 
-    _connect(ray, plan, address)
-    try:
         gpus = 1 if ray.cluster_resources().get("GPU") else 0
         with tempfile.TemporaryDirectory(prefix="study-tune-") as storage:
             tuner = tune.Tuner(
@@ -91,29 +92,55 @@ def launch(
                 ),
             )
             results = tuner.fit()
-        return [
-            Failure(Cell.from_dict(values).id, str(result.error))
-            for result in results
-            if result.error
-            for values in (result.config or {})["cells"]
-        ]
+    return [
+        Failure(Cell.from_dict(values).id, str(result.error))
+        for result in results
+        if result.error
+        for values in (result.config or {})["cells"]
+    ]
+
+
+@contextlib.contextmanager
+def ray_session(cores: int, address: str | None = None) -> Iterator[Any]:
+    """The `ray` module, connected; what was started here is stopped at the end.
+
+    Args:
+        cores: CPU cores of a Ray on this machine.
+        address: of a running cluster; None: this process's Ray, or a new one on this machine.
+
+    Raises:
+        RequestError: no Ray at that address.
+    """
+    for name, value in _RAY_SETTINGS.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    if ray.is_initialized() and address is None:
+        yield ray
+        return
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        ray.init(num_cpus=cores, include_dashboard=False, **quiet)
+    else:
+        try:
+            _require_listener(address)
+            ray.init(address=address, **quiet)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RequestError(
+                f"no Ray cluster at --address {address} ({' '.join(str(error).split())}). Start "
+                "one with `ray start --head`, or leave --address out to run on this machine."
+            ) from error
+    try:
+        yield ray
     finally:
         ray.shutdown()
 
 
-def _connect(ray: Any, plan: Plan, address: str | None) -> None:
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        cores = plan.concurrent * plan.threads
-        ray.init(num_cpus=cores, include_dashboard=False, **quiet)
-        return
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise RequestError(
-            f"no Ray cluster at --address {address} ({error}). Start one with `ray start --head`, "
-            "or leave --address out to run on this machine."
-        ) from error
+def _require_listener(address: str) -> None:
+    """Raises OSError at once where nothing listens; Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def _trainable(config: dict[str, Any]) -> None:

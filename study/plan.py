@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ def make_plan(
     flops: dict[str, ModelFlops] = {}
     skipped: dict[Skip, None] = {}
     models_flops: dict[tuple[str, float], ModelFlops] = {}
+    _refuse_huge_grid(axes)
     for point in _points(axes):
         try:
             network = (point["architecture"], point["width"])
@@ -137,7 +139,6 @@ def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
     conditional = ("paradigm", "lr", "hard_lr", "switch_point")
     outer = [name for name in AXES if name not in conditional]
     outer_values = [_values(axes[name], name, {}) for name in outer]
-    count = 0
     for combination in itertools.product(*outer_values):
         point = dict(zip(outer, combination, strict=True))
         for paradigm in _values(axes["paradigm"], "paradigm", point):
@@ -145,12 +146,23 @@ def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
             of_paradigm = {**point, "paradigm": paradigm}
             values = [_values(axes[name], name, of_paradigm) for name in names]
             for rest in itertools.product(*values):
-                count += 1
-                if count > LARGEST_GRID:
-                    raise RequestError(
-                        f"the grid has more than {LARGEST_GRID:,} cells. Narrow it with --set."
-                    )
                 yield {**of_paradigm, **dict(zip(names, rest, strict=True))}
+
+
+def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
+    """Counts the grid from above, before it is laid out."""
+    sizes = {
+        name: max(map(len, (*axis.values.values(), axis.otherwise)))
+        if isinstance(axis, By)
+        else len(axis)
+        for name, axis in axes.items()
+    }
+    count = math.prod(sizes.values())
+    if count > LARGEST_GRID:
+        raise RequestError(
+            f"the grid has up to {count:,} cells, more than {LARGEST_GRID:,}. "
+            "Narrow it with --set."
+        )
 
 
 def _values(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:

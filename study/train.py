@@ -92,7 +92,8 @@ def train(
 
         metrics: dict[str, dict[str, Any] | None] = {}
         if stop.evaluate_at:
-            metrics = {name: evaluate(model, paradigm, split) for name, split in splits.items()}
+            exact = paradigms.get(paradigm.exact)
+            metrics = {name: evaluate(model, exact, split) for name, split in splits.items()}
             evaluate_seconds += _now(device) - trained
         finite = {name: values for name, values in metrics.items() if values is not None}
         if not torch.isfinite(summed_loss) or len(finite) < len(metrics):
@@ -107,7 +108,7 @@ def train(
                     "compute_flops": stop.compute_flops,
                     "train_seconds": train_seconds,
                     "split": split,
-                    "inference": paradigm.name,
+                    "inference": paradigm.exact,
                     **values,
                 }
                 evaluations.append(row)

@@ -11,6 +11,7 @@ import torch
 from study import tasks
 from study.cell import Cell, Schedule
 from study.compute import model_flops, soft_epochs
+from study.launch import ray_session
 from study.models import build
 from study.tasks.mosaics import MosaicTask
 
@@ -63,3 +64,10 @@ def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: obj
         flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
         values["budget"] = soft_epochs(4, flops, values["m"], values["n"])
     return Cell(**values)
+
+
+@pytest.fixture(scope="session")
+def ray_instance() -> Iterator[None]:
+    """One Ray for all tests of a session; `study.launch` uses the one that is there."""
+    with ray_session(cores=2):
+        yield

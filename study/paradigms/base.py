@@ -20,9 +20,16 @@ Classifier = Callable[[Tensor], Tensor]
 
 
 class Paradigm(Protocol):
-    """A way to train and to predict with a focus and a classifier."""
+    """A way to train and to predict with a focus and a classifier.
+
+    Attributes:
+        name: as in a schedule.
+        exact: name of the paradigm whose loss is the expectation of this one's: its own unless it
+            samples. Evaluations use it, so that they draw nothing.
+    """
 
     name: str
+    exact: str
 
     def loss(
         self,

@@ -20,6 +20,7 @@ class Hard:
     """L_HA = -sum_j a_j log sigma_y( g(x_j) ); s_k = sigma_k( g(x_j*) ), j* = argmax_j f(x_j)."""
 
     name = "hard"
+    exact = "hard"
 
     def loss(
         self,

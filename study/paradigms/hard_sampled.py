@@ -20,7 +20,7 @@ class HardSampled(Hard):
     sample mean -(r_1 + r_2) / 2. Inference is that of `Hard`.
     """
 
-    name = "hard-sampled"
+    name = "hard-sampled"  # `exact` stays hard
 
     def loss(
         self,

@@ -18,6 +18,7 @@ class LVML:
     """L_LV = -log sum_j a_j sigma_y( g(x_j) ); s_k = sum_j a_j sigma_k( g(x_j) )."""
 
     name = "lvml"
+    exact = "lvml"
 
     def loss(
         self,

@@ -13,6 +13,7 @@ class Soft:
     """L_SA = -log sigma_y( g( sum_j a_j x_j ) ); s_k = sigma_k( g( sum_j a_j x_j ) )."""
 
     name = "soft"
+    exact = "soft"
 
     def loss(
         self,

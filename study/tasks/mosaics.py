@@ -58,6 +58,11 @@ class Mosaics:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def bytes_each(self) -> int:
+        """Size of one mosaic's segments as float32."""
+        return 4 * self.index.shape[1] * self.images[0].numel()
+
     def batch(self, rows: Tensor) -> Batch:
         """The mosaics of these rows, an int64 tensor (B,); pixels become (x / max - .5) / .5."""
         index = self.index[rows]

@@ -1,0 +1,145 @@
+"""The house: imports run downwards only, and the core runs where Ray and MLflow are missing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+
+# Each storey may import from those below it and from its own, in this order. docs: the design.
+STOREYS = [
+    ["study.run"],
+    ["analysis"],
+    ["study.launch", "study.tracking"],
+    ["study.describe", "study.trial", "study.progress"],
+    ["study.estimate"],
+    ["study.plan"],
+    ["study.axes", "study.train"],
+    ["study.evaluate", "study.compute"],
+    ["study.results", "study.tasks", "study.models", "study.paradigms"],
+    ["study.cell", "search_spaces"],
+    ["study.errors", "study"],
+]
+MAY_IMPORT_RAY = {"study.launch"}
+MAY_IMPORT_MLFLOW = {"study.tracking"}
+MAY_IMPORT_ANALYSIS = {"study.run"}
+
+
+def modules() -> dict[str, Path]:
+    """Name -> file of every module of the project."""
+    found = {}
+    for package in ("study", "analysis", "search_spaces"):
+        for path in sorted((PROJECT / package).rglob("*.py")):
+            parts = path.relative_to(PROJECT).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            base = node.module or ""
+            names |= {f"{base}.{alias.name}" for alias in node.names} | {base}
+    return names
+
+
+def storey(module: str) -> int | None:
+    """Number of the storey of a module, counted from the roof; the longest name decides."""
+    best, level = "", None
+    for number, names in enumerate(STOREYS):
+        for name in names:
+            inside = module == name or module.startswith(f"{name}.")
+            if inside and len(name) > len(best):
+                best, level = name, number
+    return level
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_run_downwards(module: str) -> None:
+    own = storey(module)
+    assert own is not None, f"{module} has no storey"
+    for name in imports(MODULES[module]):
+        level = storey(name)
+        if level is not None and name.split(".")[0] in ("study", "analysis", "search_spaces"):
+            assert level >= own, f"{module} imports {name}, which stands above it"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_heavy_packages_have_one_door(module: str) -> None:
+    roots = {name.split(".")[0] for name in imports(MODULES[module])}
+    assert "ray" not in roots or module in MAY_IMPORT_RAY
+    assert "mlflow" not in roots or module in MAY_IMPORT_MLFLOW
+    assert (
+        "analysis" not in roots or module.startswith("analysis") or (module in MAY_IMPORT_ANALYSIS)
+    )
+
+
+def test_analysis_knows_study_by_its_results_alone() -> None:
+    for module, path in MODULES.items():
+        if module.startswith("analysis"):
+            known = {n for n in imports(path) if n == "study" or n.startswith("study.")}
+            assert all(n.startswith("study.results") for n in known), module
+
+
+def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path) -> None:
+    """A trial needs torch, numpy, pandas and pyarrow (with fsspec, which torch brings)."""
+    blocked = [
+        "ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "analysis",
+    ]  # fmt: skip
+    code = f"""
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+from study import tasks
+from study.cell import Cell, Schedule
+from study.compute import model_flops, soft_epochs
+from study.models import build
+from study.results import Results
+from study.trial import train_cells
+task = tasks.load("digits")  # the prepared form: without scikit-learn, too
+flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
+cell = Cell(task="digits", data_digest=task.data_digest, m=3, n=40, architecture="perceptron",
+            schedule=Schedule.hybrid(.1, .1, .5), seed=0, budget=soft_epochs(2, flops, 3, 40),
+            batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)
+results = Results({str(tmp_path)!r})
+results.prepare()
+config = dict(cells=[cell.to_dict()], study="digits", results={str(tmp_path)!r}, threads=1,
+              code_version="test")
+assert train_cells(config) == [cell.id]
+assert results.finished() == {{cell.id}}
+loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
+assert not loaded, loaded
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != "study.run"])
+def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
+    """Ray and MLflow take seconds to import: `--help` and `--plan` do without them."""
+    top_level = {
+        alias.name.split(".")[0]
+        for node in ast.parse(MODULES[module].read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    } | {
+        (node.module or "").split(".")[0]
+        for node in ast.parse(MODULES[module].read_text()).body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert not top_level & {"ray", "mlflow", "optuna"}

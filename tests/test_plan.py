@@ -1,0 +1,210 @@
+"""From a search space and `--set` to cells."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search_spaces import By, Preset, SearchSpace, all_studies
+from study import tasks
+from study.axes import AXES, resolve
+from study.errors import RequestError
+from study.plan import Plan, make_plan, share_cores
+
+SPACES = all_studies()
+
+
+def plan(
+    study: str, *assignments: str, preset: str = "quick", finished: set = frozenset()
+) -> Plan:
+    space = SPACES[study]
+    axes = resolve(space, preset, assignments)
+    return make_plan(space, preset, axes, tasks.info(space.task), "digest", finished)
+
+
+@pytest.mark.parametrize("study", SPACES)
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+def test_every_preset_lays_out(study: str, preset: str) -> None:
+    laid_out = plan(study, "seed=0,1", preset=preset)
+    assert {cell.paradigm for cell in laid_out.cells} == {"soft", "hard", "lvml", "hybrid"}
+    assert not laid_out.skipped
+    assert len({cell.id for cell in laid_out.cells}) == len(laid_out.cells)
+    by_group = itertools.groupby(sorted((c.m, c.comparison_id) for c in laid_out.cells))
+    assert len(list(by_group)) == len({cell.m for cell in laid_out.cells})
+
+
+def test_the_paper_preset_of_cifar10_is_the_published_grid() -> None:
+    cells = plan("cifar10", preset="paper").cells
+    assert {cell.m for cell in cells} == {5, 20}
+    assert {cell.seed for cell in cells} == set(range(12))
+    rates = {
+        name: sorted({cell.lr for cell in cells if cell.paradigm == name})
+        for name in ("soft", "hard", "lvml", "hybrid")
+    }
+    soft = [0.0005, 0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1, 0.2]
+    hard = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
+    assert rates == {"soft": soft, "lvml": soft, "hard": hard, "hybrid": [0.005, 0.01, 0.02]}
+    hybrids = [cell for cell in cells if cell.paradigm == "hybrid"]
+    assert {cell.schedule.phases[1].lr for cell in hybrids} == {0.0025, 0.005, 0.01}
+    assert sorted({cell.switch_point for cell in hybrids}) == [i / 10 for i in range(1, 10)]
+    assert len(hybrids) == 2 * 12 * 3 * 3 * 9
+    assert {cell.n for cell in cells} == {10_000}
+    assert {cell.architecture for cell in cells} == {"scripts"}
+
+
+def test_the_hard_rate_of_a_cifar100_hybrid_depends_on_m() -> None:
+    hybrids = [c for c in plan("cifar100", preset="paper").cells if c.paradigm == "hybrid"]
+    by_m = {m: {c.schedule.phases[1].lr for c in hybrids if c.m == m} for m in (5, 20)}
+    assert by_m == {5: {0.0005, 0.001, 0.002}, 20: {0.0035, 0.007, 0.014}}
+
+
+def test_set_narrows_and_widens_any_axis() -> None:
+    laid_out = plan("digits", "lr=0.01,0.05", "m=5,10", "paradigm=soft,hybrid", "seed=0-2,7")
+    cells = laid_out.cells
+    assert {cell.lr for cell in cells} == {0.01, 0.05}
+    assert {cell.m for cell in cells} == {5, 10}
+    assert {cell.paradigm for cell in cells} == {"soft", "hybrid"}
+    assert {cell.seed for cell in cells} == {0, 1, 2, 7}
+    assert len(cells) == 2 * 4 * (2 + 2 * 3)
+    # The second phase keeps the first one's rate unless hard_lr says otherwise.
+    assert all(len({p.lr for p in cell.schedule.phases}) == 1 for cell in cells)
+    other = plan("digits", "paradigm=hybrid", "hard_lr=0.3,same", "lr=0.1")
+    assert {c.schedule.phases[1].lr for c in other.cells} == {0.3, 0.1}
+
+
+def test_all_cells_of_a_comparison_share_one_budget() -> None:
+    for (m, _), cells in itertools.groupby(
+        sorted(plan("digits", "m=5,10").cells, key=lambda c: (c.m, c.comparison_id)),
+        key=lambda c: (c.m, c.comparison_id),
+    ):
+        assert len({cell.budget for cell in cells}) == 1, m
+
+
+def test_seeds_vary_slowest() -> None:
+    seeds = [cell.seed for cell in plan("digits").cells]
+    assert seeds == sorted(seeds)
+
+
+values = st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)
+
+
+@given(values, values)
+@settings(max_examples=20, deadline=None)
+def test_a_wider_grid_only_adds_cells(some: list[int], more: list[int]) -> None:
+    def seeds(numbers: list[int]) -> Plan:
+        return plan("digits", f"seed={','.join(map(str, numbers))}", "paradigm=soft,hard")
+
+    narrow, wide = seeds(some), seeds([*some, *more])
+    ids = {cell.id for cell in narrow.cells}
+    assert ids <= {cell.id for cell in wide.cells}
+    resumed = plan(
+        "digits",
+        f"seed={','.join(map(str, [*some, *more]))}",
+        "paradigm=soft,hard",
+        finished=ids,
+    )
+    assert {cell.id for cell in resumed.to_run} == {cell.id for cell in wide.cells} - ids
+    assert resumed.finished == ids
+
+
+def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
+    laid_out = plan("digits", "epochs=0.2", "n=100", "batch_size=10", "switch_point=0.05,0.5")
+    skipped = {skip.what.split(" ")[0] for skip in laid_out.skipped}
+    assert skipped == {"hybrid"}
+    assert "no step for its soft phase" in laid_out.skipped[0].reason
+    with pytest.raises(RequestError, match="nothing to run in this grid"):
+        plan("digits", "epochs=0.001", "n=10")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("lr=0", "learning rate must be a number > 0, got 0.0"),
+        ("lr=-0.1", "learning rate must be a number > 0"),
+        ("lr=nan", "learning rate must be a number > 0"),
+        ("lr=fast", "--set lr=fast: lr takes a number, got 'fast'"),
+        ("lr=", "lr takes a number, got ''"),
+        ("lr", r"--set takes axis=value\[,value...\], got 'lr'"),
+        ("m=1", "m must be an integer >= 2, got 1"),
+        ("m=5.5", "m takes a whole number, got '5.5'"),
+        ("n=0", "n must be an integer >= 1, got 0"),
+        ("switch_point=1", "switch point must be a fraction of the budget in"),
+        ("switch_point=0", "switch point must be a fraction of the budget in"),
+        ("epochs=0", "epochs must be a number > 0, got 0"),
+        ("epochs=inf", "epochs must be a number > 0"),
+        ("epochs=1e30", "budget must be an integer > 0 and <"),
+        ("momentum=1", "momentum must be"),
+        ("width=0", "width must be a number > 0"),
+        ("batch_size=0", "batch_size must be an integer >= 1"),
+        ("evaluations=0", "evaluations must be an integer >= 1"),
+        ("test_size=0", "test_size must be an integer >= 1"),
+        ("seed=5-2", "a range runs upwards"),
+        ("seed=0-9999999999", "at most 1,000,000 values"),
+        ("seed=-1", "seed must be an integer >= 0, got -1"),
+        ("learning_rate=0.1", "unknown axis 'learning_rate'"),
+        ("sed=1", "Did you mean 'seed'"),
+        ("paradigm=sotf", "Did you mean 'soft'"),
+        ("architecture=script", "unknown architecture"),
+        ("split=shared", "Did you mean 'shared-base'"),
+    ],
+)
+def test_bad_values_are_named(assignment: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
+        plan("digits", assignment)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_axis_is_set_once() -> None:
+    with pytest.raises(RequestError, match="--set names the axis lr twice"):
+        plan("digits", "lr=0.1", "lr=0.2")
+
+
+def test_an_unknown_preset_names_the_nearest() -> None:
+    with pytest.raises(RequestError, match="unknown preset of digits 'papers'"):
+        plan("digits", preset="papers")
+
+
+def test_an_axis_without_values_asks_for_one() -> None:
+    space = SearchSpace("odd", "digits", "", {"quick": Preset("", {"m": (5,)})})
+    axes = resolve(space, "quick", [])
+    with pytest.raises(RequestError, match="no value for the axis"):
+        make_plan(space, "quick", axes, tasks.info("digits"), "d")
+
+
+def test_a_huge_grid_is_refused_rather_than_laid_out() -> None:
+    with pytest.raises(RequestError, match=r"more than 1,000,000\. Narrow it"):
+        plan("digits", "seed=0-999999", "paradigm=soft,hard")
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=300)
+def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
+    try:
+        axes = resolve(SPACES["digits"], "quick", [text])
+    except RequestError:
+        return
+    name = text.partition("=")[0]
+    assert name in AXES
+    assert axes[name]
+
+
+@pytest.mark.parametrize("study", SPACES)
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+def test_presets_declare_known_axes(study: str, preset: str) -> None:
+    declared = SPACES[study].presets[preset].axes
+    assert set(declared) <= set(AXES)
+    for values in declared.values():
+        if isinstance(values, By):
+            assert values.axis in AXES
+
+
+@given(st.integers(0, 10_000), st.integers(1, 256))
+def test_cells_never_share_a_core(cells: int, cores: int) -> None:
+    concurrent, threads = share_cores(cells, cores)
+    assert concurrent >= 1
+    assert threads >= 1
+    assert concurrent * threads <= cores
+    assert concurrent <= max(cells, 1)

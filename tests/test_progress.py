@@ -1,0 +1,91 @@
+"""The progress line: what it counts and when it speaks."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from study.cell import Schedule
+from study.progress import Progress, duration
+from study.tasks.mosaics import MosaicTask
+from tests.conftest import tiny_cell
+
+
+@pytest.fixture
+def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
+    cells = [
+        tiny_cell(digits, Schedule.single(name, 0.1), seed=seed)
+        for seed in (0, 1)
+        for name in ("soft", "hard")
+    ]
+    seconds = {cell.id: 10.0 for cell in cells}
+    made = Progress(cells, seconds, concurrent=2, finished=3, stream=io.StringIO())
+    return made, [cell.id for cell in cells]
+
+
+def report(cell_id: str, fraction: float, accuracy: float) -> dict:
+    return {"cell_id": cell_id, "budget_fraction": fraction, "accuracy": accuracy, "saif": 0.1}
+
+
+def test_it_counts_done_running_and_left(progress: tuple[Progress, list[str]]) -> None:
+    made, ids = progress
+    assert made.line().startswith("3/7 cells done, 0 running, 4 left")
+    made.started(ids[0])
+    made.started(ids[1])
+    assert made.line().startswith("3/7 cells done, 2 running, 2 left")
+    made.evaluated(report(ids[0], 1.0, 0.5))
+    made.ended(ids[0], "done")
+    made.ended(ids[1], "diverged")
+    made.started(ids[2])
+    made.ended(ids[2], "failed")
+    line = made.line()
+    assert line.startswith("6/7 cells done, 0 running, 1 left, 1 diverged, 1 failed")
+
+
+def test_the_best_is_of_finished_cells_a_paradigm(progress: tuple[Progress, list[str]]) -> None:
+    made, (soft, hard, other_soft, _) = progress
+    made.evaluated(report(soft, 1.0, 0.9))
+    assert "best" not in made.line()
+    made.ended(soft, "done")
+    made.evaluated(report(other_soft, 1.0, 0.7))
+    made.ended(other_soft, "done")
+    made.evaluated(report(hard, 0.5, 0.99))
+    made.ended(hard, "diverged")
+    assert made.line().endswith("best validation accuracy % soft 90.0")
+
+
+def test_the_time_left_follows_what_was_measured(
+    progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, ids = progress
+    assert made.seconds_left() == 20  # four cells of 10 s, two at a time
+    begun = made._started
+    monkeypatch.setattr("study.progress.time.monotonic", lambda: begun + 40)
+    made.evaluated(report(ids[0], 0.5, 0.3))
+    made.ended(ids[1], "done")
+    # Half of one and all of another cell took 40 s: two and a half of four cells are left.
+    assert made.seconds_left() == pytest.approx(40 * 2.5 / 1.5)
+    for cell_id in ids:
+        made.ended(cell_id, "done")
+    assert made.seconds_left() == 0
+
+
+def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:
+    made, ids = progress
+    for cell_id in ids:
+        made.started(cell_id)
+        made.ended(cell_id, "done")
+    made.show(last=True)
+    text = made._stream.getvalue()
+    assert text.count("\n") == 2
+    assert "\r" not in text
+    assert text.splitlines()[-1].startswith("7/7 cells done")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5400, "1.5 h"), (172800, "2.0 days")],
+)
+def test_durations_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
