@@ -1,0 +1,285 @@
+"""The command as a user types it, end to end, and every request it cannot carry out."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlflow import MlflowClient
+
+import analysis
+from study import run
+from study.results import Results
+from tests.conftest import PROJECT
+
+TINY = [
+    "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
+    "evaluations=2", "train_metrics_size=20", "validation_size=20", "test_size=20",
+]  # fmt: skip
+
+
+def command(*args: str, results: Path, **kwargs: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "study.run", *args, "--results", str(results)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
+    )
+
+
+def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    status = run.main(args)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One real run of the command: its results directory and what it printed."""
+    results = tmp_path_factory.mktemp("study") / "results"
+    done = command("digits", *TINY, results=results)
+    assert done.returncode == 0, done.stderr
+    return results, done.stdout
+
+
+def test_it_prints_the_comparison_the_report_and_how_to_see_the_runs(
+    finished: tuple[Path, str],
+) -> None:
+    results, printed = finished
+    for paradigm in ("soft", "hard", "lvml", "hybrid"):
+        assert re.search(rf"^{paradigm} .*\d+\.\d .* to .* 2 ", printed, re.M), printed
+    report = re.search(r"^report: (.*)$", printed, re.M)[1]
+    assert Path(report) == results / "report" / "digits" / "report.html"
+    ui = re.search(r"^runs: +(.*)$", printed, re.M)[1]
+    assert ui == f"uv run mlflow ui --backend-store-uri sqlite:///{results}/mlflow.db"
+
+
+def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
+    results, printed = finished
+    evaluations = analysis.load(results)
+    assert evaluations["cell_id"].nunique() == 8
+    assert set(evaluations["status"]) == {"done"}
+    assert evaluations.groupby("cell_id").size().unique().tolist() == [9]
+
+    at_budget = analysis.equal_compute(evaluations)
+    assert len(at_budget) == 8 * 3
+    assert (at_budget["budget_fraction"] == 1).all()
+    assert at_budget["budget_amount"].nunique() == 1
+    assert (at_budget["compute_flops"] <= at_budget["budget_amount"]).all()
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
+    experiment = client.get_experiment_by_name("digits")
+    runs = {r.data.tags.get("cell_id"): r for r in client.search_runs([experiment.experiment_id])}
+    assert len(runs) == 8 + 1
+    html = (results / "report" / "digits" / "report.html").read_text()
+    test = at_budget[at_budget["split"] == "test"]
+    for row in test.to_dict("records"):
+        logged = runs[row["cell_id"]].data.metrics
+        assert logged["test/saif"] == pytest.approx(row["saif"])
+        assert logged["test/accuracy"] == pytest.approx(row["accuracy"])
+    for paradigm, rows in test.groupby("paradigm"):  # one option each: nothing to choose
+        accuracy = rows["accuracy"].mean()
+        assert runs[None].data.metrics[f"digits/m3/{paradigm}/accuracy"] == pytest.approx(accuracy)
+        assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f}", printed, re.M)
+        assert f"{100 * accuracy:.1f}" in html
+
+
+def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
+    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, first = finished
+    files = {path: path.read_bytes() for path in results.rglob("*.parquet")}
+    status, printed, _ = main(capsys, "digits", *TINY, "--results", str(results))
+    assert status == 0
+    assert "8 cells: 8 done already, 0 to run" in printed
+    table = first[first.index("digits m=3: ") : first.index("report:")]
+    assert table in printed
+    assert files == {path: path.read_bytes() for path in results.rglob("*.parquet")}
+    wider = [*TINY[:5], "seed=0-2", *TINY[6:]]
+    status, printed, _ = main(capsys, "digits", *wider, "--plan", "--results", str(results))
+    assert "12 cells: 8 done already, 4 to run" in printed
+
+
+def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results"
+    status, printed, _ = main(capsys, "digits", "--plan", *TINY, "--results", str(results))
+    assert status == 0
+    assert not results.exists()
+    assert "8 cells: 0 done already, 8 to run" in printed
+    assert "FLOPs/mosaic" in printed
+    assert "estimated time on this machine" in printed
+
+
+def test_plan_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, printed, _ = main(
+        capsys, "cifar100", "--plan", "--cache-dir", str(tmp_path), "--set", "seed=0", "lr=0.1"
+    )
+    assert status == 0
+    assert "data not at hand" in printed
+
+
+def test_dry_run_tries_every_kind_of_cell_and_records_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, printed, _ = main(
+        capsys, "digits", "--dry-run", *TINY, "--results", str(tmp_path / "results")
+    )
+    assert status == 0
+    assert re.findall(r"dry run: ([\w-]+) at m=3 works", printed) == [
+        "soft", "hard", "lvml", "hybrid",
+    ]  # fmt: skip
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_diverged_cell_is_a_result(tmp_path: Path) -> None:
+    settings = [text.replace("lr=0.1", "lr=0.1,1e20") for text in TINY]
+    done = command(
+        "digits", *settings, "paradigm=soft,hard-sampled", "--tracking", "none", results=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    cells = Results(tmp_path).cells()
+    assert cells.groupby("lr")["status"].unique().map(list).to_dict() == {
+        0.1: ["done"],
+        1e20: ["diverged"],
+    }
+    assert "4 diverged" in done.stderr
+    assert not (tmp_path / "mlflow.db").exists()
+    assert "mlflow ui" not in done.stdout
+
+
+def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path) -> None:
+    long = [a.replace("epochs=2", "epochs=300") for a in TINY]
+    args = [sys.executable, "-m", "study.run", "digits", *long, "--tracking", "none",
+            "--results", str(tmp_path)]  # fmt: skip
+    process = subprocess.Popen(
+        args, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("cells/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    before = Results(tmp_path).finished()
+    assert 1 <= len(before) < 8
+    kept = {path: path.read_bytes() for path in tmp_path.glob("cells/*.parquet")}
+    again = command("digits", *long, "--tracking", "none", results=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert f"8 cells: {len(before)} done already" in again.stdout
+    assert len(Results(tmp_path).finished()) == 8
+    assert all(path.read_bytes() == data for path, data in kept.items())
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["digit"], "unknown study 'digit'. Did you mean 'digits'? Valid: digits, cifar10"),
+        (["digits", "--preset", "pape"], "unknown preset of digits 'pape'. Did you mean 'paper'"),
+        (["digits", "--set", "lr=0"], "learning rate must be a number > 0, got 0.0"),
+        (["digits", "--set", "m=1"], "m must be an integer >= 2, got 1"),
+        (["digits", "--set", "paradigm=sotf"], "Did you mean 'soft'"),
+        (["digits", "--set"], "argument --set: expected at least one argument"),
+        (["digits", "--select", "loss"], "argument --select: invalid choice"),
+        (["digits", "--nonsense"], "unrecognized arguments: --nonsense"),
+        ([], "the following arguments are required: STUDY"),
+        (["digits", "--data-dir", "somewhere"], "digits ships with scikit-learn"),
+        (["cifar10", "--data-dir", "/no/such/place"], "/no/such/place"),
+        (["digits", "--results", "/dev/null/results"], "/dev/null/results"),
+        (["digits", "--address", "127.0.0.1:1", "--tracking", "none"], "no Ray cluster at"),
+        (["digits", "--tracking", "nonsense://"], "--tracking"),
+    ],
+)
+def test_an_unusable_request_is_one_clear_line(
+    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = args if "--results" in args else [*args, "--results", str(tmp_path / "results")]
+    status, _, errors = main(capsys, *given) if args else main(capsys)
+    assert status == 2
+    assert errors.count("\n") == 1
+    assert message in errors
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_no_network_says_how_to_get_the_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    status, _, errors = main(
+        capsys, "cifar10", "--cache-dir", str(tmp_path), "--results", str(tmp_path / "r")
+    )
+    assert status == 2
+    last = errors.splitlines()[-1]
+    assert "CIFAR-10 is not at hand and could not be downloaded" in last
+    assert "--data-dir" in last
+    assert "digits needs no download" in last
+    assert not (tmp_path / "r").exists()
+
+
+def test_another_schema_version_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cells").mkdir()
+    table = pa.table({"cell_id": ["x"]}).replace_schema_metadata({"attention_study_schema": "99"})
+    pq.write_table(table, tmp_path / "cells" / "x.parquet")
+    status, _, errors = main(capsys, "digits", "--results", str(tmp_path))
+    assert status == 2
+    assert "x.parquet has results schema 99, this version reads schema 1" in errors
+
+
+def test_help_has_examples_and_lists_studies_and_axes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run.main(["--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for word in ("examples:", "digits", "cifar10", "cifar100", "--preset", "switch_point"):
+        assert word in text
+
+
+words = st.sampled_from(
+    ["digits", "cifar10", "--plan", "--set", "lr=0.1", "m=2", "seed=0-3", "--preset", "quick",
+     "paper", "--select", "saif", "x=1", "lr=", "--results", "-1", "", "--tracking", "none"]
+)  # fmt: skip
+
+
+@given(st.lists(words, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
+    """With --plan: whatever else is typed, no traceback and a known exit status."""
+    before = set(os.listdir(PROJECT))
+    status = run.main([*args, "--plan", "--cache-dir", "/nonexistent", "--set", "epochs=1"])
+    assert status in (0, 2)
+    assert set(os.listdir(PROJECT)) == before
+
+
+def test_the_command_is_deterministic(finished: tuple[Path, str], tmp_path: Path) -> None:
+    """The whole study twice: equal bits, but for the times."""
+    results, _ = finished
+    done = command("digits", *TINY, "--tracking", "none", results=tmp_path)
+    assert done.returncode == 0, done.stderr
+    keys = ["cell_id", "budget_fraction", "split"]
+    one, other = (
+        Results(path).evaluations().drop(columns="train_seconds").sort_values(keys)
+        for path in (results, tmp_path)
+    )
+    pd.testing.assert_frame_equal(
+        one.reset_index(drop=True), other.reset_index(drop=True), check_exact=True
+    )
+    assert np.isfinite(one["loss"]).all()
