@@ -12,6 +12,7 @@ from study import compute, models, paradigms, tasks
 from study.cell import Cell
 from study.compute import ModelFlops
 from study.evaluate import evaluate
+from study.optimiser import SGD
 from study.plan import Plan
 from study.tasks.mosaics import Mosaics
 from study.train import train_step
@@ -81,7 +82,7 @@ def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, fl
         cell.architecture, cell.task, info.input_shape, info.num_classes, width=cell.width
     ).to(device)
     paradigm = paradigms.get(name)
-    optimiser = torch.optim.SGD(model.parameters(), lr=1e-6, momentum=0.9)
+    optimiser = SGD(model.parameters(), lr=1e-6, momentum=0.9)
     sampling = torch.Generator(device).manual_seed(0)
     rows = torch.arange(count, device=device)
 

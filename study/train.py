@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from study import compute, models, paradigms
-from study.cell import Cell, Phase, stream_seed
+from study.cell import Cell, stream_seed
 from study.evaluate import evaluate
 from study.models.base import Model
+from study.optimiser import SGD
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics import Mosaics, MosaicTask
 
@@ -69,7 +70,7 @@ def train(
     model = model.to(device)
     batches = batch_order(cell, device)
     generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
-    optimiser = torch.optim.SGD(model.parameters(), lr=cell.lr, momentum=cell.momentum)
+    optimiser = SGD(model.parameters(), cell.lr, cell.momentum)
 
     evaluations: list[dict[str, Any]] = []
     train_seconds = evaluate_seconds = 0.0
@@ -79,7 +80,7 @@ def train(
         paradigm = paradigms.get(phase.paradigm)
         if stop.phase != phase_index:
             phase_index = stop.phase
-            _begin_phase(optimiser, phase)
+            optimiser.begin_phase(phase.lr)
 
         started, steps_before = _now(device), steps
         summed_loss = torch.zeros((), device=device)
@@ -120,7 +121,7 @@ def train(
 def train_step(
     model: Model,
     paradigm: Paradigm,
-    optimiser: torch.optim.Optimizer,
+    optimiser: SGD,
     mosaics: Mosaics,
     rows: Tensor,
     generator: torch.Generator,
@@ -131,9 +132,7 @@ def train_step(
     loss = paradigm.loss(
         model.focus, model.classifier, segments, labels, mask, generator=generator
     )
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()
+    optimiser.step(loss)
     return loss.detach()
 
 
@@ -152,13 +151,6 @@ def batch_order(cell: Cell, device: torch.device) -> Iterator[Tensor]:
             epoch += 1
         batch, waiting = waiting[: cell.batch_size], waiting[cell.batch_size :]
         yield torch.from_numpy(batch).to(device)
-
-
-def _begin_phase(optimiser: torch.optim.Optimizer, phase: Phase) -> None:
-    """A phase starts from the weights alone: its own learning rate and zero momentum."""
-    optimiser.state.clear()
-    for group in optimiser.param_groups:
-        group["lr"] = phase.lr
 
 
 def _now(device: torch.device) -> float:

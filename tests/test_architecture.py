@@ -21,7 +21,7 @@ STOREYS = [
     ["study.plan"],
     ["study.axes", "study.train"],
     ["study.evaluate", "study.compute"],
-    ["study.results", "study.tasks", "study.models", "study.paradigms"],
+    ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
     ["study.cell", "search_spaces"],
     ["study.errors", "study"],
 ]

@@ -13,6 +13,7 @@ from torch import nn
 from study import models, train
 from study.cell import PARADIGMS, Budget, Phase, Schedule
 from study.compute import timeline
+from study.optimiser import SGD
 from study.tasks.mosaics import MosaicTask
 from study.train import batch_order
 from tests.conftest import tiny_cell
@@ -84,6 +85,24 @@ def test_a_step_equals_plain_momentum_sgd(digits: MosaicTask) -> None:
         if row["split"] == "train" and row["budget_fraction"] == 1
     )
     assert recorded == pytest.approx(loss.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_the_optimiser_is_pytorchs(momentum: float) -> None:
+    torch.manual_seed(0)
+    target = torch.randn(5)
+    ours, theirs = (torch.zeros(5, requires_grad=True) for _ in range(2))
+    mine = SGD([ours], lr=0.3, momentum=momentum)
+    reference = torch.optim.SGD([theirs], lr=0.3, momentum=momentum)
+    for step in range(12):
+        if step == 6:
+            mine.begin_phase(0.1)
+            reference = torch.optim.SGD([theirs], lr=0.1, momentum=momentum)
+        mine.step(((ours - target) ** 2).sum())
+        reference.zero_grad()
+        ((theirs - target) ** 2).sum().backward()
+        reference.step()
+        assert torch.equal(ours, theirs)
 
 
 def test_a_hybrid_is_soft_until_its_switch_point(digits: MosaicTask) -> None:

@@ -1,0 +1,49 @@
+"""SGD with momentum whose momentum and learning rate a phase boundary resets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+from torch.optim.sgd import sgd
+
+
+class SGD:
+    """v <- momentum v + gradient; w <- w - lr v: the arithmetic of `torch.optim.SGD`.
+
+    It calls PyTorch's functional form, because the first use of the optimiser class imports
+    torch._dynamo: seconds in every worker process, as much as many a cell (docs/log.md).
+
+    Args:
+        parameters: to update in place.
+        lr: learning rate, > 0.
+        momentum: in [0, 1).
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float) -> None:
+        self._parameters = list(parameters)
+        self._momentum = momentum
+        self.begin_phase(lr)
+
+    def begin_phase(self, lr: float) -> None:
+        """From here on another learning rate, with no momentum from before."""
+        self._lr = lr
+        self._velocity: list[Tensor | None] = [None] * len(self._parameters)
+
+    @torch.no_grad()
+    def step(self, loss: Tensor) -> None:
+        """One update down the gradient of a scalar loss."""
+        gradients = torch.autograd.grad(loss, self._parameters)
+        sgd(
+            self._parameters,
+            list(gradients),
+            self._velocity,
+            weight_decay=0.0,
+            momentum=self._momentum,
+            lr=self._lr,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            foreach=True,
+        )
