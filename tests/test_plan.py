@@ -68,7 +68,7 @@ def test_set_narrows_and_widens_any_axis() -> None:
     assert {cell.m for cell in cells} == {5, 10}
     assert {cell.paradigm for cell in cells} == {"soft", "hybrid"}
     assert {cell.seed for cell in cells} == {0, 1, 2, 7}
-    assert len(cells) == 2 * 4 * (2 + 2 * 3)
+    assert len(cells) == 2 * 4 * (2 + 2 * 2)
     # The second phase keeps the first one's rate unless hard_lr says otherwise.
     assert all(len({p.lr for p in cell.schedule.phases}) == 1 for cell in cells)
     other = plan("digits", "paradigm=hybrid", "hard_lr=0.3,same", "lr=0.1")
