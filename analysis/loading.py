@@ -31,7 +31,7 @@ def load(
     Raises:
         ResultsError: not a readable results directory.
     """
-    results = results_dir if isinstance(results_dir, Results) else open_results(results_dir)
+    results = results_dir if isinstance(results_dir, Results) else Results(results_dir)
     # Cells first: a cell that finishes between the two reads is left for the next time.
     try:
         cells = results.cells()
@@ -42,15 +42,3 @@ def load(
         cells = cells[cells["cell_id"].isin(set(cell_ids))]
     table = cells.merge(evaluations, on="cell_id", how="left", validate="one_to_many")
     return table.astype(dict.fromkeys(_COUNTS, "Int64"))
-
-
-def open_results(results_dir: str | os.PathLike[str]) -> Results:
-    """The results directory at a local path or fsspec URL.
-
-    Raises:
-        ResultsError: no file system is known or installed for the URL.
-    """
-    try:
-        return Results(results_dir)
-    except (ImportError, OSError, ValueError) as error:
-        raise ResultsError(f"cannot open {os.fspath(results_dir)} ({error}).") from error

@@ -18,7 +18,8 @@ import pandas as pd
 
 from analysis import html
 from analysis.compare import Comparison, Select, compare
-from analysis.loading import load, open_results
+from analysis.figures import figure_png, heatmap_figure, mean_heatmaps
+from analysis.loading import load
 from analysis.sections import comparison_section, section_title
 from analysis.tables import comparison_text
 from study.results import Results, ResultsError
@@ -51,6 +52,8 @@ def write_report(
 ) -> Path:
     """Writes `report.html`: one section a comparison, pictures inside, nothing to download.
 
+    The heat maps are also written beside it, as `heatmaps-<split>-<comparison_id>.png`.
+
     Args:
         results: path, URL or an open `Results`.
         out_dir: local folder, made if missing; an older report in it is replaced as a whole.
@@ -71,22 +74,22 @@ def write_report(
         ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget
             or a folder that cannot be written; the message says what to do.
     """
-    results = results if isinstance(results, Results) else open_results(results)
+    results = results if isinstance(results, Results) else Results(results)
     evaluations = _evaluations(results, study, cell_ids)
     found = compare(evaluations, budget, select)
     title = title or _title(evaluations, study)
     notes = [*notes, *_missing(evaluations, cell_ids)]
-    return _write(_page(title, notes, found, published), Path(out_dir))
+    return _write(_page(title, notes, found, published), found, Path(out_dir))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     asked = _parser().parse_args(argv)
     try:
-        evaluations = _evaluations(open_results(asked.results_dir), asked.study, None)
+        evaluations = _evaluations(Results(asked.results_dir), asked.study, None)
         found = compare(evaluations, asked.budget, asked.select)
         text = _page(_title(evaluations, asked.study), [], found, asked.published)
-        path = _write(text, asked.out or _default_out(asked.results_dir))
+        path = _write(text, found, asked.out or _default_out(asked.results_dir))
     except ResultsError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -175,21 +178,31 @@ def _missing(evaluations: pd.DataFrame, cell_ids: Collection[str] | None) -> lis
     ]
 
 
-def _write(text: str, out_dir: Path) -> Path:
-    path = out_dir / "report.html"
-    partial = out_dir / f".report-{uuid.uuid4().hex}.part"
+def _write(text: str, found: Sequence[Comparison], out_dir: Path) -> Path:
+    """The page, and beside it the heat maps of each comparison as pictures for papers."""
+    files = {"report.html": text.encode()}
+    for comparison in found:
+        for split in ("test", "train"):
+            heatmaps = mean_heatmaps(comparison.at_budget, comparison.choice, split)
+            if heatmaps:
+                name = f"{comparison.task}, m={comparison.m}, {split} mosaics, mean over seeds"
+                figure = heatmap_figure(heatmaps, name)
+                comparison_id = comparison.at_budget["comparison_id"].iloc[0]
+                files[f"heatmaps-{split}-{comparison_id}.png"] = figure_png(figure)
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        try:
-            partial.write_text(text, encoding="utf-8")
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        for name, data in files.items():
+            partial = out_dir / f".{name}-{uuid.uuid4().hex}.part"
+            try:
+                partial.write_bytes(data)
+                os.replace(partial, out_dir / name)
+            finally:
+                partial.unlink(missing_ok=True)
     except OSError as error:
         raise ResultsError(
             f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR."
         ) from error
-    return path
+    return out_dir / "report.html"
 
 
 def _page(title: str, notes: Sequence[str], found: Sequence[Comparison], published: bool) -> str:

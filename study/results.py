@@ -119,11 +119,19 @@ class Results:
 
     Args:
         url: local path or fsspec URL.
+
+    Raises:
+        ResultsError: no file system is known or installed for the URL.
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
-        self._fs, self._root = fsspec.core.url_to_fs(self.url)
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(self.url)
+        except (ImportError, OSError, ValueError) as error:
+            raise ResultsError(
+                f"cannot open the results directory {self.url} ({error})."
+            ) from error
         self._local = "file" in np.atleast_1d(self._fs.protocol)
 
     def prepare(self) -> None:

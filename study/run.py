@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(_parser().parse_args(argv))
     except RequestError as error:
-        print(f"study.run: {error}", file=sys.stderr)
+        print(f"study.run: {' '.join(str(error).split())}", file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where this one ended", file=sys.stderr)
@@ -51,9 +51,9 @@ def _run(args: argparse.Namespace) -> int:
         return DONE
     config = {
         "study": space.name,
-        "results": args.results if "://" in args.results else str(Path(args.results).resolve()),
-        "data_dir": args.data_dir and str(Path(args.data_dir).resolve()),
-        "cache_dir": args.cache_dir and str(Path(args.cache_dir).resolve()),
+        "results": args.results if "://" in args.results else _absolute(args.results),
+        "data_dir": args.data_dir and _absolute(args.data_dir),
+        "cache_dir": args.cache_dir and _absolute(args.cache_dir),
         "code_version": _code_version(),
     }
     if args.dry_run:
@@ -108,6 +108,8 @@ def _train(
     ids = [cell.id for cell in plan.cells if cell.id not in missing]
     if ids:
         _report(plan, results, ids, tracker, args)
+    else:
+        tracker.finish({}, [])
     return failures
 
 
@@ -153,8 +155,13 @@ def _report(
         print(f"runs:   {tracker.ui_command}")
 
 
+def _absolute(path: str) -> str:
+    """Workers have another working directory."""
+    return str(Path(path).expanduser().resolve())
+
+
 def _report_folder(results: str, study: str) -> Path:
-    return Path("report" if "://" in results else Path(results) / "report") / study
+    return Path("report" if "://" in results else Path(results).expanduser() / "report") / study
 
 
 def _dry_run(plan: Plan, config: dict[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,30 @@ from study.models import build
 from study.tasks.mosaics import MosaicTask
 
 PROJECT = Path(__file__).parents[1]
+ALLOWED_SKIPS = frozenset({"needs ../shared/data, the real data at hand"})
+"""Reasons for which a test may be skipped; any other skip is a failure."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turns a skip whose reason is not on the list into a failure."""
+    report = yield
+    _refuse_other_skips(report)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """The same for a file that is skipped as a whole."""
+    _refuse_other_skips(report)
+
+
+def _refuse_other_skips(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if reason not in ALLOWED_SKIPS:
+            report.outcome = "failed"
+            report.longrepr = f"a skip that tests/conftest.py does not allow: {reason}"
 
 
 @pytest.fixture(scope="session", autouse=True)

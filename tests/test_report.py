@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -216,7 +217,10 @@ def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
     _write_small(results)
     first = write_report(results, tmp_path / "out").read_bytes()
     assert write_report(results, tmp_path / "out").read_bytes() == first
-    assert os.listdir(tmp_path / "out") == ["report.html"]
+    pictures = [r"heatmaps-test-\w{16}.png", r"heatmaps-train-\w{16}.png"]
+    names = sorted(os.listdir(tmp_path / "out"))
+    for name, pattern in zip(names, [*pictures, "report.html"], strict=True):
+        assert re.fullmatch(pattern, name)
 
 
 # --- the command line
