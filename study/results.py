@@ -13,6 +13,7 @@ A file is written whole and renamed into place, evaluations first, so a cell tha
 from __future__ import annotations
 
 import io
+import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.cell import Cell
 from study.errors import RequestError
 
 SCHEMA_VERSION = 1
@@ -112,6 +114,30 @@ Table = Literal["cells", "evaluations"]
 
 class ResultsError(RequestError):
     """A results directory that cannot be read or written; the message says which file and why."""
+
+
+def cell_columns(cell: Cell) -> dict[str, Any]:
+    """The columns of `CELLS_SCHEMA` that a cell itself determines."""
+    return {
+        "cell_id": cell.id,
+        "comparison_id": cell.comparison_id,
+        "task": cell.task,
+        "data_digest": cell.data_digest,
+        "split_scheme": cell.split,
+        "m": cell.m,
+        "n": cell.n,
+        "architecture": cell.architecture,
+        "batch_size": cell.batch_size,
+        "paradigm": cell.paradigm,
+        "schedule": cell.schedule.text,
+        "lr": cell.lr,
+        "last_lr": cell.schedule.phases[-1].lr,
+        "switch_point": cell.switch_point,
+        "seed": cell.seed,
+        "budget_amount": cell.budget.amount,
+        "budget_unit": cell.budget.unit,
+        "cell": json.dumps(cell.to_dict(), sort_keys=True),
+    }
 
 
 class Results:

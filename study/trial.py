@@ -14,7 +14,7 @@ import torch
 
 from study import tasks
 from study.cell import Cell
-from study.results import Results
+from study.results import Results, cell_columns
 from study.tasks.mosaics import MosaicTask
 from study.train import Outcome, train
 
@@ -91,25 +91,8 @@ def _cell_row(
 ) -> dict[str, Any]:
     return {
         "study": config["study"],
-        "cell_id": cell.id,
-        "comparison_id": cell.comparison_id,
-        "task": cell.task,
-        "data_digest": cell.data_digest,
+        **cell_columns(cell),
         "num_classes": task.num_classes,
-        "split_scheme": cell.split,
-        "m": cell.m,
-        "n": cell.n,
-        "architecture": cell.architecture,
-        "batch_size": cell.batch_size,
-        "paradigm": cell.paradigm,
-        "schedule": cell.schedule.text,
-        "lr": cell.lr,
-        "last_lr": cell.schedule.phases[-1].lr,
-        "switch_point": cell.switch_point,
-        "seed": cell.seed,
-        "budget_amount": cell.budget.amount,
-        "budget_unit": cell.budget.unit,
-        "cell": json.dumps(cell.to_dict(), sort_keys=True),
         "status": outcome.status,
         "status_reason": outcome.status_reason,
         "steps": outcome.steps,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from study.cell import Budget, Cell, Schedule
-from study.results import Results
+from study.results import Results, cell_columns
 
 BUDGET = 1_000_000
 POINTS = (0.25, 0.5, 0.75, 1.0)
@@ -90,25 +89,8 @@ def write(
             evaluations.append(_evaluation(cell, fraction, split, scores))
     row = {
         "study": study,
-        "cell_id": cell.id,
-        "comparison_id": cell.comparison_id,
-        "task": cell.task,
-        "data_digest": cell.data_digest,
+        **cell_columns(cell),
         "num_classes": NUM_CLASSES,
-        "split_scheme": cell.split,
-        "m": cell.m,
-        "n": cell.n,
-        "architecture": cell.architecture,
-        "batch_size": cell.batch_size,
-        "paradigm": cell.paradigm,
-        "schedule": cell.schedule.text,
-        "lr": cell.lr,
-        "last_lr": cell.schedule.phases[-1].lr,
-        "switch_point": cell.switch_point,
-        "seed": cell.seed,
-        "budget_amount": cell.budget.amount,
-        "budget_unit": cell.budget.unit,
-        "cell": json.dumps(cell.to_dict()),
         "status": status,
         "status_reason": "" if status == "done" else "loss is not finite",
         "steps": 100,

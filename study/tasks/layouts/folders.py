@@ -1,0 +1,84 @@
+"""Class folders: train/<class name>/*.png and test/<class name>/*.png."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from study.errors import RequestError, unknown
+from study.tasks.layouts.common import SIDE, FileNames, Found, Images, decode, reason_of, visible
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+
+
+def find_class_folders(data_dir: Path, names: FileNames) -> Found | None:
+    """The images in train/ and test/, None where there is neither folder.
+
+    Raises:
+        RequestError: a split is missing or empty, or a folder is no class.
+    """
+    if not any((data_dir / split).is_dir() for split in ("train", "test")):
+        return None
+    return Found(
+        "class folders",
+        train=_class_images(data_dir, "train", names),
+        test=_class_images(data_dir, "test", names),
+    )
+
+
+def _class_images(data_dir: Path, split: str, names: FileNames) -> tuple[Path, ...]:
+    """The images of a split, in order.
+
+    The order is that of the file names where they tell all images of the split apart, as in an
+    export named by the official index; else class by class.
+    """
+    split_folder = data_dir / split
+    if not split_folder.is_dir():
+        raise RequestError(
+            f"{data_dir} has no folder {split}/: the {split} split is missing. Both are needed."
+        )
+    paths = []
+    for folder in visible(split_folder):
+        if not folder.is_dir():
+            continue
+        if names.label(folder.name) is None:
+            error = unknown(f"{names.title} class", folder.name, names.class_names)
+            raise RequestError(f"{folder}: {error}")
+        paths += [path for path in visible(folder) if path.suffix.lower() in IMAGE_SUFFIXES]
+    if not paths:
+        raise RequestError(
+            f"{split_folder} holds no images in class folders such as {names.class_names[0]}/ "
+            f"({', '.join(IMAGE_SUFFIXES)})."
+        )
+    repeated = max(Counter(path.stem for path in paths).values()) > 1
+
+    def order(path: Path) -> tuple[Any, ...]:
+        label = names.label(path.parent.name) if repeated else 0
+        return label, _natural(path.stem), path.name
+
+    return tuple(sorted(paths, key=order))
+
+
+def _natural(stem: str) -> list[str | int]:
+    """Sort key by which 2 comes before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", stem)]
+
+
+def read_class_folders(paths: tuple[Path, ...], names: FileNames) -> Images:
+    """The images of these files, labelled by their folders.
+
+    Raises:
+        RequestError: a file is damaged or of another size.
+    """
+    images = np.empty((len(paths), SIDE, SIDE, 3), np.uint8)
+    for row, path in enumerate(paths):
+        try:
+            encoded = path.read_bytes()
+        except OSError as error:
+            raise RequestError(f"{path} cannot be read ({reason_of(error)}).") from error
+        images[row] = decode(encoded, str(path))
+    return Images(images, np.array([names.label(path.parent.name) for path in paths], np.int64))
