@@ -24,6 +24,13 @@ are cut from the train images, as the published scripts do."""
 
 PRECISIONS = ("float32",)
 
+LARGEST_M = 100_000
+LARGEST_SIZE = 1_000_000_000
+LARGEST_WIDTH = 1_000
+"""Far above any study, and below what a mistyped zero would ask of a machine's memory."""
+
+WIDTH_RULE = f"a number > 0 and at most {LARGEST_WIDTH:,}"
+
 # Part of every content hash. Raise it when the trainer changes what a cell's numbers mean.
 _TRAINER_VERSION = 1
 
@@ -207,10 +214,13 @@ class Cell:
 
     def __post_init__(self) -> None:
         require(_is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
+        require(self.m <= LARGEST_M, "m", self.m, f"at most {LARGEST_M:,}")
         for name in ("n", "train_metrics_size", "validation_size", "test_size", "batch_size"):
             value = getattr(self, name)
             require(_is_int(value) and value >= 1, name, value, "an integer >= 1")
+            require(value <= LARGEST_SIZE, name, value, f"at most {LARGEST_SIZE:,}")
         require(_is_int(self.seed) and self.seed >= 0, "seed", self.seed, "an integer >= 0")
+        require(self.seed < 2**63, "seed", self.seed, "< 2^63")
         require(
             isinstance(self.momentum, int | float) and 0 <= self.momentum < 1,
             "momentum",
@@ -226,7 +236,12 @@ class Cell:
             self.precision,
             f"one of {', '.join(PRECISIONS)}",
         )
-        require(is_positive(self.width), "width", self.width, "a number > 0")
+        require(
+            is_positive(self.width) and self.width <= LARGEST_WIDTH,
+            "width",
+            self.width,
+            WIDTH_RULE,
+        )
         points = tuple(float(point) for point in self.evaluation_points)
         require(
             len(points) > 0

@@ -123,7 +123,7 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
         for point in cell.evaluation_points:
             if begin < _exact(point) <= end:
                 done = _steps_to(_exact(point), cell.budget, spent, step_cost)
-                due.setdefault(max(0, done), []).append(point)
+                due.setdefault(done, []).append(point)
         if stops and 0 in due:  # no step of this phase yet: the model is still the last phase's
             stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
         stops += [

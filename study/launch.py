@@ -120,7 +120,8 @@ def ray_session(cores: int, address: str | None = None) -> Iterator[Any]:
         return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        ray.init(num_cpus=cores, include_dashboard=False, **quiet)
+        # "local": RAY_ADDRESS must not turn this into a cluster.
+        ray.init(address="local", num_cpus=cores, include_dashboard=False, **quiet)
     else:
         try:
             _require_listener(address)

@@ -9,15 +9,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from search_spaces import By, SearchSpace, Values
 from study import compute, models
 from study.axes import AXES, SAME
-from study.cell import Cell, Schedule
+from study.cell import LARGEST_WIDTH, WIDTH_RULE, Cell, Schedule, is_positive, require
 from study.compute import ModelFlops
 from study.errors import RequestError
 from study.tasks import TaskInfo
 
 LARGEST_GRID = 1_000_000
+MOST_EVALUATIONS = 10_000
 UNKNOWN_DIGEST = "unknown"
 """Stands for the data digest where a plan is made without the data."""
 
@@ -103,7 +106,8 @@ def make_plan(
         reasons = "; ".join(f"{skip.what}: {skip.reason}" for skip in skipped)
         raise RequestError(f"nothing to run in this grid ({reasons}).")
     finished_here = frozenset(cells) & frozenset(finished)
-    concurrent, threads = share_cores(len(cells) - len(finished_here), _cores())
+    # By the whole grid, so that a resumed study trains its cells with as many threads as before.
+    concurrent, threads = share_cores(len(cells), _cores(), torch.cuda.device_count())
     return Plan(
         space.name,
         preset,
@@ -116,12 +120,12 @@ def make_plan(
     )
 
 
-def share_cores(cells: int, cores: int) -> tuple[int, int]:
+def share_cores(cells: int, cores: int, gpus: int = 0) -> tuple[int, int]:
     """How many cells train at a time and with how many threads each, never more than the cores.
 
-    Cells side by side on one thread each beat one cell on many threads.
+    On GPUs one cell each; else cells side by side on one thread each.
     """
-    concurrent = max(1, min(cells, cores))
+    concurrent = max(1, min(cells, cores, gpus or cores))
     return concurrent, max(1, cores // concurrent)
 
 
@@ -173,8 +177,7 @@ def _values(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
 
 
 def _model_flops(architecture: str, width: float, name: str, task: TaskInfo) -> ModelFlops:
-    if not width > 0:
-        raise ValueError(f"width must be a number > 0, got {width!r}")
+    require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
     model = models.build(architecture, name, task.input_shape, task.num_classes, width=width)
     return compute.model_flops(model, task.input_shape)
 
@@ -185,8 +188,8 @@ def _cell(point: Mapping[str, Any], task: str, data_digest: str, flops: ModelFlo
         schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
     else:
         schedule = Schedule.single(point["paradigm"], point["lr"])
-    if not point["evaluations"] >= 1:
-        raise ValueError(f"evaluations must be an integer >= 1, got {point['evaluations']!r}")
+    count = point["evaluations"]
+    require(1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}")
     named = ("m", "n", "architecture", "width", "batch_size", "momentum", "split", "seed")
     sizes = ("train_metrics_size", "validation_size", "test_size")
     return Cell(
@@ -194,7 +197,7 @@ def _cell(point: Mapping[str, Any], task: str, data_digest: str, flops: ModelFlo
         data_digest=data_digest,
         schedule=schedule,
         budget=compute.soft_epochs(point["epochs"], flops, point["m"], point["n"]),
-        evaluation_points=tuple(i / point["evaluations"] for i in range(point["evaluations"] + 1)),
+        evaluation_points=tuple(i / count for i in range(count + 1)),
         **{name: point[name] for name in (*named, *sizes)},
     )
 

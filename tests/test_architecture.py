@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from study.tasks.mosaics import MosaicTask
+
 PROJECT = Path(__file__).parents[1]
 
 # Each storey may import from those below it and from its own, in this order. docs: the design.
@@ -94,8 +96,9 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
             assert all(n.startswith("study.results") for n in known), module
 
 
-def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path) -> None:
+def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:
     """A trial needs torch, numpy, pandas and pyarrow (with fsspec, which torch brings)."""
+    assert digits  # prepared before, as by the driver
     blocked = [
         "ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "analysis",
     ]  # fmt: skip

@@ -240,6 +240,17 @@ def test_a_confident_mistake_stays_finite(name: str) -> None:
     assert loss.item() == pytest.approx(600, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_probabilities_stay_probabilities_at_large_m(name: str) -> None:
+    """Confident in float32 at m = 1,000: SAIF refuses scores above 1 + 1e-6."""
+    torch.manual_seed(0)
+    segments = torch.randn(200, 1000, 1)
+    _, probabilities = paradigms.get(name).predict(
+        lambda x: x.squeeze(1), lambda x: torch.cat([x * 0 + 40, x * 0], dim=1), segments
+    )
+    assert (probabilities <= 1 + 5e-7).all()
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("soft", 52), ("hard", 60), ("lvml", 60), ("hard-sampled", 54)]
 )

@@ -84,7 +84,7 @@ IMAGE_ARCHITECTURES: dict[str, dict[str, Builder]] = {
     "scripts": {  # read off the published scripts; fully specified there
         "cifar10": _model(
             focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
-            classifier=Net(_LENET_CONVS, (120, 84)),
+            classifier=Net(_LENET_CONVS, (120, 84, 10)),
         ),
         "cifar100": _model(
             focus=Net(_THREE_CONVS, (512, 64), bias=False),

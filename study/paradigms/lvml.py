@@ -54,7 +54,9 @@ class LVML:
         if attention is None:
             attention = log_attention(focus, segments, mask).exp()
         probabilities = class_log_probabilities(classifier, segments, mask).exp()
-        return attention, torch.einsum("bm,bmc->bc", attention, probabilities)
+        mixture = torch.einsum("bm,bmc->bc", attention, probabilities)
+        # A float32 sum over many segments may exceed 1 by more than rounding of one number.
+        return attention, mixture / mixture.sum(dim=1, keepdim=True)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and m of g."""

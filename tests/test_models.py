@@ -1,0 +1,64 @@
+"""The named architectures, layer by layer as their source writes them down."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+from study import models
+from study.errors import RequestError
+
+# (in, out, kernel) of each convolution, (in, out) of each linear layer. Source: the table
+# "Networks" of the published scripts, and appendix A.2 of the paper for the depths of `paper`.
+FOCUS_CONVS = [(3, 32, 3), (32, 64, 3), (64, 64, 3)]
+LAYERS = {
+    ("scripts", "cifar10", "focus"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 10), (10, 1)],
+    ("scripts", "cifar10", "classifier"): [
+        (3, 6, 5), (6, 16, 5), (400, 120), (120, 84), (84, 10), (10, 3),
+    ],
+    ("scripts", "cifar100", "focus"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 1)],
+    ("scripts", "cifar100", "classifier"): [(3, 16, 5), (16, 32, 5), (800, 120), (120, 50)],
+    ("paper", "cifar10", "focus"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 10), (10, 1)],
+    ("paper", "cifar10", "classifier"): [
+        *FOCUS_CONVS, (1024, 512), (512, 64), (64, 10), (10, 3),
+    ],
+    ("paper", "cifar100", "focus"): [*FOCUS_CONVS[:2], (2304, 512), (512, 1)],
+    ("paper", "cifar100", "classifier"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 50)],
+    ("perceptron", "digits", "focus"): [(64, 64), (64, 32), (32, 1)],
+    ("perceptron", "digits", "classifier"): [(64, 64), (64, 32), (32, 3)],
+}  # fmt: skip
+SHAPES = {"cifar10": ((3, 32, 32), 3), "cifar100": ((3, 32, 32), 50), "digits": ((1, 8, 8), 3)}
+
+
+@pytest.mark.parametrize("key", LAYERS, ids="-".join)
+def test_layers_are_those_of_the_source(key: tuple[str, str, str]) -> None:
+    name, task, head = key
+    module = getattr(models.build(name, task, *SHAPES[task]), head)
+    layers = []
+    for layer in module:
+        if isinstance(layer, nn.Conv2d):
+            layers.append((layer.in_channels, layer.out_channels, layer.kernel_size[0]))
+        elif isinstance(layer, nn.Linear):
+            layers.append((layer.in_features, layer.out_features))
+    assert layers == LAYERS[key]
+
+
+def test_the_scripts_focus_has_no_biases_and_its_classifier_starts_with_zeros() -> None:
+    model = models.build("scripts", "cifar10", (3, 32, 32), 3)
+    assert not [name for name, _ in model.focus.named_parameters() if name.endswith("bias")]
+    biases = [p for name, p in model.classifier.named_parameters() if name.endswith("bias")]
+    assert len(biases) == 6
+    assert all((bias == 0).all() for bias in biases)
+
+
+def test_weights_are_xavier_normal() -> None:
+    """Variance 2 / (fan_in + fan_out), on a layer that is large enough to tell."""
+    model = models.build("scripts", "cifar10", (3, 32, 32), 3)
+    weight = next(m for m in model.focus if isinstance(m, nn.Linear)).weight
+    assert weight.var().item() == pytest.approx(2 / (1024 + 512), rel=0.02)
+    assert weight.mean().abs().item() < 1e-3
+
+
+def test_an_architecture_of_another_task_is_unknown() -> None:
+    with pytest.raises(RequestError, match="unknown architecture for digits 'scripts'"):
+        models.build("scripts", "digits", (1, 8, 8), 3)
