@@ -228,8 +228,8 @@ def summarise(
         `split`; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
         NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
-        `batch_size`, `budget_amount`, `budget_unit`, `cut`; the largest `compute_flops` spent;
-        `split` and `confidence`.
+        `batch_size`, `budget_amount`, `budget_unit`, `cut`, `comparison_id`; the largest
+        `compute_flops` spent; `split` and `confidence`.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -238,6 +238,7 @@ def summarise(
     if rows.empty and not choice.empty:
         raise ResultsError(f"there are no {split} evaluations.")
     shared = [*GROUP, "n", "architecture", "batch_size", "budget_amount", "budget_unit", "cut"]
+    shared += ["comparison_id"]
     records = []
     for _, group in rows.sort_values("seed").groupby(GROUP):
         record = group[shared].iloc[0].to_dict()

@@ -25,7 +25,7 @@ from analysis.tables import comparison_text
 from study.results import Results, ResultsError
 
 _EXAMPLES = """examples:
-  python -m analysis.report results/digits
+  python -m analysis.report results --study digits
   python -m analysis.report results --study cifar10 --out reports/cifar10
   python -m analysis.report s3://bucket/results --budget 2e12
 """
@@ -56,7 +56,7 @@ def write_report(
 
     Args:
         results: path, URL or an open `Results`.
-        out_dir: local folder, made if missing; an older report in it is replaced as a whole.
+        out_dir: local folder, made if missing; an older report.html in it is replaced.
         study: only the cells that this study recorded. A cell that two studies share is recorded
             by the first of them, so name `cell_ids` where they are known; then `study` only
             names the report.
@@ -79,6 +79,22 @@ def write_report(
     found = compare(evaluations, budget, select)
     title = title or _title(evaluations, study)
     notes = [*notes, *_missing(evaluations, cell_ids)]
+    return write_page(found, out_dir, title, notes, published)
+
+
+def write_page(
+    found: Sequence[Comparison],
+    out_dir: str | os.PathLike[str],
+    title: str,
+    notes: Sequence[str] = (),
+    published: bool = False,
+) -> Path:
+    """Writes the report of comparisons that are at hand; else as `write_report`.
+
+    Args:
+        found: as `analysis.compare.compare` gives them.
+        out_dir, title, notes, published: as for `write_report`.
+    """
     return _write(_page(title, notes, found, published), found, Path(out_dir))
 
 
@@ -88,13 +104,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         evaluations = _evaluations(Results(asked.results_dir), asked.study, None)
         found = compare(evaluations, asked.budget, asked.select)
-        text = _page(_title(evaluations, asked.study), [], found, asked.published)
-        path = _write(text, found, asked.out or _default_out(asked.results_dir))
+        for comparison in found:
+            print(comparison_text(comparison.summary, asked.published), end="\n\n")
+        folder = asked.out or _default_out(asked.results_dir)
+        title = _title(evaluations, asked.study)
+        print(f"report: {write_page(found, folder, title, published=asked.published)}")
     except ResultsError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    tables = [comparison_text(comparison.summary, asked.published) for comparison in found]
-    print("\n\n".join([*tables, f"report: {path}"]))
     return 0
 
 
@@ -200,7 +217,8 @@ def _write(text: str, found: Sequence[Comparison], out_dir: Path) -> Path:
                 partial.unlink(missing_ok=True)
     except OSError as error:
         raise ResultsError(
-            f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR."
+            f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR "
+            "of `python -m analysis.report`."
         ) from error
     return out_dir / "report.html"
 

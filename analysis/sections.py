@@ -33,7 +33,8 @@ def section_title(comparison: Comparison) -> str:
     cell = comparison.at_budget.iloc[0]
     return (
         f"{cell['task']}, m={cell['m']}, n={cell['n']}, {cell['architecture']}, "
-        f"batch {cell['batch_size']}, budget {number(cell['budget_amount'])} {_unit(cell)}"
+        f"batch {cell['batch_size']}, {cell['split_scheme']} bases, budget "
+        f"{number(cell['budget_amount'])} {_unit(cell)} ({cell['comparison_id'][:8]})"
     )
 
 

@@ -76,8 +76,8 @@ def heading(summary: pd.DataFrame) -> str:
     """What the rows of one (task, m) have in common: setting, cut and split."""
     first = summary.iloc[0]
     return (
-        f"{first['task']} m={first['m']}: n={first['n']} mosaics, {first['architecture']}, "
-        f"batch {first['batch_size']}; {cut_text(summary)}"
+        f"{first['task']} m={first['m']} ({first['comparison_id'][:8]}): n={first['n']} mosaics, "
+        f"{first['architecture']}, batch {first['batch_size']}; {cut_text(summary)}"
     )
 
 

@@ -103,8 +103,8 @@ def make_plan(
         else:
             cells[cell.id], flops[cell.id] = cell, models_flops[network]
     if not cells:
-        reasons = "; ".join(f"{skip.what}: {skip.reason}" for skip in skipped)
-        raise RequestError(f"nothing to run in this grid ({reasons}).")
+        reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
+        raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
     finished_here = frozenset(cells) & frozenset(finished)
     # By the whole grid, so that a resumed study trains its cells with as many threads as before.
     concurrent, threads = share_cores(len(cells), _cores(), torch.cuda.device_count())

@@ -7,16 +7,19 @@ any fsspec URL) holds
     evaluations/<cell_id>.parquet  one row an evaluation and split
 
 A file is written whole and renamed into place, evaluations first, so a cell that has a row in
-`cells/` is complete and a reader never sees half of one. Many studies may share a directory.
+`cells/` was complete and a reader never sees half of one. A cell is finished while both of its
+files are there. Many studies may share a directory, one at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import fsspec
@@ -110,6 +113,7 @@ whose formula made the predictions."""
 
 _SCHEMAS = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 Table = Literal["cells", "evaluations"]
+_TABLES: tuple[Table, ...] = ("cells", "evaluations")
 
 
 class ResultsError(RequestError):
@@ -186,14 +190,43 @@ class Results:
         self._write_table("cells", str(cell["cell_id"]), [cell])
 
     def finished(self) -> set[str]:
-        """Ids of the finished cells; none where there is no such directory yet."""
+        """Ids of the cells that are recorded with their evaluations, none without a directory.
+
+        Raises:
+            ResultsError: a file in the directory is damaged, foreign or of another schema.
+        """
         if not self._fs.isdir(f"{self._root}/cells"):
             return set()
-        return set(self.cells()["cell_id"])
+        evaluated = self._names("evaluations")
+        for name in evaluated:
+            path = self._path("evaluations", name)
+            with self._fs.open(path) as file:
+                _check_schema(path, _opened(path, pq.read_schema, file))
+        return set(self.cells()["cell_id"]) & evaluated
 
     def has_cell(self, cell_id: str) -> bool:
-        """Whether a finished cell of this id is recorded under its own name."""
-        return bool(self._fs.exists(self._path("cells", cell_id)))
+        """Whether a cell of this id is recorded, with its evaluations, under its own name."""
+        return all(self._fs.exists(self._path(table, cell_id)) for table in _TABLES)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps other drivers out of a local directory; the lock ends with the process.
+
+        Raises:
+            ResultsError: another process holds it.
+        """
+        if not self._local:
+            yield
+            return
+        with open(f"{self._root}/.lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ResultsError(
+                    f"another study is running with the results directory {self.url}. Wait for "
+                    "its end, or choose another directory with --results DIR."
+                ) from None
+            yield
 
     def cells(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
         """One row a finished cell, of all or of `cell_ids` only, in the order of their ids.
@@ -216,6 +249,10 @@ class Results:
         finished = set(self.cells()["cell_id"]) if cell_ids is None else set(cell_ids)
         frame = frame[frame["cell_id"].isin(finished)]
         return frame.drop_duplicates(key).drop(columns="file").reset_index(drop=True)
+
+    def _names(self, table: Table) -> set[str]:
+        paths = self._fs.glob(f"{self._root}/{table}/*.parquet")
+        return {path.rsplit("/", 1)[-1].removesuffix(".parquet") for path in paths}
 
     def _path(self, table: Table, name: str) -> str:
         return f"{self._root}/{table}/{name}.parquet"
@@ -258,13 +295,22 @@ class Results:
 
 
 def _read_file(path: str, data: bytes, schema: pa.Schema) -> pd.DataFrame:
+    table = _opened(path, pq.read_table, io.BytesIO(data))
+    _check_schema(path, table.schema)
+    return table.select(schema.names).to_pandas().assign(file=path)
+
+
+def _opened(path: str, read: Callable[[Any], Any], file: Any) -> Any:
     try:
-        table = pq.read_table(io.BytesIO(data))
+        return read(file)
     except (pa.ArrowInvalid, OSError) as error:
         raise ResultsError(
             f"{path} is damaged ({error}). Move it away; the same command runs its cell again."
         ) from error
-    version = (table.schema.metadata or {}).get(_METADATA_KEY)
+
+
+def _check_schema(path: str, schema: pa.Schema) -> None:
+    version = (schema.metadata or {}).get(_METADATA_KEY)
     if version is None:
         raise ResultsError(f"{path} was not written by this platform. Move it away.")
     if version != str(SCHEMA_VERSION).encode():
@@ -272,7 +318,6 @@ def _read_file(path: str, data: bytes, schema: pa.Schema) -> pd.DataFrame:
             f"{path} has results schema {version.decode()}, this version reads schema "
             f"{SCHEMA_VERSION}. Choose another directory with --results DIR."
         )
-    return table.select(schema.names).to_pandas().assign(file=path)
 
 
 def _refuse_contradictions(frame: pd.DataFrame, key: list[str]) -> None:

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -44,6 +45,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.study not in studies:
         raise unknown("study", args.study, studies)
     space = studies[args.study]
+    if not (args.plan or args.dry_run):
+        Results(args.results).prepare()  # before a download or anything else that takes time
     plan = _plan(space, args)
     seconds = cell_seconds(plan, plan.to_run)
     print(describe(plan, space.presets[args.preset].about, seconds), flush=True)
@@ -91,66 +94,65 @@ def _train(
     from analysis.figures import heatmap_figure
 
     results = Results(config["results"])
-    results.prepare()
-    tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
-    tracker.log_cells(sorted(plan.finished))
-    failures: list[Failure] = []
-    if plan.to_run:
-        progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
+    with results.lock():
+        tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
+        tracker.log_cells(sorted(plan.finished))
+        failures: list[Failure] = []
+        if plan.to_run:
+            progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
 
-        def on_cell(cell_id: str) -> str:
-            tracker.log_cells([cell_id])
-            return str(results.cells([cell_id])["status"].iloc[0])
+            def on_cell(cell_id: str) -> str:
+                tracker.log_cells([cell_id])
+                return str(results.cells([cell_id])["status"].iloc[0])
 
-        failures = launch(plan, config, progress, on_cell, args.address)
-        progress.show(last=True)
-    missing = {failure.cell_id for failure in failures}
-    ids = [cell.id for cell in plan.cells if cell.id not in missing]
-    if ids:
-        _report(plan, results, ids, tracker, args)
-    else:
-        tracker.finish({}, [])
+            failures = launch(plan, config, progress, on_cell, args.address)
+            progress.show(last=True)
+        _report(plan, results, failures, tracker, args)
     return failures
 
 
 def _report(
-    plan: Plan, results: Results, ids: list[str], tracker: Tracker, args: argparse.Namespace
+    plan: Plan,
+    results: Results,
+    failures: list[Failure],
+    tracker: Tracker,
+    args: argparse.Namespace,
 ) -> None:
     """Prints the comparison at equal compute, the path of the report and how to see the runs."""
     from analysis.compare import compare
     from analysis.loading import load
-    from analysis.report import write_report
+    from analysis.report import write_page
     from analysis.tables import comparison_text
 
-    preset = all_studies()[plan.study].presets[plan.preset]
-    published = plan.preset == "paper"
-    path = write_report(
-        results,
-        _report_folder(args.results, plan.study),
-        study=plan.study,
-        cell_ids=[cell.id for cell in plan.cells],
-        select=args.select,
-        notes=[
-            f"Preset {plan.preset}: {preset.about}.",
-            *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
-        ],
-        published=published,
-    )
-    comparisons = compare(load(results, ids), select=args.select)
-    tracker.finish(
-        {
-            f"{c.task}/m{c.m}/{row['paradigm']}/{metric}": row[metric]
-            for c in comparisons
-            for row in c.summary.to_dict("records")
-            for metric in ("saif", "accuracy")
-        },
-        [path],
-    )
+    failed = {failure.cell_id for failure in failures}
+    ids = [cell.id for cell in plan.cells if cell.id not in failed]
+    comparisons = compare(load(results, ids), select=args.select) if ids else []
+    metrics: dict[str, float] = {}
+    published = plan.preset == "paper" and not args.set
     print()
     for comparison in comparisons:
         print(comparison_text(comparison.summary, published), end="\n\n")
-    print(f"preset {plan.preset}: {preset.about}")
-    print(f"report: {path}")
+        rows = comparison.summary.to_dict("records")
+        for row in rows:
+            where = f"{row['task']}/m{row['m']}/{row['comparison_id'][:8]}/{row['paradigm']}"
+            metrics |= {f"{where}/{metric}": row[metric] for metric in ("saif", "accuracy")}
+    about = all_studies()[plan.study].presets[plan.preset].about
+    changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
+    print(f"preset {plan.preset}: {about}{changed}")
+    notes = [
+        f"Preset {plan.preset}: {about}{changed}.",
+        *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
+        *([f"{len(failed)} of {len(plan.cells)} cells failed and are missing."] * bool(failed)),
+    ]
+    files = []
+    try:
+        if comparisons:
+            folder = _report_folder(args.results, plan.study)
+            title = f"Attention at equal compute: {plan.study}"
+            files = [write_page(comparisons, folder, title, notes, published)]
+            print(f"report: {files[0]}")
+    finally:
+        tracker.finish(metrics, files)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
 
@@ -174,10 +176,10 @@ def _dry_run(plan: Plan, config: dict[str, Any]) -> int:
         short = dataclasses.replace(
             cell, budget=Budget(two_steps, "mosaics"), evaluation_points=(0.0, 1.0)
         )
-        train_cells(
+        statuses = train_cells(
             {**config, "cells": [short.to_dict()], "threads": plan.threads, "dry_run": True}
         )
-        print(f"dry run: {paradigm} at m={cell.m} works")
+        print(f"dry run: {paradigm} at m={cell.m}, {cell.schedule.text}: {statuses[short.id]}")
     return DONE
 
 
@@ -218,6 +220,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a study of attention paradigms at equal compute.",
         epilog="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add = parser.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
@@ -254,4 +257,5 @@ examples:
 """
 
 if __name__ == "__main__":
+    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
     sys.exit(main())

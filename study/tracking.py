@@ -11,11 +11,14 @@ import json
 import logging
 import os
 import queue
+import shlex
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -25,6 +28,9 @@ from study.results import METRICS, Results
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
+
+CONNECT_SECONDS = 10.0
+"""How long a tracking server's port may take to answer."""
 
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
@@ -103,6 +109,11 @@ class MLflowTracker:
         self._draw_heatmap = draw_heatmap
         artifacts = None
         if uri is None:
+            if "://" in results.url:
+                raise RequestError(
+                    f"MLflow's database cannot lie at {results.url}. Name a tracking server with "
+                    f"--tracking URI, or --tracking {NONE}."
+                )
             folder = Path(results.url).resolve()
             uri = f"sqlite:///{folder / 'mlflow.db'}"
             artifacts = (folder / "mlflow-artifacts" / study).as_uri()
@@ -117,11 +128,11 @@ class MLflowTracker:
     def _open(self, study: str, artifacts: str | None) -> None:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         from mlflow import MlflowClient
-        from mlflow.exceptions import MlflowException
 
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.WARNING)
         try:
+            _require_store(self._uri)
             self._client = MlflowClient(tracking_uri=self._uri)
             experiment = self._client.get_experiment_by_name(study)
             self._experiment = (
@@ -134,15 +145,16 @@ class MLflowTracker:
                 study, {"role": "study", "metric_step": "training MFLOPs"}
             )
             self._client.update_run(self._parent, status="RUNNING")
-        except MlflowException as error:
+        except Exception as error:  # a store may raise anything: its own, SQL's, the network's
+            reason = (str(error) or repr(error)).splitlines()[0]
             raise RequestError(
-                f"MLflow cannot track to {self._uri} ({str(error).splitlines()[0]}). Choose "
-                f"another store with --tracking URI, or --tracking {NONE}."
+                f"MLflow cannot track to {self._uri} ({reason}). Choose another store with "
+                f"--tracking URI, or --tracking {NONE}."
             ) from error
 
     @property
     def ui_command(self) -> str:
-        return f"uv run mlflow ui --backend-store-uri {self._uri}"
+        return f"uv run mlflow ui --backend-store-uri {shlex.quote(self._uri)}"
 
     def log_cells(self, cell_ids: Sequence[str]) -> None:
         """See `Tracker`."""
@@ -229,6 +241,17 @@ class MLflowTracker:
             self._client.log_figure(run_id, figure, "heatmap.png")
         self._client.set_terminated(run_id)
         return run_id
+
+
+def _require_store(uri: str) -> None:
+    """Raises OSError at once for a server or folder that is not there; MLflow would wait."""
+    parts = urlsplit(uri)
+    if parts.scheme in ("http", "https") and parts.hostname:
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
+    elif parts.scheme == "sqlite":
+        with open(uri.removeprefix("sqlite:///"), "ab"):  # creates it, as SQLite would
+            pass
 
 
 def _metrics(cell: pd.Series, evaluations: pd.DataFrame) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from study.train import Outcome, train
 Report = Callable[[dict[str, Any]], None]
 
 
-def train_cells(config: Mapping[str, Any], report: Report | None = None) -> list[str]:
+def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
     """Trains the cells of a config one after the other and records each when it has ended.
 
     Cells that the results directory already holds are left alone, so a trial can be repeated.
@@ -39,24 +39,26 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> list
             and SAIF.
 
     Returns:
-        The ids of the cells.
+        Cell id -> how it ended now; cells that were recorded before are left out.
     """
     results = Results(config["results"])
     torch.set_num_threads(config["threads"])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     cells = [Cell.from_dict(values) for values in config["cells"]]
+    statuses = {}
     for cell in cells:
         if not config.get("dry_run") and results.has_cell(cell.id):
             continue
         task = _task(cell.task, config.get("data_dir"), config.get("cache_dir"))
         _require_same_data(cell, task)
         outcome = train(cell, task, device, _reporter(cell, report))
+        statuses[cell.id] = outcome.status
         if not config.get("dry_run"):
             results.write_cell(
                 _cell_row(cell, task, outcome, config, device),
                 [{"cell_id": cell.id, **row} for row in outcome.evaluations],
             )
-    return [cell.id for cell in cells]
+    return statuses
 
 
 @functools.lru_cache(maxsize=1)

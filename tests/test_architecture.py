@@ -121,7 +121,7 @@ results = Results({str(tmp_path)!r})
 results.prepare()
 config = dict(cells=[cell.to_dict()], study="digits", results={str(tmp_path)!r}, threads=1,
               code_version="test")
-assert train_cells(config) == [cell.id]
+assert train_cells(config) == {{cell.id: "done"}}
 assert results.finished() == {{cell.id}}
 loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
 assert not loaded, loaded

@@ -94,7 +94,9 @@ def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
         assert logged["test/accuracy"] == pytest.approx(row["accuracy"])
     for paradigm, rows in test.groupby("paradigm"):  # one option each: nothing to choose
         accuracy = rows["accuracy"].mean()
-        assert runs[None].data.metrics[f"digits/m3/{paradigm}/accuracy"] == pytest.approx(accuracy)
+        assert runs[None].data.metrics[
+            f"digits/m3/{rows['comparison_id'].iloc[0][:8]}/{paradigm}/accuracy"
+        ] == pytest.approx(accuracy)
         assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f}", printed, re.M)
         assert f"{100 * accuracy:.1f}" in html
 
@@ -107,7 +109,7 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     status, printed, _ = main(capsys, "digits", *TINY, "--results", str(results))
     assert status == 0
     assert "8 cells: 8 done already, 0 to run" in printed
-    table = first[first.index("digits m=3: ") : first.index("report:")]
+    table = first[first.index("digits m=3 (") : first.index("report:")]
     assert table in printed
     assert files == {path: path.read_bytes() for path in results.rglob("*.parquet")}
     wider = [*TINY[:5], "seed=0-2", *TINY[6:]]
@@ -140,10 +142,17 @@ def test_dry_run_tries_every_kind_of_cell_and_records_nothing(
         capsys, "digits", "--dry-run", *TINY, "--results", str(tmp_path / "results")
     )
     assert status == 0
-    assert re.findall(r"dry run: ([\w-]+) at m=3 works", printed) == [
-        "soft", "hard", "lvml", "hybrid",
-    ]  # fmt: skip
+    tried = re.findall(r"dry run: ([\w-]+) at m=3, .*: done", printed)
+    assert tried == ["soft", "hard", "lvml", "hybrid"]
     assert not (tmp_path / "results").exists()
+
+
+def test_dry_run_says_what_diverges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = [text.replace("lr=0.1", "lr=1e20") for text in TINY]
+    _, printed, _ = main(
+        capsys, "digits", "--dry-run", *settings, "paradigm=soft", "--results", str(tmp_path)
+    )
+    assert re.search(r"dry run: soft .*: diverged", printed)
 
 
 def test_a_diverged_cell_is_a_result(tmp_path: Path) -> None:
@@ -204,6 +213,13 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--results", "/dev/null/results"], "/dev/null/results"),
         (["digits", "--address", "127.0.0.1:1", "--tracking", "none"], "no Ray cluster at"),
         (["digits", "--tracking", "nonsense://"], "--tracking"),
+        (
+            ["digits", "--tracking", "http://127.0.0.1:1"],
+            "MLflow cannot track to http://127.0.0.1:1",
+        ),
+        (["digits", "--tracking", "sqlite:////proc/x.db"], "MLflow cannot track to sqlite"),
+        (["digits", "--pla"], "unrecognized arguments: --pla"),
+        (["digits", "--results", "memory://a"], "MLflow's database cannot lie at memory://a"),
     ],
 )
 def test_an_unusable_request_is_one_clear_line(

@@ -45,8 +45,8 @@ def test_text_by_hand(results: Results) -> None:
         *("3", "0.1 > 0.02", "0.5", "1"),
     ]
     assert text.splitlines()[0] == (
-        "digits m=10: n=2000 mosaics, mlp, batch 64; test split at 100 % of the budget "
-        "(1e6 training FLOPs)"
+        f"digits m=10 ({make_cell().comparison_id[:8]}): n=2000 mosaics, mlp, batch 64; "
+        "test split at 100 % of the budget (1e6 training FLOPs)"
     )
     assert not any(line != line.rstrip() for line in text.splitlines())
 

@@ -43,7 +43,8 @@ def test_a_trial_records_each_cell_and_its_evaluations(
         tiny_cell(digits, Schedule.single("lvml", 1e20)),
     ]
     reports: list[dict] = []
-    assert train_cells(config(cells, results), reports.append) == [cell.id for cell in cells]
+    statuses = train_cells(config(cells, results), reports.append)
+    assert statuses == {cells[0].id: "done", cells[1].id: "diverged"}
     rows = results.cells().set_index("cell_id")
     hybrid, diverged = (rows.loc[cell.id] for cell in cells)
     assert list(results.cells().columns) == CELLS_SCHEMA.names
@@ -97,6 +98,39 @@ def test_a_killed_cell_leaves_no_row(
     train_cells(config([cell], results))
     assert results.finished() == {cell.id}
     assert len(results.evaluations()) > 0
+
+
+def test_a_cell_whose_evaluations_are_lost_is_run_again(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    cell = tiny_cell(digits)
+    train_cells(config([cell], results))
+    before = results.evaluations().drop(columns="train_seconds")
+    path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
+    path.unlink()
+    assert results.finished() == set()
+    assert train_cells(config([cell], results)) == {cell.id: "done"}
+    after = results.evaluations().drop(columns="train_seconds")
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
+
+
+def test_damaged_evaluations_are_found_before_anything_runs(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    cell = tiny_cell(digits)
+    train_cells(config([cell], results))
+    path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ResultsError, match=r"evaluations/.* is damaged .* runs its cell again"):
+        results.finished()
+
+
+def test_one_driver_at_a_time(results: Results) -> None:
+    refused = pytest.raises(ResultsError, match="another study is running")
+    with results.lock(), refused, results.lock():
+        pass
+    with results.lock():
+        pass
 
 
 def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
