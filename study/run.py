@@ -45,9 +45,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.study not in studies:
         raise unknown("study", args.study, studies)
     space = studies[args.study]
-    if not (args.plan or args.dry_run):
-        Results(args.results).prepare()  # before a download or anything else that takes time
     plan = _plan(space, args)
+    if not (args.plan or args.dry_run):
+        Results(args.results).prepare()
     seconds = cell_seconds(plan, plan.to_run)
     print(describe(plan, space.presets[args.preset].about, seconds), flush=True)
     if args.plan:
