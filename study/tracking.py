@@ -61,7 +61,7 @@ class Tracker(Protocol):
 
     @property
     def ui_command(self) -> str | None:
-        """What to type to look at the runs."""
+        """How to look at the runs."""
         ...
 
 
@@ -154,6 +154,9 @@ class MLflowTracker:
 
     @property
     def ui_command(self) -> str:
+        """The command that shows the runs, or the address of the server that does."""
+        if self._uri.startswith(("http://", "https://")):
+            return self._uri
         return f"uv run mlflow ui --backend-store-uri {shlex.quote(self._uri)}"
 
     def log_cells(self, cell_ids: Sequence[str]) -> None:
