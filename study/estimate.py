@@ -45,14 +45,7 @@ def _cell_seconds(
 ) -> float:
     stops = compute.timeline(cell, flops)
     total = 0.0
-    evaluated = sum(
-        min(size, limit)
-        for size, limit in (
-            (cell.train_metrics_size, cell.n),
-            (cell.validation_size, cell.validation_size),
-            (cell.test_size, cell.test_size),
-        )
-    )
+    evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
     for index, steps in enumerate(compute.steps_by_phase(cell, stops)):
         paradigm = cell.schedule.phases[index].paradigm
         key = (cell.task, cell.architecture, cell.width, cell.m, cell.batch_size, paradigm)

@@ -111,9 +111,8 @@ EVALUATIONS_SCHEMA = pa.schema(
 the 5 x 5 heat map row by row, axis 0 the foreground attention; `inference` names the paradigm
 whose formula made the predictions."""
 
-_SCHEMAS = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 Table = Literal["cells", "evaluations"]
-_TABLES: tuple[Table, ...] = ("cells", "evaluations")
+_SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 
 
 class ResultsError(RequestError):
@@ -206,7 +205,7 @@ class Results:
 
     def has_cell(self, cell_id: str) -> bool:
         """Whether a cell of this id is recorded, with its evaluations, under its own name."""
-        return all(self._fs.exists(self._path(table, cell_id)) for table in _TABLES)
+        return all(self._fs.exists(self._path(table, cell_id)) for table in _SCHEMAS)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from search_spaces import SearchSpace, all_studies
 from study import __version__, tasks
 from study.axes import AXES, resolve
-from study.cell import Budget, Cell
+from study.cell import Budget, Cell, Schedule
 from study.describe import describe
 from study.errors import RequestError, unknown
 from study.estimate import cell_seconds
@@ -167,14 +167,21 @@ def _report_folder(results: str, study: str) -> Path:
 
 
 def _dry_run(plan: Plan, config: dict[str, Any]) -> int:
-    """Two training steps and the evaluations of one cell of each kind; nothing is recorded."""
+    """Two training steps a phase and evaluations of a cell of each kind; nothing is recorded."""
     kinds: dict[tuple[Any, ...], Cell] = {}
     for cell in plan.cells:
         kinds.setdefault((cell.comparison_id, cell.paradigm), cell)
     for (_, paradigm), cell in kinds.items():
-        two_steps = len(cell.schedule.phases) * 2 * cell.batch_size
+        count = len(cell.schedule.phases)
+        phases = (
+            dataclasses.replace(phase, until=(i + 1) / count)
+            for i, phase in enumerate(cell.schedule.phases)
+        )
         short = dataclasses.replace(
-            cell, budget=Budget(two_steps, "mosaics"), evaluation_points=(0.0, 1.0)
+            cell,
+            schedule=Schedule(tuple(phases)),
+            budget=Budget(2 * count * cell.batch_size, "mosaics"),
+            evaluation_points=(0.0, 1.0),
         )
         statuses = train_cells(
             {**config, "cells": [short.to_dict()], "threads": plan.threads, "dry_run": True}

@@ -105,7 +105,7 @@ def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: st
 @pytest.mark.parametrize("lr", [0, -1, math.nan, math.inf, "fast", None])
 def test_learning_rate_is_positive(lr: object) -> None:
     with pytest.raises(ValueError, match="learning rate must be a number > 0"):
-        Phase("soft", lr)  # type: ignore[arg-type]
+        Phase("soft", lr)
 
 
 @pytest.mark.parametrize("point", [0, 1, -0.5, 1.5, math.nan])
@@ -117,7 +117,7 @@ def test_switch_point_is_inside_the_budget(point: float) -> None:
 @pytest.mark.parametrize("amount", [0, -1, 1.5, 2**63])
 def test_budget_is_a_positive_integer(amount: object) -> None:
     with pytest.raises(ValueError, match="budget must be an integer > 0"):
-        Budget(amount)  # type: ignore[arg-type]
+        Budget(amount)
 
 
 def test_phases_end_in_order_and_with_the_budget() -> None:
