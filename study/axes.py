@@ -9,7 +9,7 @@ from typing import Any
 
 from search_spaces import By, SearchSpace, Values
 from study import models
-from study.cell import PARADIGMS, SPLIT_SCHEMES
+from study.cell import PARADIGMS, PRECISIONS, SPLIT_SCHEMES
 from study.errors import RequestError, unknown
 
 SAME = "same"
@@ -62,6 +62,7 @@ AXES: Mapping[str, Axis] = {
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
     "batch_size": Axis("mosaics a step", int, (256,)),
+    "precision": Axis("float32, or bfloat16", str, ("float32",), "a name"),
     "momentum": Axis("of SGD", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
     "evaluations": Axis("evaluations after the first, evenly spaced in compute", int, (10,)),
@@ -77,6 +78,7 @@ def choices(axis: str, task: str) -> Sequence[str] | None:
         "paradigm": (*PARADIGMS, "hybrid"),
         "architecture": models.names(task),
         "split": SPLIT_SCHEMES,
+        "precision": PRECISIONS,
     }.get(axis)
 
 

@@ -22,7 +22,8 @@ SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
 are cut from the train images, as the published scripts do."""
 
-PRECISIONS = ("float32",)
+PRECISIONS = ("float32", "bfloat16")
+"""Of the products in both networks; weights, attention, losses and updates are float32."""
 
 LARGEST_M = 100_000
 LARGEST_SIZE = 1_000_000_000

@@ -8,17 +8,14 @@ from typing import Any
 
 import torch
 
-from study import compute, models, paradigms, tasks
+from study import compute, execution, models, paradigms, tasks
 from study.cell import Cell
 from study.compute import ModelFlops
 from study.evaluate import evaluate
 from study.optimiser import SGD
 from study.plan import Plan
+from study.step import train_step
 from study.tasks.mosaics import Mosaics
-from study.train import train_step
-
-TIMED_SEGMENTS = 640
-"""Segments a timed step, at most the cell's own: large batches are timed on a part and scaled."""
 
 REPEATS = 3
 
@@ -48,7 +45,8 @@ def _cell_seconds(
     evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
     for index, steps in enumerate(compute.steps_by_phase(cell, stops)):
         paradigm = cell.schedule.phases[index].paradigm
-        key = (cell.task, cell.architecture, cell.width, cell.m, cell.batch_size, paradigm)
+        network = (cell.task, cell.architecture, cell.width, cell.precision)
+        key = (*network, cell.m, cell.batch_size, paradigm)
         if key not in known:
             known[key], known[*key, "evaluation"] = _time_mosaic(cell, paradigm, device)
         evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
@@ -58,10 +56,11 @@ def _cell_seconds(
 
 
 def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, float]:
-    """Seconds to train on one mosaic and to evaluate one."""
+    """Seconds to train on one mosaic and to evaluate one, timed on one pass and scaled."""
     info = tasks.info(cell.task)
-    count = max(1, min(cell.batch_size, TIMED_SEGMENTS // cell.m))
     channels, height, width = info.input_shape
+    bytes_each = 4 * cell.m * channels * height * width
+    count = execution.micro_batch(cell.batch_size, bytes_each, device)
     generator = torch.Generator().manual_seed(0)
     pixels = (count * cell.m, height, width, channels)
     mosaics = Mosaics(
@@ -72,7 +71,12 @@ def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, fl
         max_value=255,
     )
     model = models.build(
-        cell.architecture, cell.task, info.input_shape, info.num_classes, width=cell.width
+        cell.architecture,
+        cell.task,
+        info.input_shape,
+        info.num_classes,
+        width=cell.width,
+        precision=cell.precision,
     ).to(device)
     paradigm = paradigms.get(name)
     optimiser = SGD(model.parameters(), lr=1e-6, momentum=0.9)
@@ -80,7 +84,7 @@ def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, fl
     rows = torch.arange(count, device=device)
 
     def step() -> None:
-        train_step(model, paradigm, optimiser, mosaics, rows, sampling).item()
+        train_step(rows, model, paradigm, optimiser, mosaics, sampling, count).item()
 
     def evaluation() -> None:
         evaluate(model, paradigms.get(paradigm.exact), mosaics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,21 +22,24 @@ class SGD:
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float) -> None:
-        self._parameters = list(parameters)
+        self.parameters = list(parameters)
         self._momentum = momentum
-        self.begin_phase(lr)
+        # Kept in place from the start, so that a CUDA graph may hold on to it. A velocity of zero
+        # gives the first step the same bits as none.
+        self._velocity: list[Tensor | None] = [torch.zeros_like(p) for p in self.parameters]
+        self._lr = lr
 
     def begin_phase(self, lr: float) -> None:
         """From here on another learning rate, with no momentum from before."""
         self._lr = lr
-        self._velocity: list[Tensor | None] = [None] * len(self._parameters)
+        for velocity in self._velocity:
+            velocity.zero_()  # type: ignore[union-attr]
 
     @torch.no_grad()
-    def step(self, loss: Tensor) -> None:
-        """One update down the gradient of a scalar loss."""
-        gradients = torch.autograd.grad(loss, self._parameters)
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """One update down the gradients, one a parameter."""
         sgd(
-            self._parameters,
+            self.parameters,
             list(gradients),
             self._velocity,
             weight_decay=0.0,

@@ -190,7 +190,9 @@ def _cell(point: Mapping[str, Any], task: str, data_digest: str, flops: ModelFlo
         schedule = Schedule.single(point["paradigm"], point["lr"])
     count = point["evaluations"]
     require(1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}")
-    named = ("m", "n", "architecture", "width", "batch_size", "momentum", "split", "seed")
+    named = (
+        "m", "n", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
+    )  # fmt: skip
     sizes = ("train_metrics_size", "validation_size", "test_size")
     return Cell(
         task=task,

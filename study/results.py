@@ -30,11 +30,9 @@ import pyarrow.parquet as pq
 
 from study.cell import Cell
 from study.errors import RequestError
+from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
 
-SCHEMA_VERSION = 1
-HEATMAP_EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Edges of the recorded heat map on both axes; literal values, bins [lo, hi), the last closed."""
-
+SCHEMA_VERSION = 2
 DUPLICATE_TOLERANCE = 1e-6
 """Two files of one cell whose metrics differ by more than this are a contradiction."""
 
@@ -66,6 +64,7 @@ CELLS_SCHEMA = pa.schema(
         "n": pa.int64(),
         "architecture": pa.string(),
         "batch_size": pa.int64(),
+        "precision": pa.string(),
         "paradigm": pa.string(),
         "schedule": pa.string(),
         "lr": pa.float64(),
@@ -80,9 +79,11 @@ CELLS_SCHEMA = pa.schema(
         "steps": pa.int64(),
         "total_train_seconds": pa.float64(),
         "total_evaluate_seconds": pa.float64(),
+        "total_seconds": pa.float64(),
         "device": pa.string(),
         "threads": pa.int64(),
         "pack": pa.int64(),
+        "micro_batch": pa.int64(),
         "shared_prefix": pa.bool_(),
         "code_version": pa.string(),
         "package_versions": pa.string(),
@@ -90,7 +91,9 @@ CELLS_SCHEMA = pa.schema(
     }
 )
 """`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads;
-`last_lr` is the last phase's learning rate; `status` is done or diverged."""
+`last_lr` is the last phase's learning rate; `status` is done or diverged. `total_seconds` is the
+wall time from the start of the cell to its record, `total_train_seconds` that of the steps alone:
+in a pack of more than one member, both are those of the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {
@@ -131,6 +134,7 @@ def cell_columns(cell: Cell) -> dict[str, Any]:
         "n": cell.n,
         "architecture": cell.architecture,
         "batch_size": cell.batch_size,
+        "precision": cell.precision,
         "paradigm": cell.paradigm,
         "schedule": cell.schedule.text,
         "lr": cell.lr,

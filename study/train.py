@@ -1,9 +1,13 @@
-"""The training loop: from a cell and its task to evaluations at fixed fractions of the budget."""
+"""The training loop: from cells and their task to evaluations at fixed fractions of the budget."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import dataclasses
+import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study import compute, models, paradigms
+from study import compute, execution, models, packs, paradigms
 from study.cell import Cell, stream_seed
 from study.evaluate import evaluate
 from study.models.base import Model
 from study.optimiser import SGD
-from study.paradigms.base import Paradigm
-from study.tasks.mosaics import Mosaics, MosaicTask
+from study.step import CapturedStep, Step, train_step
+from study.tasks.mosaics import MosaicTask
 
-OnEvaluation = Callable[[dict[str, Any]], None]
+OnEvaluation = Callable[[Cell, dict[str, Any]], None]
 """Called with each evaluation row of the validation split, as soon as it is known."""
+
+WARM_UP_STEPS = {"cpu": 1, "cuda": 3}
 
 
 @dataclass(frozen=True)
@@ -32,8 +38,9 @@ class Outcome:
         status_reason: for people, empty when done.
         steps: optimiser steps taken.
         evaluations: rows of `study.results.EVALUATIONS_SCHEMA` but `cell_id`, all finite.
-        train_seconds: spent on training steps, evaluation excluded.
-        evaluate_seconds: spent on evaluations.
+        train_seconds: spent on training steps, of the whole pack; warm-up and evaluation excluded.
+        evaluate_seconds: spent on the evaluations of this cell.
+        micro_batch: mosaics a forward and backward pass.
     """
 
     status: str
@@ -42,6 +49,7 @@ class Outcome:
     evaluations: list[dict[str, Any]]
     train_seconds: float
     evaluate_seconds: float
+    micro_batch: int
 
 
 def train(
@@ -49,91 +57,188 @@ def train(
     task: MosaicTask,
     device: torch.device | str = "cpu",
     on_evaluation: OnEvaluation | None = None,
+    micro_batch: int | None = None,
 ) -> Outcome:
-    """Trains one cell to the end of its budget.
+    """Trains one cell to the end of its budget; see `train_pack`."""
+    return train_pack([cell], task, device, on_evaluation, micro_batch)[0]
+
+
+def train_pack(
+    cells: Sequence[Cell],
+    task: MosaicTask,
+    device: torch.device | str = "cpu",
+    on_evaluation: OnEvaluation | None = None,
+    micro_batch: int | None = None,
+) -> list[Outcome]:
+    """Trains cells side by side, step by step, each to the end of its budget.
+
+    The members of a pack share the device and nothing else: each has its own weights, order and
+    random stream, and on a GPU its own CUDA stream and graph, so that their kernels overlap. A
+    packed cell has the numbers of its separate run, bitwise on a CPU, and a member that diverges
+    leaves the others as they are.
 
     Two calls with equal cells give bitwise equal numbers on one CPU at equal threads.
+
+    Args:
+        cells: of one pack: they differ in seed and learning rates only.
+        task: of the cells.
+        device: to train on.
+        on_evaluation: told of each evaluation.
+        micro_batch: mosaics a forward and backward pass, >= 1; None: what fits the device's cache
+            or memory best.
+
+    Returns:
+        One outcome a cell, in their order.
+
+    Raises:
+        ValueError: the cells cannot train as one pack.
     """
+    packs.require_one(cells)
     device = torch.device(device)
-    splits = task.splits(cell, device)
-    train_split = splits["train"]
-    splits["train"] = train_split.head(cell.train_metrics_size)
-    model = models.build(
-        cell.architecture,
-        task.name,
-        task.input_shape,
-        task.num_classes,
-        width=cell.width,
-        seed=cell.seed,
-    )
-    stops = compute.timeline(cell, compute.model_flops(model, task.input_shape))
-    model = model.to(device)
-    batches = batch_order(cell, device)
-    generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
-    optimiser = SGD(model.parameters(), cell.lr, cell.momentum)
+    members = [_Member(cell, task, device, micro_batch) for cell in cells]
+    steps, train_seconds = 0, 0.0
+    for stop in members[0].stops:
+        running = [member for member in members if not member.diverged]
+        for member in running:
+            member.enter_phase(stop.phase)
+        started = _now(device)
+        for _ in range(stop.steps_done - steps):
+            for member in running:
+                member.step()
+        train_seconds += _now(device) - started
+        steps = stop.steps_done
+        for member in running:
+            member.stop(stop, train_seconds, on_evaluation)
+    return [member.outcome for member in members]
 
-    evaluations: list[dict[str, Any]] = []
-    train_seconds = evaluate_seconds = 0.0
-    steps, phase_index = 0, 0
-    for stop in stops:
-        phase = cell.schedule.phases[stop.phase]
-        paradigm = paradigms.get(phase.paradigm)
-        if stop.phase != phase_index:
-            phase_index = stop.phase
-            optimiser.begin_phase(phase.lr)
 
-        started, steps_before = _now(device), steps
-        summed_loss = torch.zeros((), device=device)
-        while steps < stop.steps_done:
-            rows = next(batches)
-            summed_loss += train_step(model, paradigm, optimiser, train_split, rows, generator)
-            steps += 1
-        trained = _now(device)
-        train_seconds += trained - started
+class _Member:
+    """A cell in training: its data, weights, order and random stream, and what it has shown."""
 
+    def __init__(
+        self, cell: Cell, task: MosaicTask, device: torch.device, micro_batch: int | None
+    ) -> None:
+        self.cell = cell
+        self._device = device
+        self._splits = task.splits(cell, device)
+        self._mosaics = self._splits["train"]
+        self._splits["train"] = self._mosaics.head(cell.train_metrics_size)
+        model = models.build(
+            cell.architecture,
+            task.name,
+            task.input_shape,
+            task.num_classes,
+            width=cell.width,
+            seed=cell.seed,
+            precision=cell.precision,
+        )
+        self.stops = compute.timeline(cell, compute.model_flops(model, task.input_shape))
+        self._model = model.to(device)
+        self._optimiser = SGD(self._model.parameters(), cell.lr, cell.momentum)
+        self._batches = batch_order(cell, device)
+        self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
+        if micro_batch is None:
+            micro_batch = execution.micro_batch(cell.batch_size, self._mosaics.bytes_each, device)
+        self._micro_batch = min(micro_batch, cell.batch_size)
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._phase: int | None = None
+        self._summed_loss = torch.zeros((), device=device)
+        self._outcome = Outcome("done", "", 0, [], 0.0, 0.0, self._micro_batch)
+
+    @property
+    def diverged(self) -> bool:
+        return self._outcome.status == "diverged"
+
+    @property
+    def outcome(self) -> Outcome:
+        return self._outcome
+
+    def enter_phase(self, index: int) -> None:
+        """Makes ready for the steps of a phase, so that none of them pays for a first time."""
+        if index == self._phase:
+            return
+        self._phase = index
+        phase = self.cell.schedule.phases[index]
+        self._paradigm = paradigms.get(phase.paradigm)
+        self._optimiser.begin_phase(phase.lr)
+        rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self._device)
+        with self._on_stream():
+            self._warm_up(rows)
+            self._step = self._step_of(self._model, self._optimiser, self._generator)
+        if self._stream is not None:
+            self._step = CapturedStep(self._step, rows, self._generator)
+
+    def step(self) -> None:
+        """One training step; the device may still be at it when this returns."""
+        with self._on_stream():
+            self._summed_loss += self._step(next(self._batches))
+
+    def stop(
+        self, stop: compute.Stop, train_seconds: float, on_evaluation: OnEvaluation | None
+    ) -> None:
+        """Takes stock at a stop: has it diverged, and the evaluations that are due."""
+        before = self._outcome
+        started = _now(self._device)
+        exact = paradigms.get(self._paradigm.exact)
         metrics: dict[str, dict[str, Any] | None] = {}
         if stop.evaluate_at:
-            exact = paradigms.get(paradigm.exact)
-            metrics = {name: evaluate(model, exact, split) for name, split in splits.items()}
-            evaluate_seconds += _now(device) - trained
+            metrics = {
+                name: evaluate(self._model, exact, split) for name, split in self._splits.items()
+            }
         finite = {name: values for name, values in metrics.items() if values is not None}
-        if not torch.isfinite(summed_loss) or len(finite) < len(metrics):
-            reason = f"the loss became NaN or infinite between steps {steps_before} and {steps}"
-            return Outcome("diverged", reason, steps, evaluations, train_seconds, evaluate_seconds)
-        for fraction in stop.evaluate_at:
-            for split, values in finite.items():
-                row = {
-                    "step": steps,
-                    "mosaics_seen": steps * cell.batch_size,
-                    "budget_fraction": fraction,
-                    "compute_flops": stop.compute_flops,
-                    "train_seconds": train_seconds,
-                    "split": split,
-                    "inference": paradigm.exact,
-                    **values,
-                }
-                evaluations.append(row)
-                if on_evaluation and split == "validation":
-                    on_evaluation(row)
-    return Outcome("done", "", steps, evaluations, train_seconds, evaluate_seconds)
+        diverged = not torch.isfinite(self._summed_loss) or len(finite) < len(metrics)
+        rows = [
+            {
+                "step": stop.steps_done,
+                "mosaics_seen": stop.steps_done * self.cell.batch_size,
+                "budget_fraction": fraction,
+                "compute_flops": stop.compute_flops,
+                "train_seconds": train_seconds,
+                "split": split,
+                "inference": exact.name,
+                **values,
+            }
+            for fraction in stop.evaluate_at
+            for split, values in finite.items()
+            if not diverged
+        ]
+        self._outcome = dataclasses.replace(
+            before,
+            status="diverged" if diverged else "done",
+            status_reason="the loss became NaN or infinite between steps "
+            f"{before.steps} and {stop.steps_done}"
+            if diverged
+            else "",
+            steps=stop.steps_done,
+            evaluations=before.evaluations + rows,
+            train_seconds=train_seconds,
+            evaluate_seconds=before.evaluate_seconds + _now(self._device) - started,
+        )
+        for row in rows:
+            if on_evaluation and row["split"] == "validation":
+                on_evaluation(self.cell, row)
 
+    def _step_of(self, model: Model, optimiser: SGD, generator: torch.Generator) -> Step:
+        return functools.partial(
+            train_step,
+            model=model,
+            paradigm=self._paradigm,
+            optimiser=optimiser,
+            mosaics=self._mosaics,
+            generator=generator,
+            micro_batch=self._micro_batch,
+        )
 
-def train_step(
-    model: Model,
-    paradigm: Paradigm,
-    optimiser: SGD,
-    mosaics: Mosaics,
-    rows: Tensor,
-    generator: torch.Generator,
-) -> Tensor:
-    """One step of any paradigm on the mosaics of these rows; its loss, still on the device."""
-    inputs, labels, _, mask = mosaics.batch(rows)
-    segments = model.encode(inputs, mask)
-    loss = paradigm.loss(
-        model.focus, model.classifier, segments, labels, mask, generator=generator
-    )
-    optimiser.step(loss)
-    return loss.detach()
+    def _warm_up(self, rows: Tensor) -> None:
+        """Steps of a copy: libraries choose and set up their kernels on first use."""
+        model = copy.deepcopy(self._model)
+        optimiser = SGD(model.parameters(), lr=1e-6, momentum=self.cell.momentum)
+        step = self._step_of(model, optimiser, torch.Generator(self._device).manual_seed(0))
+        for _ in range(WARM_UP_STEPS[self._device.type]):
+            step(rows)
+
+    def _on_stream(self) -> contextlib.AbstractContextManager[Any]:
+        return torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext()
 
 
 def batch_order(cell: Cell, device: torch.device) -> Iterator[Tensor]:
@@ -142,15 +247,18 @@ def batch_order(cell: Cell, device: torch.device) -> Iterator[Tensor]:
     The order is a sequence of permutations of the n mosaics, each a function of seed and epoch
     alone, cut into batches of equal size: a batch may end one epoch and begin the next.
     """
-    waiting = np.empty(0, np.int64)
+    waiting = torch.empty(0, dtype=torch.int64, device=device)
     epoch = 0
     while True:
         while len(waiting) < cell.batch_size:
             rng = np.random.default_rng(stream_seed("order", cell.seed, epoch))
-            waiting = np.concatenate([waiting, rng.permutation(cell.n)])
+            permutation = torch.from_numpy(rng.permutation(cell.n))
+            if device.type == "cuda":  # from pinned memory the copy waits for nothing
+                permutation = permutation.pin_memory().to(device, non_blocking=True)
+            waiting = torch.cat([waiting, permutation])
             epoch += 1
-        batch, waiting = waiting[: cell.batch_size], waiting[cell.batch_size :]
-        yield torch.from_numpy(batch).to(device)
+        yield waiting[: cell.batch_size]
+        waiting = waiting[cell.batch_size :]
 
 
 def _now(device: torch.device) -> float:

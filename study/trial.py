@@ -6,23 +6,24 @@ import datetime
 import functools
 import json
 import platform
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-from study import tasks
+from study import execution, tasks
 from study.cell import Cell
 from study.results import Results, cell_columns
 from study.tasks.mosaics import MosaicTask
-from study.train import Outcome, train
+from study.train import OnEvaluation, Outcome, train_pack
 
 Report = Callable[[dict[str, Any]], None]
 
 
 def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
-    """Trains the cells of a config one after the other and records each when it has ended.
+    """Trains the cells of a config and records each when it has ended.
 
     Cells that the results directory already holds are left alone, so a trial can be repeated.
 
@@ -32,7 +33,10 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             study: name of the study, recorded beside each cell.
             results: results directory, path or URL.
             data_dir, cache_dir: as `study.tasks.load` takes them.
-            threads: CPU threads a cell.
+            packed: if True, the cells train side by side (`study.train.train_pack`); else one
+                after the other.
+            threads: CPU threads of this process.
+            micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
             dry_run: if True, nothing is recorded.
         report: called after each evaluation with cell_id, budget_fraction, validation accuracy
@@ -42,22 +46,30 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         Cell id -> how it ended now; cells that were recorded before are left out.
     """
     results = Results(config["results"])
-    torch.set_num_threads(config["threads"])
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    record = not config.get("dry_run")
+    device = execution.set_up(config["threads"])
     cells = [Cell.from_dict(values) for values in config["cells"]]
+    if record:
+        cells = [cell for cell in cells if not results.has_cell(cell.id)]
     statuses = {}
-    for cell in cells:
-        if not config.get("dry_run") and results.has_cell(cell.id):
-            continue
-        task = _task(cell.task, config.get("data_dir"), config.get("cache_dir"))
-        _require_same_data(cell, task)
-        outcome = train(cell, task, device, _reporter(cell, report))
-        statuses[cell.id] = outcome.status
-        if not config.get("dry_run"):
-            results.write_cell(
-                _cell_row(cell, task, outcome, config, device),
-                [{"cell_id": cell.id, **row} for row in outcome.evaluations],
-            )
+    for pack in [cells] if config.get("packed") and cells else [[cell] for cell in cells]:
+        started = time.perf_counter()
+        task = _task(pack[0].task, config.get("data_dir"), config.get("cache_dir"))
+        _require_same_data(pack[0], task)
+        outcomes = train_pack(pack, task, device, _reporter(report), config.get("micro_batch"))
+        for cell, outcome in zip(pack, outcomes, strict=True):
+            statuses[cell.id] = outcome.status
+            if record:
+                row = {
+                    "study": config["study"],
+                    **cell_columns(cell),
+                    "num_classes": task.num_classes,
+                    **_outcome_columns(outcome),
+                    "total_seconds": time.perf_counter() - started,
+                    **_circumstances(config, device, len(pack)),
+                }
+                evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
+                results.write_cell(row, evaluations)
     return statuses
 
 
@@ -75,10 +87,10 @@ def _require_same_data(cell: Cell, task: MosaicTask) -> None:
         )
 
 
-def _reporter(cell: Cell, report: Report | None) -> Report | None:
+def _reporter(report: Report | None) -> OnEvaluation | None:
     if report is None:
         return None
-    return lambda row: report(
+    return lambda cell, row: report(
         {
             "cell_id": cell.id,
             "budget_fraction": row["budget_fraction"],
@@ -88,31 +100,30 @@ def _reporter(cell: Cell, report: Report | None) -> Report | None:
     )
 
 
-def _cell_row(
-    cell: Cell, task: MosaicTask, outcome: Outcome, config: Mapping[str, Any], device: str
-) -> dict[str, Any]:
+def _outcome_columns(outcome: Outcome) -> dict[str, Any]:
     return {
-        "study": config["study"],
-        **cell_columns(cell),
-        "num_classes": task.num_classes,
         "status": outcome.status,
         "status_reason": outcome.status_reason,
         "steps": outcome.steps,
         "total_train_seconds": outcome.train_seconds,
         "total_evaluate_seconds": outcome.evaluate_seconds,
-        "device": torch.cuda.get_device_name()
-        if device == "cuda"
-        else f"cpu {platform.machine()}",
+        "micro_batch": outcome.micro_batch,
+    }
+
+
+def _circumstances(config: Mapping[str, Any], device: torch.device, pack: int) -> dict[str, Any]:
+    """What is recorded beside a cell and does not make it another one."""
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    return {
+        "device": execution.device_name(device),
         "threads": torch.get_num_threads(),
-        "pack": 1,
+        "pack": pack,
         "shared_prefix": False,
         "code_version": config["code_version"],
-        "package_versions": json.dumps(
-            {
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "numpy": np.__version__,
-            }
-        ),
+        "package_versions": json.dumps(versions),
         "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

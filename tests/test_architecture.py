@@ -22,9 +22,10 @@ STOREYS = [
     ["study.estimate"],
     ["study.plan"],
     ["study.axes", "study.train"],
-    ["study.evaluate", "study.compute"],
+    ["study.evaluate", "study.compute", "study.step"],
     ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
-    ["study.cell", "search_spaces"],
+    ["study.packs", "study.metrics"],
+    ["study.cell", "search_spaces", "study.execution"],
     ["study.errors", "study"],
 ]
 MAY_IMPORT_RAY = {"study.launch"}

@@ -89,7 +89,7 @@ def test_evaluation_in_batches_equals_the_definition(
     f = nn.Sequential(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0))
     model = Model(f, nn.Sequential(nn.Flatten(), nn.Linear(64, 3)))
     mosaics = digits.splits(tiny_cell(digits, test_size=130))["test"]
-    monkeypatch.setattr("study.evaluate.BATCH_BYTES", {"cpu": 50 * mosaics.bytes_each})
+    monkeypatch.setattr("study.execution.PASS_BYTES", {"cpu": 7 * mosaics.bytes_each})
     found = evaluate(model, paradigms.get(name), mosaics)
     whole = mosaics.batch(torch.arange(130))
     paradigm = paradigms.get(name)

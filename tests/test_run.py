@@ -129,7 +129,7 @@ def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_plan_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, printed, _ = main(
-        capsys, "cifar100", "--plan", "--cache-dir", str(tmp_path), "--set", "seed=0", "lr=0.1"
+        capsys, "cifar100", "--plan", "--cache-dir", str(tmp_path), "--results", str(tmp_path), "--set", "seed=0", "lr=0.1"
     )
     assert status == 0
     assert "data not at hand" in printed
@@ -257,7 +257,7 @@ def test_another_schema_version_is_named(
     pq.write_table(table, tmp_path / "cells" / "x.parquet")
     status, _, errors = main(capsys, "digits", "--results", str(tmp_path))
     assert status == 2
-    assert "x.parquet has results schema 99, this version reads schema 1" in errors
+    assert "x.parquet has results schema 99, this version reads schema 2" in errors
 
 
 def test_help_has_examples_and_lists_studies_and_axes(capsys: pytest.CaptureFixture[str]) -> None:

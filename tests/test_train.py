@@ -99,7 +99,7 @@ def test_the_optimiser_is_pytorchs(momentum: float) -> None:
         if step == 6:
             mine.begin_phase(0.1)
             reference = torch.optim.SGD([theirs], lr=0.1, momentum=momentum)
-        mine.step(((ours - target) ** 2).sum())
+        mine.step(torch.autograd.grad(((ours - target) ** 2).sum(), [ours]))
         reference.zero_grad()
         ((theirs - target) ** 2).sum().backward()
         reference.step()

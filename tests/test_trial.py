@@ -167,7 +167,7 @@ def test_damaged_and_foreign_files_are_named(
         results.cells()
     table = pq.read_table(pa.BufferReader(whole))
     pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
-    with pytest.raises(ResultsError, match=r"schema 0, this version reads schema 1.*--results"):
+    with pytest.raises(ResultsError, match=r"schema 0, this version reads schema 2.*--results"):
         results.cells()
 
 

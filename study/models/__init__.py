@@ -20,6 +20,7 @@ def build(
     *,
     width: float = 1.0,
     seed: int = 0,
+    precision: str = "float32",
 ) -> Model:
     """A freshly initialised model.
 
@@ -37,4 +38,4 @@ def build(
     """
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
-    return IMAGE_ARCHITECTURES[name][task](input_shape, num_classes, width, seed)
+    return IMAGE_ARCHITECTURES[name][task](input_shape, num_classes, width, seed, precision)

@@ -6,6 +6,29 @@ import torch
 from torch import Tensor, nn
 
 
+class Network(nn.Sequential):
+    """Layers one after the other, computed in a precision; weights and outputs are float32.
+
+    Args:
+        layers: in order.
+        precision: one of `study.cell.PRECISIONS`. With bfloat16, convolutions and linear layers
+            multiply in bfloat16 (`torch.autocast`). What a paradigm does with the outputs, the
+            loss included, and the update of the weights stay in float32.
+    """
+
+    def __init__(self, *layers: nn.Module, precision: str = "float32") -> None:
+        super().__init__(*layers)
+        self.precision = precision
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(N, ...) -> (N, ...) float32."""
+        if self.precision == "float32":
+            return super().forward(inputs)
+        # Every weight is used once a pass: nothing to gain from keeping its cast.
+        with torch.autocast(inputs.device.type, torch.bfloat16, cache_enabled=False):
+            return super().forward(inputs).float()
+
+
 class Model(nn.Module):
     """A Focus-Classify Attention Model (section 2.3).
 

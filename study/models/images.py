@@ -9,15 +9,19 @@ import torch
 from torch import nn
 
 from study.cell import stream_seed
-from study.models.base import Model
+from study.models.base import Model, Network
 
-Builder = Callable[[tuple[int, ...], int, float, int], Model]
-"""(input_shape, num_classes, width, seed) -> Model."""
+Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
+"""(input_shape, num_classes, width, seed, precision) -> Model."""
 
 
 @dataclass(frozen=True)
 class Net:
-    """Convolutions, each followed by ReLU and its pooling, then linear layers with ReLU between.
+    """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
+
+    The sources write ReLU before pooling. Both orders give the same bits, outputs and gradients,
+    because ReLU is monotone; pooling first leaves ReLU a quarter of the values
+    (`tests/test_models.py`, docs/performance.md).
 
     Args:
         convs: (channels, kernel, stride, pool) of each convolution; no padding; pool 1 is none.
@@ -34,9 +38,10 @@ class Net:
         layers: list[nn.Module] = []
         for out, kernel, stride, pool in self.convs:
             out = _scaled(out, width)
-            layers += [nn.Conv2d(channels, out, kernel, stride, bias=self.bias), nn.ReLU()]
+            layers.append(nn.Conv2d(channels, out, kernel, stride, bias=self.bias))
             if pool > 1:
                 layers.append(nn.MaxPool2d(pool))
+            layers.append(nn.ReLU())
             channels = out
             height = ((height - kernel) // stride + 1) // pool
             wide = ((wide - kernel) // stride + 1) // pool
@@ -54,10 +59,13 @@ def _scaled(size: int, width: float) -> int:
 
 
 def _model(focus: Net, classifier: Net) -> Builder:
-    def build(input_shape: tuple[int, ...], num_classes: int, width: float, seed: int) -> Model:
+    def build(
+        input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
+    ) -> Model:
         with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-            f = nn.Sequential(*focus.build(input_shape, 1, width), nn.Flatten(0))
-            g = nn.Sequential(*classifier.build(input_shape, num_classes, width))
+            f_layers = [*focus.build(input_shape, 1, width), nn.Flatten(0)]
+            g_layers = classifier.build(input_shape, num_classes, width)
+        f, g = (Network(*layers, precision=precision) for layers in (f_layers, g_layers))
         _initialise(f, stream_seed("init", "focus", seed))
         _initialise(g, stream_seed("init", "classifier", seed))
         return Model(f, g)

@@ -26,10 +26,13 @@ class Paradigm(Protocol):
         name: as in a schedule.
         exact: name of the paradigm whose loss is the expectation of this one's: its own unless it
             samples. Evaluations use it, so that they draw nothing.
+        mixes: whether the classifier sees the attention-weighted sum of the segments. Where it
+            sees single segments, its outputs can be looked up in a table.
     """
 
     name: str
     exact: str
+    mixes: bool
 
     def loss(
         self,

@@ -21,6 +21,7 @@ class Hard:
 
     name = "hard"
     exact = "hard"
+    mixes = False
 
     def loss(
         self,

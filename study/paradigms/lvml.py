@@ -19,6 +19,7 @@ class LVML:
 
     name = "lvml"
     exact = "lvml"
+    mixes = False
 
     def loss(
         self,

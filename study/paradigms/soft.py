@@ -14,6 +14,7 @@ class Soft:
 
     name = "soft"
     exact = "soft"
+    mixes = True
 
     def loss(
         self,

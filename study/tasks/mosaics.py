@@ -6,8 +6,9 @@ m = 20 CIFAR images take 3 MB this way and 9.8 GB as float tensors.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -60,22 +61,36 @@ class Mosaics:
 
     @property
     def bytes_each(self) -> int:
-        """Size of one mosaic's segments as float32."""
+        """Size of one mosaic's segments as float32, in bytes."""
         return 4 * self.index.shape[1] * self.images[0].numel()
 
     def batch(self, rows: Tensor) -> Batch:
         """The mosaics of these rows, an int64 tensor (B,); pixels become (x / max - .5) / .5."""
         index = self.index[rows]
-        pixels = self.images.index_select(0, index.flatten()).unflatten(0, index.shape)
-        segments = pixels.float().mul_(2 / self.max_value).sub_(1)
-        positions = torch.arange(index.shape[1], device=index.device)
         return Batch(
-            # A view: channels stay last in memory, where CPU convolutions are faster.
-            segments=segments.permute(0, 1, 4, 2, 3),
+            segments=self.segments(index.flatten()).unflatten(0, index.shape),
             labels=self.labels[rows],
-            foreground=positions == self.foreground_index[rows, None],
+            foreground=self.foreground(rows),
             mask=None,
         )
+
+    def segments(self, images: Tensor) -> Tensor:
+        """The base images of these rows of `images` as float32 (N, C, H, W) in [-1, 1]."""
+        pixels = self.images.index_select(0, images)
+        scaled = pixels.float().mul_(2 / self.max_value).sub_(1)
+        # A view: channels stay last in memory, where convolutions are faster.
+        return scaled.permute(0, 3, 1, 2)
+
+    def foreground(self, rows: Tensor) -> Tensor:
+        """(B, m) bool, True at the hidden position of the mosaics of these rows."""
+        positions = torch.arange(self.index.shape[1], device=self.index.device)
+        return positions == self.foreground_index[rows, None]
+
+    @functools.cached_property
+    def distinct(self) -> tuple[Tensor, Tensor]:
+        """The base images that occur, and where: rows of `images` (U,) and the (n, m) places in
+        them, so that ``rows[places]`` is `index`."""
+        return torch.unique(self.index, return_inverse=True)
 
     def head(self, count: int) -> Mosaics:
         """The first `count` mosaics."""
@@ -109,6 +124,8 @@ class MosaicTask:
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
         self.input_shape = (channels, height, width)
+        self._fixed: dict[tuple[Any, ...], Mosaics] = {}  # validation and test, kept between cells
+        self._resident: dict[tuple[str, torch.device], Tensor] = {}
         self._classes = [base.class_names.index(each) for each in foreground]
         held_out = self._held_out()
         everything = np.ones(len(base.train_labels), bool)
@@ -130,26 +147,43 @@ class MosaicTask:
         positions are uniform; the foreground image is any image of the label's class; every other
         segment is an independent image of any background class.
         """
-        train_images = torch.from_numpy(self.base.train_images).to(device)
-        test_images = torch.from_numpy(self.base.test_images).to(device)
-        sizes = {"train": cell.n, "validation": cell.validation_size, "test": cell.test_size}
-        drawn_by = {"train": (cell.seed,), "validation": (), "test": ()}
-        splits = {}
-        for split in SPLITS:
-            names = ("mosaics", self.name, cell.split, split, cell.m, *drawn_by[split])
-            pool = self._pools[cell.split][split]
-            index, labels, foreground_index = _draw(
-                pool, sizes[split], cell.m, stream_seed(*names)
-            )
-            from_test = split == "test" and cell.split == "disjoint"
-            splits[split] = Mosaics(
-                images=test_images if from_test else train_images,
-                index=torch.from_numpy(index).to(device),
-                labels=torch.from_numpy(labels).to(device),
-                foreground_index=torch.from_numpy(foreground_index).to(device),
-                max_value=self.base.max_value,
-            )
-        return splits
+        device = torch.device(device)
+        train = (cell.split, "train", cell.m, cell.n, cell.seed, device)
+        fixed = {
+            "validation": (cell.split, "validation", cell.m, cell.validation_size, None, device),
+            "test": (cell.split, "test", cell.m, cell.test_size, None, device),
+        }
+        for key in fixed.values():
+            if key not in self._fixed:
+                self._fixed[key] = self._split(*key)
+        return {
+            "train": self._split(*train),
+            **{split: self._fixed[key] for split, key in fixed.items()},
+        }
+
+    def _split(
+        self, scheme: str, split: str, m: int, size: int, seed: int | None, device: torch.device
+    ) -> Mosaics:
+        names = ("mosaics", self.name, scheme, split, m, *(() if seed is None else (seed,)))
+        index, labels, foreground_index = _draw(
+            self._pools[scheme][split], size, m, stream_seed(*names)
+        )
+        return Mosaics(
+            images=self._images(
+                "test" if (scheme, split) == ("disjoint", "test") else "train", device
+            ),
+            index=torch.from_numpy(index).to(device),
+            labels=torch.from_numpy(labels).to(device),
+            foreground_index=torch.from_numpy(foreground_index).to(device),
+            max_value=self.base.max_value,
+        )
+
+    def _images(self, which: str, device: torch.device) -> Tensor:
+        """The base images on a device, once for all cells of this process."""
+        if (which, device) not in self._resident:
+            array = self.base.train_images if which == "train" else self.base.test_images
+            self._resident[which, device] = torch.from_numpy(array).to(device)
+        return self._resident[which, device]
 
     def _held_out(self) -> np.ndarray:
         """Which train images are kept for validation: a fixed 10 % of each class, bool (N,)."""

@@ -1,0 +1,104 @@
+"""What this platform is measured against: training as a research script does it.
+
+All mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser for the
+focus and one for the classifier, and a second forward pass after every step to read the loss.
+Written plainly and apart from `study`, so that the tests can hold the fast step to it in float64.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def as_published(network: nn.Sequential) -> nn.Sequential:
+    """A copy of the network in the default memory format, each ReLU before its pooling."""
+    layers = [copy.deepcopy(layer) for layer in network]
+    for i in range(len(layers) - 1):
+        if isinstance(layers[i], nn.MaxPool2d) and isinstance(layers[i + 1], nn.ReLU):
+            layers[i], layers[i + 1] = layers[i + 1], layers[i]
+    return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
+
+
+def loss_of(
+    paradigm: str, focus: nn.Module, classifier: nn.Module, x: Tensor, y: Tensor
+) -> Tensor:
+    """Mean loss of mosaics x (B, m, C, H, W) with labels y (B,), as section 2.3 writes it."""
+    a = focus(x.flatten(0, 1)).view(x.shape[:2]).softmax(dim=1)
+    if paradigm == "soft":
+        mixed = (a[..., None, None, None] * x).sum(dim=1)
+        return functional.cross_entropy(classifier(mixed), y)
+    p = classifier(x.flatten(0, 1)).softmax(dim=1).view(*x.shape[:2], -1)
+    p_y = p.gather(2, y[:, None, None].expand(-1, x.shape[1], 1)).squeeze(2)
+    if paradigm == "hard":
+        return -(a * p_y.log()).sum(dim=1).mean()
+    if paradigm == "lvml":
+        return -(a * p_y).sum(dim=1).log().mean()
+    raise ValueError(f"the baseline knows soft, hard and lvml, got {paradigm!r}")
+
+
+class ResearchScript:
+    """The baseline's training loop, one step at a time.
+
+    Args:
+        paradigm: soft, hard or lvml.
+        focus: f; a copy is trained.
+        classifier: g; likewise.
+        segments: (n, m, C, H, W) of all mosaics.
+        labels: (n,) int64.
+        lr: learning rate of both optimisers.
+        momentum: of both.
+        batch_size: mosaics a step.
+        device: of the model; batches go there one by one.
+    """
+
+    def __init__(
+        self,
+        paradigm: str,
+        focus: nn.Sequential,
+        classifier: nn.Sequential,
+        segments: Tensor,
+        labels: Tensor,
+        *,
+        lr: float = 0.01,
+        momentum: float = 0.9,
+        batch_size: int = 256,
+        device: str = "cpu",
+    ) -> None:
+        self.paradigm = paradigm
+        self.focus, self.classifier = (
+            as_published(network).to(device) for network in (focus, classifier)
+        )
+        self.optimisers = [
+            torch.optim.SGD(module.parameters(), lr=lr, momentum=momentum)
+            for module in (self.focus, self.classifier)
+        ]
+        self.device = device
+        self.loader = DataLoader(
+            TensorDataset(segments, labels), batch_size=batch_size, shuffle=True
+        )
+        self.batches = self._endless()
+
+    def _endless(self) -> Iterator[list[Tensor]]:
+        while True:
+            yield from self.loader
+
+    def step(self) -> float:
+        """One step on the next batch; the loss after it."""
+        x, y = next(self.batches)
+        return self.step_on(x.to(self.device), y.to(self.device))
+
+    def step_on(self, x: Tensor, y: Tensor) -> float:
+        """One step on these mosaics; the loss after it."""
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+        loss_of(self.paradigm, self.focus, self.classifier, x, y).backward()
+        for optimiser in self.optimisers:
+            optimiser.step()
+        with torch.no_grad():
+            return loss_of(self.paradigm, self.focus, self.classifier, x, y).item()

@@ -1,0 +1,76 @@
+"""How much a pass through the networks should hold: `study.execution.PASS_BYTES`.
+
+    python benchmarks/pass_size.py --m 5 --threads 2
+
+Times a training step and an evaluation at several sizes of a pass, side by side in one run, and
+prints each as a ratio to the fastest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import statistics
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
+
+from benchmarks.measure import build_model, machine, made_up_mosaics, side_by_side
+from study import execution, paradigms
+from study.evaluate import evaluate
+from study.optimiser import SGD
+from study.step import train_step
+
+SIZES_MB = (0.5, 1, 2, 3, 6, 12, 24)
+
+
+def main() -> None:
+    """Prints one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--m", type=int, default=5)
+    parser.add_argument("--paradigm", nargs="+", default=["soft", "lvml"])
+    parser.add_argument("--architecture", default="scripts")
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    device = torch.device(args.device)
+    execution.set_up(args.threads)
+    mosaics = made_up_mosaics(1_000, args.m, device)
+    rows = torch.arange(args.batch_size, device=device)
+    print(machine(device))
+    print(f"m={args.m}, batch {args.batch_size}, {args.architecture}, {args.precision}")
+    print(f"{'MB a pass':<22}" + "".join(f"{size:>8g}" for size in SIZES_MB))
+    for paradigm in args.paradigm:
+        model = build_model(args.architecture, precision=args.precision).to(device)
+        optimiser = SGD(model.parameters(), 0.001, 0.9)
+
+        def step(size: float, paradigm=paradigm, model=model, optimiser=optimiser) -> None:
+            execution.PASS_BYTES[device.type] = int(size * 2**20)
+            parts = execution.micro_batch(args.batch_size, mosaics.bytes_each, device)
+            generator = torch.Generator(device)
+            one = paradigms.get(paradigm)
+            train_step(rows, model, one, optimiser, mosaics, generator, parts)
+
+        def evaluation(size: float, paradigm=paradigm, model=model) -> None:
+            execution.PASS_BYTES[device.type] = int(size * 2**20)
+            evaluate(model, paradigms.get(paradigm), mosaics)
+
+        for name, function in (("step", step), ("evaluation", evaluation)):
+            seconds = side_by_side(
+                {str(size): functools.partial(function, size) for size in SIZES_MB},
+                device,
+                args.rounds,
+            )
+            typical = [statistics.median(times) for times in seconds.values()]
+            cells = "".join(f"{each / min(typical):>8.2f}" for each in typical)
+            print(f"{paradigm + ' ' + name:<22}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

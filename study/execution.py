@@ -1,0 +1,57 @@
+"""How a cell is run, as opposed to what it is: device, threads, size of the passes.
+
+None of it is part of a cell's id; it is recorded beside the cell. Results differ by rounding where
+threads, device or the size of the passes differ.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+
+import torch
+
+PASS_BYTES = {"cpu": 3 * 2**20, "cuda": 2**28}
+"""Pixels of one pass through the networks, as float32, by device. On a CPU what fits into its
+cache runs faster than more (docs/performance.md); on a GPU it bounds the memory."""
+
+
+def set_up(threads: int) -> torch.device:
+    """The device of this process, made ready: its CPU threads and, on a GPU, what CUDA may do.
+
+    float32 means float32: TensorFloat-32, which has the range of float32 and 10 bits of mantissa,
+    stays off.
+    """
+    torch.set_num_threads(threads)
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    return torch.device("cuda")
+
+
+def device_name(device: torch.device) -> str:
+    """For people and records: the GPU's name, or the CPU's architecture."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"cpu {os.uname().machine}"
+
+
+def pass_size(bytes_each: int, device: torch.device) -> int:
+    """How many items of that many bytes go through the networks at a time, at least 1."""
+    return max(1, PASS_BYTES[device.type] // bytes_each)
+
+
+def micro_batch(batch_size: int, bytes_each: int, device: torch.device) -> int:
+    """Mosaics a forward and backward pass: a batch cut into the fewest parts that fit, evenly."""
+    parts = math.ceil(batch_size / pass_size(bytes_each, device))
+    return math.ceil(batch_size / parts)
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether the device has bfloat16 instructions; without them bfloat16 is the slower one."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    known = torch.cpu.get_capabilities()
+    return any(known.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -1,0 +1,71 @@
+"""The focus-prediction heat map and SAIF (section 2.4, A.10), on NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+HEATMAP_EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Edges of the recorded heat map on both axes; literal values, bins [lo, hi), the last closed."""
+
+SAIF_THRESHOLD = 0.8
+OVERSHOOT = 1e-6
+"""How far above 1 a probability may lie by rounding before it is an error."""
+
+
+def heatmap(
+    foreground_attention: ArrayLike,
+    true_class_score: ArrayLike,
+    edges: Sequence[float] = HEATMAP_EDGES,
+) -> NDArray[np.float64]:
+    """Focus-prediction heat map: the joint histogram of a_z and s_y (section 2.4, A.10).
+
+    Args:
+        foreground_attention: a_z, shape (B,), in [0, 1]; NaN = no known foreground, left out.
+        true_class_score: s_y, shape (B,), in [0, 1].
+        edges: increasing bin edges for both axes; bins are [lo, hi), the last one closed.
+
+    Returns:
+        (len(edges) - 1, len(edges) - 1) fractions of the instances, axis 0 = a_z, axis 1 = s_y;
+        NaN everywhere without an instance.
+
+    Raises:
+        ValueError: a value is outside [0, 1] by more than `OVERSHOOT`, or a score is NaN.
+    """
+    a_z, s_y = _clean(foreground_attention, true_class_score)
+    bins = np.asarray(edges, np.float64)
+    counts, _, _ = np.histogram2d(a_z, s_y, bins=(bins, bins))
+    return counts / len(a_z) if len(a_z) else np.full_like(counts, np.nan)
+
+
+def saif(
+    foreground_attention: ArrayLike,
+    true_class_score: ArrayLike,
+    threshold: float = SAIF_THRESHOLD,
+) -> float:
+    """Strongly accurate interpretable fraction: the share with a_z and s_y >= threshold.
+
+    Args and errors as in `heatmap`; NaN without an instance.
+    """
+    a_z, s_y = _clean(foreground_attention, true_class_score)
+    return float(np.mean((a_z >= threshold) & (s_y >= threshold))) if len(a_z) else float("nan")
+
+
+def _clean(
+    foreground_attention: ArrayLike, true_class_score: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a_z = np.asarray(foreground_attention, np.float64)
+    s_y = np.asarray(true_class_score, np.float64)
+    if a_z.shape != s_y.shape or a_z.ndim != 1:
+        raise ValueError(
+            f"a_z and s_y must be 1-d and equally long, got shapes {a_z.shape}, {s_y.shape}"
+        )
+    known = ~np.isnan(a_z)
+    a_z, s_y = a_z[known], s_y[known]
+    for name, values in (("foreground_attention", a_z), ("true_class_score", s_y)):
+        wrong = ~((values >= 0) & (values <= 1 + OVERSHOOT))  # also true for NaN
+        if wrong.any():
+            raise ValueError(f"{name} must be in [0, 1], got {values[wrong][0]!r}")
+    return np.minimum(a_z, 1.0), np.minimum(s_y, 1.0)
