@@ -27,7 +27,9 @@ OPTION = ["lr", "last_lr", "switch_point", "schedule"]
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
 PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
 
-_SETTINGS = ["n", "architecture", "batch_size", "budget_amount", "data_digest", "split_scheme"]
+_SETTINGS = [
+    "n", "architecture", "batch_size", "precision", "budget_amount", "data_digest", "split_scheme",
+]  # fmt: skip
 _SPLITS = ("test", "train", "validation")
 _EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
 
@@ -228,8 +230,8 @@ def summarise(
         `split`; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
         NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
-        `batch_size`, `budget_amount`, `budget_unit`, `cut`, `comparison_id`; the largest
-        `compute_flops` spent; `split` and `confidence`.
+        `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `comparison_id`; the
+        largest `compute_flops` spent; `split` and `confidence`.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -237,8 +239,8 @@ def summarise(
     rows = _rows_of(choice, at_budget[at_budget["split"] == split])
     if rows.empty and not choice.empty:
         raise ResultsError(f"there are no {split} evaluations.")
-    shared = [*GROUP, "n", "architecture", "batch_size", "budget_amount", "budget_unit", "cut"]
-    shared += ["comparison_id"]
+    shared = [*GROUP, "n", "architecture", "batch_size", "precision", "budget_amount"]
+    shared += ["budget_unit", "cut", "comparison_id"]
     records = []
     for _, group in rows.sort_values("seed").groupby(GROUP):
         record = group[shared].iloc[0].to_dict()

@@ -22,6 +22,7 @@ from analysis.tables import (
     footnotes,
     interval,
     nats,
+    network_text,
     number,
     percent,
     rates,
@@ -32,8 +33,8 @@ def section_title(comparison: Comparison) -> str:
     """What tells one comparison of a results directory from another."""
     cell = comparison.at_budget.iloc[0]
     return (
-        f"{cell['task']}, m={cell['m']}, n={cell['n']}, {cell['architecture']}, "
-        f"batch {cell['batch_size']}, {cell['split_scheme']} bases, budget "
+        f"{cell['task']}, m={cell['m']}, n={cell['n']}, {network_text(cell)}, "
+        f"{cell['split_scheme']} bases, budget "
         f"{number(cell['budget_amount'])} {_unit(cell)} ({cell['comparison_id'][:8]})"
     )
 
@@ -193,6 +194,7 @@ def _cells(comparison: Comparison) -> list[str]:
 def _settings(comparison: Comparison) -> list[str]:
     cells = comparison.at_budget.drop_duplicates("cell_id")
     first = cells.iloc[0]
+    train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
         ["task", first["task"]],
         ["segments m", str(first["m"])],
@@ -206,10 +208,12 @@ def _settings(comparison: Comparison) -> list[str]:
         ["seeds", _listed(cells["seed"])],
         ["studies", _listed(cells["study"])],
         ["device", _listed(cells["device"])],
-        ["threads a cell", _listed(cells["threads"])],
+        ["CPU threads", _listed(cells["threads"])],
+        ["cells trained together", _listed(cells["pack"])],
+        ["mosaics a pass", _listed(cells["micro_batch"])],
         ["code version", _listed(cells["code_version"])],
         ["package versions", _listed(cells["package_versions"].map(_versions))],
-        ["training time, all cells", f"{cells['total_train_seconds'].sum():,.0f} s"],
+        ["training time, all cells", f"{train_seconds:,.0f} s"],
         ["last cell finished", str(cells["finished_at"].max())],
     ]
     return [html.subsection("Settings"), html.table([], rows, left=(0, 1), wrap=True)]

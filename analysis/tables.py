@@ -77,8 +77,14 @@ def heading(summary: pd.DataFrame) -> str:
     first = summary.iloc[0]
     return (
         f"{first['task']} m={first['m']} ({first['comparison_id'][:8]}): n={first['n']} mosaics, "
-        f"{first['architecture']}, batch {first['batch_size']}; {cut_text(summary)}"
+        f"{network_text(first)}; {cut_text(summary)}"
     )
+
+
+def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
+    """Architecture, batch size and, where it is not float32, precision."""
+    precision = "" if cell["precision"] == "float32" else f", {cell['precision']}"
+    return f"{cell['architecture']}, batch {cell['batch_size']}{precision}"
 
 
 def cut_text(summary: pd.DataFrame) -> str:

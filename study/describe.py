@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import torch
+
 from study import compute
 from study.cell import Cell
+from study.execution import has_bfloat16
 from study.plan import UNKNOWN_DIGEST, Plan
 from study.progress import duration
 
@@ -32,11 +35,27 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
     if plan.to_run:
-        total = sum(seconds[cell.id] for cell in plan.to_run) / plan.concurrent
+        total = sum(seconds[cell.id] for cell in plan.to_run)
+        total /= plan.concurrent * plan.packing.speedup
         yield (
-            f"estimated time on this machine: {duration(total)}, {plan.concurrent} cells at a "
+            f"estimated time on this machine: {duration(total)}, {plan.concurrent} trials at a "
             f"time, CPU threads each: {plan.threads}"
         )
+        yield _packing(plan)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if not has_bfloat16(device) and any(c.precision == "bfloat16" for c in plan.to_run):
+            yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
+
+
+def _packing(plan: Plan) -> str:
+    packs, reason = plan.packs, plan.packing.reason
+    if plan.packing.choice == "none":
+        return f"packs: none, each cell is a trial ({reason})"
+    largest = max(map(len, packs))
+    return (
+        f"packs: cells that differ in {plan.packing.choice.replace(',', ' and ')} only train "
+        f"together, {len(packs)} trials of up to {largest} ({reason})"
+    )
 
 
 def _settings(plan: Plan) -> list[list[Cell]]:
@@ -55,7 +74,8 @@ def _setting_lines(plan: Plan, cells: list[Cell], seconds: Mapping[str, float]) 
     yield (
         f"{first.task} m={first.m} n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
-        + f" batch {first.batch_size} {first.split} bases, data {first.data_digest}"
+        + f" batch {first.batch_size} {first.precision} {first.split} bases, "
+        + f"data {first.data_digest}"
     )
     yield (
         f"budget a cell: {first.budget.amount:.3g} training FLOPs = "

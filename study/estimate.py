@@ -1,44 +1,85 @@
-"""How long cells take on this machine: a few steps of each kind, timed on made-up data."""
+"""How long cells take on this machine: short cells of each kind, trained on made-up data."""
 
 from __future__ import annotations
 
-import time
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from study import compute, execution, models, paradigms, tasks
-from study.cell import Cell
+from study import compute, execution, packs, tasks
+from study.cell import Budget, Cell, Schedule
 from study.compute import ModelFlops
-from study.evaluate import evaluate
-from study.optimiser import SGD
+from study.packs import MOST_MEMBERS, Packing
 from study.plan import Plan
-from study.step import train_step
-from study.tasks.mosaics import Mosaics
+from study.tasks.base_images import BaseImages
+from study.tasks.mosaics import MosaicTask
+from study.train import train_pack
 
-REPEATS = 3
+TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
+"""Training FLOPs that are timed, by device: some tenths of a second."""
+
+FEWEST_STEPS, MOST_STEPS = 3, 100
+
+MADE_UP_IMAGES = 20
+"""Images of a class, in each split of the made-up data."""
+
+WORTHWHILE = 1.1
+"""How many times faster packed cells must be than cells alone."""
 
 
 def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
-    """Estimated seconds of each cell, evaluations included, at the plan's threads: id -> s.
+    """Estimated seconds of each cell alone, evaluations included, at the plan's threads: id -> s.
 
     The first call of a process pays for the timing: seconds, whatever the size of the grid.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     threads_before = torch.get_num_threads()
-    torch.set_num_threads(plan.threads)
-    seconds: dict[tuple[Any, ...], float] = {}
+    device = execution.set_up(plan.threads)
+    known: dict[tuple[Any, ...], tuple[float, float]] = {}
     try:
-        return {
-            cell.id: _cell_seconds(cell, plan.flops[cell.id], device, seconds) for cell in cells
-        }
+        return {cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) for cell in cells}
     finally:
         torch.set_num_threads(threads_before)
 
 
+def choose_packing(requested: str, plan: Plan) -> Packing:
+    """How to pack the cells of a plan.
+
+    Args:
+        requested: a name of `study.packs.AXES`, or `auto`: packs where this machine's GPU is
+            measured to train them faster than cell by cell.
+        plan: whose cells to pack.
+    """
+    if requested != "auto":
+        return Packing(requested)
+    if not torch.cuda.is_available():
+        return Packing(reason="on CPUs packed cells only take turns")
+    if not plan.to_run:
+        return Packing(reason="nothing to run")
+    device = execution.set_up(plan.threads)
+    largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len)
+    for members in (MOST_MEMBERS, MOST_MEMBERS // 2, MOST_MEMBERS // 4):
+        members = min(members, len(largest))
+        if members == 1:
+            break
+        try:
+            speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
+        except torch.OutOfMemoryError:
+            continue
+        if speedup >= WORTHWHILE:
+            reason = f"measured {speedup:.1f} times as fast as its cells alone"
+            return Packing("seed,lr", reason, members, speedup)
+    return Packing(reason="no pack was measured to be faster than its cells alone")
+
+
 def _cell_seconds(
-    cell: Cell, flops: ModelFlops, device: torch.device, known: dict[tuple[Any, ...], float]
+    cell: Cell,
+    flops: ModelFlops,
+    device: torch.device,
+    known: dict[tuple[Any, ...], tuple[float, float]],
 ) -> float:
     stops = compute.timeline(cell, flops)
     total = 0.0
@@ -48,56 +89,64 @@ def _cell_seconds(
         network = (cell.task, cell.architecture, cell.width, cell.precision)
         key = (*network, cell.m, cell.batch_size, paradigm)
         if key not in known:
-            known[key], known[*key, "evaluation"] = _time_mosaic(cell, paradigm, device)
+            known[key] = _mosaic_seconds([cell], paradigm, flops, device)
+        train_seconds, evaluate_seconds = known[key]
         evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
-        total += steps * cell.batch_size * known[key]
-        total += evaluations * evaluated * known[*key, "evaluation"]
+        total += steps * cell.batch_size * train_seconds
+        total += evaluations * evaluated * evaluate_seconds
     return total
 
 
-def _time_mosaic(cell: Cell, name: str, device: torch.device) -> tuple[float, float]:
-    """Seconds to train on one mosaic and to evaluate one, timed on one pass and scaled."""
-    info = tasks.info(cell.task)
-    channels, height, width = info.input_shape
-    bytes_each = 4 * cell.m * channels * height * width
+def _speedup(cells: Sequence[Cell], flops: ModelFlops, device: torch.device) -> float:
+    """Cell-steps per second of a pack as a multiple of those of its first cell alone."""
+    paradigm = cells[0].schedule.phases[0].paradigm
+    alone, _ = _mosaic_seconds(cells[:1], paradigm, flops, device)
+    packed, _ = _mosaic_seconds(cells, paradigm, flops, device)
+    return len(cells) * alone / packed
+
+
+def _mosaic_seconds(
+    cells: Sequence[Cell], paradigm: str, flops: ModelFlops, device: torch.device
+) -> tuple[float, float]:
+    """Seconds of a pack to train on one mosaic each, and of one member to evaluate one.
+
+    A batch is as large as one pass through the networks; larger batches are scaled from that.
+    """
+    task = _made_up_task(cells[0].task)
+    cell = cells[0]
+    bytes_each = 4 * cell.m * int(np.prod(task.input_shape))
     count = execution.micro_batch(cell.batch_size, bytes_each, device)
-    generator = torch.Generator().manual_seed(0)
-    pixels = (count * cell.m, height, width, channels)
-    mosaics = Mosaics(
-        images=torch.randint(256, pixels, generator=generator, dtype=torch.uint8).to(device),
-        index=torch.arange(count * cell.m).view(count, cell.m).to(device),
-        labels=torch.randint(info.num_classes, (count,), generator=generator).to(device),
-        foreground_index=torch.zeros(count, dtype=torch.int64, device=device),
-        max_value=255,
+    step_flops = count * compute.training_flops(paradigm, flops, cell.m)
+    steps = min(max(TIMED_FLOPS[device.type] // step_flops, FEWEST_STEPS), MOST_STEPS)
+    short = [
+        dataclasses.replace(
+            cell,
+            schedule=Schedule.single(paradigm, 1e-6),
+            budget=Budget(steps * count, "mosaics"),
+            evaluation_points=(1.0,),
+            n=count,
+            batch_size=count,
+            train_metrics_size=count,
+            validation_size=count,
+            test_size=count,
+        )
+        for cell in cells
+    ]
+    outcome = train_pack(short, task, device)[0]
+    return outcome.train_seconds / steps / count, outcome.evaluate_seconds / 3 / count
+
+
+@functools.lru_cache(maxsize=1)
+def _made_up_task(name: str) -> MosaicTask:
+    """The task with noise for images: steps take as long on them."""
+    info = tasks.info(name)
+    channels, height, width = info.input_shape
+    classes = (*info.foreground, "background")
+    rng = np.random.default_rng(0)
+    count = MADE_UP_IMAGES * len(classes)
+    images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)
+    labels = np.arange(count) % len(classes)
+    base = BaseImages.create(
+        images, labels, more, labels, class_names=classes, max_value=255, source="made-up data"
     )
-    model = models.build(
-        cell.architecture,
-        cell.task,
-        info.input_shape,
-        info.num_classes,
-        width=cell.width,
-        precision=cell.precision,
-    ).to(device)
-    paradigm = paradigms.get(name)
-    optimiser = SGD(model.parameters(), lr=1e-6, momentum=0.9)
-    sampling = torch.Generator(device).manual_seed(0)
-    rows = torch.arange(count, device=device)
-
-    def step() -> None:
-        train_step(rows, model, paradigm, optimiser, mosaics, sampling, count).item()
-
-    def evaluation() -> None:
-        evaluate(model, paradigms.get(paradigm.exact), mosaics)
-
-    return _fastest(step) / count, _fastest(evaluation) / count
-
-
-def _fastest(function: Any) -> float:
-    """Seconds of the fastest of a few calls after a warm-up."""
-    function()
-    times = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - started)
-    return min(times)
+    return MosaicTask(name, base, info.foreground)

@@ -76,7 +76,9 @@ def launch(
                 param_space={
                     **config,
                     "threads": plan.threads,
-                    "cells": tune.grid_search([[cell.to_dict()] for cell in plan.to_run]),
+                    "cells": tune.grid_search(
+                        [[cell.to_dict() for cell in pack] for pack in plan.packs]
+                    ),
                 },
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
@@ -166,7 +168,8 @@ def _observer(base: type, progress: Progress, on_cell: Callable[[str], str]) -> 
             return {}  # Tune saves its callbacks; nothing is ever restored from that
 
         def on_trial_start(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            self._progress.started(_trial_name(trial))
+            for values in trial.config["cells"]:
+                self._progress.started(Cell.from_dict(values).id)
 
         def on_trial_result(
             self, iteration: int, trials: list, trial: Any, result: dict, **_: Any

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from study.cell import Cell
 
-AXES = {"none": (), "seed": ("seed",), "seed,lr": ("seed", "lr")}
+AXES: dict[str, tuple[str, ...]] = {"none": (), "seed": ("seed",), "seed,lr": ("seed", "lr")}
 """What the members of a pack may differ in, by the name of the choice."""
 
 MOST_MEMBERS = 12
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How cells are packed.
+
+    Attributes:
+        choice: a name of `AXES`.
+        reason: why, for people.
+        most: members a pack has at most.
+        speedup: measured cell-steps per second of a pack of that size as a multiple of those of
+            one cell alone; 1 where it is not known.
+    """
+
+    choice: str = "none"
+    reason: str = "as asked"
+    most: int = MOST_MEMBERS
+    speedup: float = 1.0
 
 
 def key(cell: Cell, axes: Sequence[str]) -> str:
@@ -37,27 +57,24 @@ def require_one(cells: Sequence[Cell]) -> None:
         )
 
 
-def form(
-    cells: Sequence[Cell], axes: Sequence[str], workers: int = 1, most: int = MOST_MEMBERS
-) -> list[list[Cell]]:
+def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list[Cell]]:
     """Cuts cells into packs, in the order of their first members.
 
     Args:
         cells: to train.
-        axes: what the members of a pack may differ in; none: each cell alone.
-        workers: trials at a time; packs are made smaller rather than leave one without work.
-        most: members a pack has at most.
+        packing: what the members of a pack may differ in, and how many it has at most.
+        workers: packs trained at a time; packs are made smaller rather than leave one idle.
     """
+    axes = AXES[packing.choice]
     if not axes:
         return [[cell] for cell in cells]
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(key(cell, axes), []).append(cell)
-    most = max(1, min(most, -(-len(cells) // workers)))
-    return [
-        group[start : start + size]
-        for group in groups.values()
+    most = max(1, min(packing.most, math.ceil(len(cells) / workers)))
+    packs = []
+    for group in groups.values():
         # Of equal size, as near as can be: the time of a pack grows with its members.
-        for size in [-(-len(group) // -(-len(group) // most))]
-        for start in range(0, len(group), size)
-    ]
+        size = math.ceil(len(group) / math.ceil(len(group) / most))
+        packs += [group[start : start + size] for start in range(0, len(group), size)]
+    return packs

@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from study.axes import AXES, SAME
 from study.cell import LARGEST_WIDTH, WIDTH_RULE, Cell, Schedule, is_positive, require
 from study.compute import ModelFlops
 from study.errors import RequestError
+from study.packs import Packing, form
 from study.tasks import TaskInfo
 
 LARGEST_GRID = 1_000_000
@@ -45,8 +46,9 @@ class Plan:
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
         flops: cell id -> forward FLOPs of its model.
-        concurrent: cells trained at a time on this machine.
-        threads: CPU threads a cell.
+        packing: how cells are packed into trials.
+        concurrent: trials at a time on this machine.
+        threads: CPU threads a trial.
     """
 
     study: str
@@ -55,12 +57,18 @@ class Plan:
     finished: frozenset[str]
     skipped: tuple[Skip, ...]
     flops: Mapping[str, ModelFlops]
+    packing: Packing
     concurrent: int
     threads: int
 
     @property
     def to_run(self) -> list[Cell]:
         return [cell for cell in self.cells if cell.id not in self.finished]
+
+    @property
+    def packs(self) -> list[list[Cell]]:
+        """The cells to run, as trials: each list trains together."""
+        return form(self.to_run, self.packing, self.concurrent)
 
 
 def make_plan(
@@ -105,27 +113,35 @@ def make_plan(
     if not cells:
         reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
         raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
-    finished_here = frozenset(cells) & frozenset(finished)
-    # By the whole grid, so that a resumed study trains its cells with as many threads as before.
-    concurrent, threads = share_cores(len(cells), _cores(), torch.cuda.device_count())
-    return Plan(
-        space.name,
-        preset,
-        tuple(cells.values()),
-        finished_here,
-        tuple(skipped),
-        flops,
-        concurrent,
-        threads,
+    plan = Plan(
+        study=space.name,
+        preset=preset,
+        cells=tuple(cells.values()),
+        finished=frozenset(cells) & frozenset(finished),
+        skipped=tuple(skipped),
+        flops=flops,
+        packing=Packing(),
+        concurrent=1,
+        threads=1,
     )
+    return with_packing(plan, plan.packing)
 
 
-def share_cores(cells: int, cores: int, gpus: int = 0) -> tuple[int, int]:
-    """How many cells train at a time and with how many threads each, never more than the cores.
+def with_packing(plan: Plan, packing: Packing) -> Plan:
+    """The plan with other packs, and the cores of this machine shared among them."""
+    gpus, cores = torch.cuda.device_count(), _cores()
+    # By the whole grid, so that a resumed study trains its cells with as many threads as before.
+    trials = len(form(plan.cells, packing, gpus or cores))
+    concurrent, threads = share_cores(trials, cores, gpus)
+    return replace(plan, packing=packing, concurrent=concurrent, threads=threads)
 
-    On GPUs one cell each; else cells side by side on one thread each.
+
+def share_cores(trials: int, cores: int, gpus: int = 0) -> tuple[int, int]:
+    """How many trials run at a time and with how many threads each, never more than the cores.
+
+    On GPUs one trial each; else trials side by side on one thread each.
     """
-    concurrent = max(1, min(cells, cores, gpus or cores))
+    concurrent = max(1, min(trials, cores, gpus or cores))
     return concurrent, max(1, cores // concurrent)
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from search_spaces import SearchSpace, all_studies
-from study import __version__, tasks
+from study import __version__, packs, tasks
 from study.axes import AXES, resolve
 from study.cell import Budget, Cell, Schedule
 from study.describe import describe
 from study.errors import RequestError, unknown
-from study.estimate import cell_seconds
+from study.estimate import cell_seconds, choose_packing
 from study.launch import Failure, launch
-from study.plan import UNKNOWN_DIGEST, Plan, make_plan
+from study.plan import UNKNOWN_DIGEST, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.results import Results
 from study.tracking import Tracker, open_tracker
@@ -48,6 +48,7 @@ def _run(args: argparse.Namespace) -> int:
     plan = _plan(space, args)
     if not (args.plan or args.dry_run):
         Results(args.results).prepare()
+    plan = with_packing(plan, choose_packing(args.pack, plan))
     seconds = cell_seconds(plan, plan.to_run)
     print(describe(plan, space.presets[args.preset].about, seconds), flush=True)
     if args.plan:
@@ -57,6 +58,7 @@ def _run(args: argparse.Namespace) -> int:
         "results": args.results if "://" in args.results else _absolute(args.results),
         "data_dir": args.data_dir and _absolute(args.data_dir),
         "cache_dir": args.cache_dir and _absolute(args.cache_dir),
+        "micro_batch": args.micro_batch,
         "code_version": _code_version(),
     }
     if args.dry_run:
@@ -206,6 +208,12 @@ def _code_version() -> str:
     return f"{__version__}+{git.stdout.strip()}"
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
+    return int(text)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise RequestError(f"{message}. See `python -m study.run --help`.")
@@ -250,6 +258,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URI",
         help="MLflow tracking URI, or none; default: "
         "MLFLOW_TRACKING_URI or a database in the results directory",
+    )
+    add(
+        "--pack",
+        choices=("auto", *packs.AXES),
+        default="auto",
+        help="cells that train together in one process: those that differ in these only; auto: "
+        "where a GPU is measured to be faster with them",
+    )
+    add(
+        "--micro-batch",
+        type=_positive,
+        metavar="N",
+        help="mosaics a forward and backward pass; fewer take less memory (default: by device)",
     )
     add("--address", metavar="ADDR", help="of a running Ray cluster; default: this machine")
     return parser

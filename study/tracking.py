@@ -36,12 +36,12 @@ METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
 
 _PARAMS = (
-    "task", "m", "n", "architecture", "batch_size", "paradigm", "schedule", "lr", "last_lr",
-    "switch_point", "seed", "split_scheme", "budget_amount", "budget_unit",
+    "task", "m", "n", "architecture", "batch_size", "precision", "paradigm", "schedule", "lr",
+    "last_lr", "switch_point", "seed", "split_scheme", "budget_amount", "budget_unit",
 )  # fmt: skip
 _TAGS = (
     "cell_id", "comparison_id", "paradigm", "m", "seed", "lr", "switch_point", "status",
-    "status_reason", "data_digest", "device", "threads", "code_version",
+    "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
 
 DrawHeatmap = Callable[[Mapping[str, np.ndarray], str], Any]

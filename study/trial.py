@@ -23,18 +23,16 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
-    """Trains the cells of a config and records each when it has ended.
+    """Trains the cells of a config as one pack and records them when they have ended.
 
     Cells that the results directory already holds are left alone, so a trial can be repeated.
 
     Args:
         config: plain values:
-            cells: list of `Cell.to_dict()`.
+            cells: list of `Cell.to_dict()`; they differ in seed and learning rates only.
             study: name of the study, recorded beside each cell.
             results: results directory, path or URL.
             data_dir, cache_dir: as `study.tasks.load` takes them.
-            packed: if True, the cells train side by side (`study.train.train_pack`); else one
-                after the other.
             threads: CPU threads of this process.
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
@@ -51,26 +49,25 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:
         cells = [cell for cell in cells if not results.has_cell(cell.id)]
-    statuses = {}
-    for pack in [cells] if config.get("packed") and cells else [[cell] for cell in cells]:
-        started = time.perf_counter()
-        task = _task(pack[0].task, config.get("data_dir"), config.get("cache_dir"))
-        _require_same_data(pack[0], task)
-        outcomes = train_pack(pack, task, device, _reporter(report), config.get("micro_batch"))
-        for cell, outcome in zip(pack, outcomes, strict=True):
-            statuses[cell.id] = outcome.status
-            if record:
-                row = {
-                    "study": config["study"],
-                    **cell_columns(cell),
-                    "num_classes": task.num_classes,
-                    **_outcome_columns(outcome),
-                    "total_seconds": time.perf_counter() - started,
-                    **_circumstances(config, device, len(pack)),
-                }
-                evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
-                results.write_cell(row, evaluations)
-    return statuses
+    if not cells:
+        return {}
+    started = time.perf_counter()
+    task = _task(cells[0].task, config.get("data_dir"), config.get("cache_dir"))
+    _require_same_data(cells[0], task)
+    outcomes = train_pack(cells, task, device, _reporter(report), config.get("micro_batch"))
+    for cell, outcome in zip(cells, outcomes, strict=True):
+        if record:
+            row = {
+                "study": config["study"],
+                **cell_columns(cell),
+                "num_classes": task.num_classes,
+                **_outcome_columns(outcome),
+                "total_seconds": time.perf_counter() - started,
+                **_circumstances(config, device, len(cells)),
+            }
+            evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
+            results.write_cell(row, evaluations)
+    return {cell.id: outcome.status for cell, outcome in zip(cells, outcomes, strict=True)}
 
 
 @functools.lru_cache(maxsize=1)

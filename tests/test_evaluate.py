@@ -117,6 +117,26 @@ def test_evaluation_in_batches_equals_the_definition(
     assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["soft", "hard", "lvml"])
+def test_the_focus_sees_each_base_image_once(digits: MosaicTask, name: str) -> None:
+    seen = {"focus": 0, "classifier": 0}
+
+    class Counting(nn.Sequential):
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            seen[self.name] += len(inputs)
+            return super().forward(inputs)
+
+    f = Counting(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0))
+    g = Counting(nn.Flatten(), nn.Linear(64, 3))
+    f.name, g.name = "focus", "classifier"
+    mosaics = digits.splits(tiny_cell(digits, test_size=200))["test"]
+    evaluate(Model(f, g), paradigms.get(name), mosaics)
+    images = len(mosaics.index.unique())
+    assert seen["focus"] == images < mosaics.index.numel()
+    # soft classifies the mixture of each mosaic, once to predict and once for its loss
+    assert seen["classifier"] == (2 * len(mosaics) if name == "soft" else images)
+
+
 def test_a_broken_model_has_no_metrics(digits: MosaicTask) -> None:
     model = Model(
         nn.Sequential(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0)),

@@ -13,6 +13,7 @@ from study.axes import resolve
 from study.cell import Cell, Schedule
 from study.errors import RequestError
 from study.launch import launch, ray_session
+from study.packs import Packing
 from study.plan import Plan
 from study.progress import Progress
 from study.results import Results
@@ -23,8 +24,11 @@ from tests.conftest import tiny_cell
 TIMES = ["train_seconds"]
 
 
-def make_plan(cells: list[Cell], finished: frozenset[str] = frozenset()) -> Plan:
-    return Plan("digits", "tiny", tuple(cells), finished, (), {}, concurrent=2, threads=1)
+def make_plan(
+    cells: list[Cell], finished: frozenset[str] = frozenset(), packing: Packing | None = None
+) -> Plan:
+    packing = packing or Packing()
+    return Plan("digits", "tiny", tuple(cells), finished, (), {}, packing, concurrent=2, threads=1)
 
 
 def config(results: Results, **changes: Any) -> dict[str, Any]:
@@ -80,11 +84,38 @@ def test_launched_cells_equal_cells_trained_without_ray(
     assert launched.line.startswith("4/4 cells done, 0 running, 0 left, 1 diverged")
     direct = Results(tmp_path / "direct")
     direct.prepare()
-    train_cells({**config(direct), "threads": 1, "cells": [cell.to_dict() for cell in cells]})
+    for cell in cells:
+        train_cells({**config(direct), "threads": 1, "cells": [cell.to_dict()]})
     pd.testing.assert_frame_equal(table(results), table(direct))
     statuses = results.cells().set_index("cell_id")["status"]
     assert statuses[cells[2].id] == "diverged"
     assert set(statuses[[c.id for c in (cells[0], cells[1], cells[3])]]) == {"done"}
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_launched_packs_equal_cells_alone(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    """Also a pack whose first cell is done already, and one with a member that diverges."""
+    rates = (0.1, 1e20)
+    cells = [
+        tiny_cell(digits, Schedule.single("soft", lr), seed=seed)
+        for seed in (0, 1)
+        for lr in rates
+    ]
+    train_cells({**config(results), "threads": 1, "cells": [cells[0].to_dict()]})
+    plan = make_plan(cells, frozenset({cells[0].id}), Packing("seed"))
+    assert [len(pack) for pack in plan.packs] == [2, 1]
+    launched = Launched(plan, results)
+    assert launched.failures == []
+    assert launched.line.startswith("4/4 cells done, 0 running, 0 left, 2 diverged")
+    direct = Results(tmp_path / "direct")
+    direct.prepare()
+    for cell in cells:
+        train_cells({**config(direct), "threads": 1, "cells": [cell.to_dict()]})
+    pd.testing.assert_frame_equal(table(results), table(direct))
+    packed = results.cells().set_index("cell_id")["pack"]
+    assert [packed[cell.id] for cell in cells] == [1, 2, 1, 2]
 
 
 @pytest.mark.usefixtures("ray_instance")

@@ -146,3 +146,20 @@ def test_too_few_images_of_a_foreground_class_are_named() -> None:
 def test_too_few_background_images_are_named() -> None:
     with pytest.raises(RequestError, match="too few images of the background"):
         MosaicTask("digits", made_up({"a": 20, "b": 20, "rest": 1}), ("a", "b"))
+
+
+def test_distinct_images_and_places_give_the_index_back(digits: MosaicTask) -> None:
+    mosaics = digits.splits(tiny_cell(digits, test_size=300))["test"]
+    images, places = mosaics.distinct
+    assert torch.equal(images[places], mosaics.index)
+    assert len(images) == len(images.unique()) < mosaics.index.numel()
+
+
+def test_validation_and_test_are_shared_between_cells_and_train_is_not(
+    digits: MosaicTask,
+) -> None:
+    one, other = (digits.splits(tiny_cell(digits, seed=seed)) for seed in (0, 1))
+    assert one["validation"] is other["validation"]
+    assert one["test"] is other["test"]
+    assert not torch.equal(one["train"].index, other["train"].index)
+    assert one["train"].images is other["train"].images

@@ -129,7 +129,16 @@ def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_plan_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, printed, _ = main(
-        capsys, "cifar100", "--plan", "--cache-dir", str(tmp_path), "--results", str(tmp_path), "--set", "seed=0", "lr=0.1"
+        capsys,
+        "cifar100",
+        "--plan",
+        "--cache-dir",
+        str(tmp_path),
+        "--results",
+        str(tmp_path),
+        "--set",
+        "seed=0",
+        "lr=0.1",
     )
     assert status == 0
     assert "data not at hand" in printed

@@ -43,8 +43,8 @@ def test_a_trial_records_each_cell_and_its_evaluations(
         tiny_cell(digits, Schedule.single("lvml", 1e20)),
     ]
     reports: list[dict] = []
-    statuses = train_cells(config(cells, results), reports.append)
-    assert statuses == {cells[0].id: "done", cells[1].id: "diverged"}
+    for cell, status in zip(cells, ("done", "diverged"), strict=True):
+        assert train_cells(config([cell], results), reports.append) == {cell.id: status}
     rows = results.cells().set_index("cell_id")
     hybrid, diverged = (rows.loc[cell.id] for cell in cells)
     assert list(results.cells().columns) == CELLS_SCHEMA.names
@@ -62,6 +62,19 @@ def test_a_trial_records_each_cell_and_its_evaluations(
     assert [r["budget_fraction"] for r in reports if r["cell_id"] == cells[0].id] == list(
         cells[0].evaluation_points
     )
+
+
+def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:
+    cells = [tiny_cell(digits, precision="bfloat16", seed=seed) for seed in (0, 1)]
+    train_cells({**config(cells, results), "micro_batch": 7})
+    rows = results.cells()
+    assert set(rows["precision"]) == {"bfloat16"}
+    assert set(rows["micro_batch"]) == {7}
+    assert set(rows["pack"]) == {2}
+    assert (rows["total_seconds"] > rows["total_train_seconds"]).all()
+    assert (rows["total_train_seconds"] > 0).all()
+    train_cells(config([tiny_cell(digits)], results))
+    assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
 
 
 def test_a_repeated_trial_leaves_finished_cells_alone(

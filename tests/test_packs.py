@@ -1,0 +1,183 @@
+"""Packs: what may train together, in what sizes, and that packed equals separate."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import estimate, packs, train
+from study.cell import PARADIGMS, Cell, Schedule
+from study.packs import Packing, form
+from study.plan import Plan
+from study.tasks.mosaics import MosaicTask
+from tests.conftest import tiny_cell
+
+
+def numbers(outcome: train.Outcome) -> list[dict]:
+    return [{k: v for k, v in row.items() if k != "train_seconds"} for row in outcome.evaluations]
+
+
+@pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
+def test_packed_equals_separate(digits: MosaicTask, name: str) -> None:
+    """Bitwise on a CPU, for members of other seeds and learning rates."""
+
+    def schedule(lr: float) -> Schedule:
+        return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
+
+    cells = [tiny_cell(digits, schedule(lr), seed=seed) for seed in (0, 1) for lr in (0.1, 0.03)]
+    together = train.train_pack(cells, digits)
+    for cell, outcome in zip(cells, together, strict=True):
+        alone = train.train(cell, digits)
+        assert outcome.status == alone.status == "done"
+        assert outcome.steps == alone.steps
+        assert numbers(outcome) == numbers(alone)
+    assert len({outcome.evaluations[-1]["loss"] for outcome in together}) == len(cells)
+
+
+def test_a_member_that_diverges_leaves_the_others_as_they_are(digits: MosaicTask) -> None:
+    rates = (0.1, 1e20, 0.03)
+    cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in rates]
+    together = train.train_pack(cells, digits)
+    assert [outcome.status for outcome in together] == ["done", "diverged", "done"]
+    assert together[1].steps < together[0].steps
+    for cell, outcome in zip(cells, together, strict=True):
+        assert numbers(outcome) == numbers(train.train(cell, digits))
+
+
+def test_each_member_reports_its_own_evaluations(digits: MosaicTask) -> None:
+    cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
+    told: list[tuple[str, float]] = []
+    train.train_pack(
+        cells, digits, on_evaluation=lambda cell, row: told.append((cell.id, row["accuracy"]))
+    )
+    for cell in cells:
+        alone: list[float] = []
+        train.train(
+            cell, digits, on_evaluation=lambda _, row, alone=alone: alone.append(row["accuracy"])
+        )
+        assert [accuracy for cell_id, accuracy in told if cell_id == cell.id] == alone
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schedule": Schedule.single("lvml", 0.1)},
+        {"schedule": Schedule.hybrid(0.1, 0.1, 0.5)},
+        {"m": 5},
+        {"batch_size": 8},
+        {"precision": "bfloat16"},
+    ],
+)
+def test_other_differences_cannot_be_packed(digits: MosaicTask, change: dict) -> None:
+    cell = tiny_cell(digits)
+    other = dataclasses.replace(cell, **change)
+    with pytest.raises(ValueError, match="differ in seed and learning rates only"):
+        train.train_pack([cell, other], digits)
+    assert len(form([cell, other], Packing("seed,lr"))) == 2
+
+
+def test_switch_points_are_not_packed_and_both_rates_of_a_hybrid_are(digits: MosaicTask) -> None:
+    def hybrid(*arguments: float) -> Cell:
+        return tiny_cell(digits, Schedule.hybrid(*arguments))
+
+    one = hybrid(0.1, 0.05, 0.5)
+    assert len(form([one, hybrid(0.1, 0.05, 0.25)], Packing("seed,lr"))) == 2
+    assert len(form([one, hybrid(0.2, 0.01, 0.5)], Packing("seed,lr"))) == 1
+    assert len(form([one, hybrid(0.2, 0.01, 0.5)], Packing("seed"))) == 2
+
+
+def test_no_pack_at_all_is_refused(digits: MosaicTask) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        train.train_pack([], digits)
+
+
+@given(
+    seeds=st.integers(1, 7),
+    rates=st.integers(1, 4),
+    choice=st.sampled_from(sorted(packs.AXES)),
+    most=st.integers(1, 12),
+    workers=st.integers(1, 5),
+)
+def test_every_cell_is_in_one_pack_that_may_train_together(
+    digits: MosaicTask, seeds: int, rates: int, choice: str, most: int, workers: int
+) -> None:
+    cells = [
+        tiny_cell(digits, Schedule.single(name, 0.1 / (1 + rate)), seed=seed)
+        for seed, name, rate in itertools.product(range(seeds), ("soft", "lvml"), range(rates))
+    ]
+    formed = form(cells, Packing(choice, most=most), workers)
+    assert sorted(c.id for pack in formed for c in pack) == sorted(c.id for c in cells)
+    firsts = [pack[0] for pack in formed]
+    order = {cell.id: place for place, cell in enumerate(cells)}
+    assert order[firsts[0].id] == 0
+    for pack in formed:
+        assert 1 <= len(pack) <= (most if choice != "none" else 1)
+        assert len({packs.key(cell, packs.AXES[choice]) for cell in pack}) == 1
+        assert len(pack) <= -(-len(cells) // workers)
+
+
+def plan(digits: MosaicTask, seeds: int = 4) -> Plan:
+    cells = tuple(tiny_cell(digits, seed=seed) for seed in range(seeds))
+    flops = estimate.compute.ModelFlops(10**4, 10**4)
+    return Plan(
+        "digits", "x", cells, frozenset(), (), {c.id: flops for c in cells}, Packing(), 1, 1
+    )
+
+
+def test_on_a_cpu_nothing_is_packed_unless_asked_for(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    packing = estimate.choose_packing("auto", plan(digits))
+    assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
+    for name in packs.AXES:
+        assert estimate.choose_packing(name, plan(digits)).choice == name
+
+
+@pytest.mark.parametrize(
+    ("fits", "speedup", "expected"),
+    [(12, 2.5, ("seed,lr", 12)), (6, 2.5, ("seed,lr", 6)), (12, 1.05, ("none", None)),
+     (0, 9.0, ("none", None))],
+)  # fmt: skip
+def test_on_a_gpu_the_measurement_decides(
+    digits: MosaicTask,
+    monkeypatch: pytest.MonkeyPatch,
+    fits: int,
+    speedup: float,
+    expected: tuple[str, int | None],
+) -> None:
+    """The timing itself stands in for a GPU's; what follows from it is the real thing."""
+
+    def measured(cells: list[Cell], *_: object) -> float:
+        if len(cells) > fits:
+            raise torch.OutOfMemoryError
+        return speedup
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(estimate.execution, "set_up", lambda threads: torch.device("cpu"))
+    monkeypatch.setattr(estimate, "_speedup", measured)
+    packing = estimate.choose_packing("auto", plan(digits, seeds=24))
+    assert packing.choice == expected[0]
+    if expected[1]:
+        assert (packing.most, packing.speedup) == (expected[1], speedup)
+        assert "measured 2.5 times" in packing.reason
+
+
+def test_the_speedup_of_a_pack_is_timed_by_training_it(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a clock that counts steps: members of a pack that take turns gain nothing."""
+    steps: list[None] = []
+    real = train.train_step
+    monkeypatch.setattr(
+        train, "train_step", lambda *a, **k: (steps.append(None), real(*a, **k))[1]
+    )
+    monkeypatch.setattr(train, "_now", lambda device: float(len(steps)))
+    cells = plan(digits).cells
+    flops = estimate.compute.ModelFlops(10**7, 10**7)
+    assert estimate._speedup(cells, flops, torch.device("cpu")) == 1

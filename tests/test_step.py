@@ -1,0 +1,252 @@
+"""The fast step is the plain one: in float64, in parts, in other memory formats, captured."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from benchmarks.baseline import ResearchScript, as_published
+from benchmarks.measure import build_model, made_up_mosaics
+from study import paradigms
+from study.cell import PARADIGMS
+from study.models.base import Model
+from study.optimiser import SGD
+from study.step import CapturedStep, train_step
+from tests.conftest import PROJECT
+
+CPU = torch.device("cpu")
+STEPS, BATCH, M, LR, MOMENTUM = 20, 12, 3, 0.02, 0.9
+needs_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
+)
+
+
+def take_steps(
+    model: Model, paradigm: str, device: torch.device = CPU, *, micro_batch: int = BATCH
+) -> list[float]:
+    """Trains the model by the study's step; the loss of each step."""
+    mosaics = made_up_mosaics(60, M, device)
+    optimiser = SGD(model.parameters(), LR, MOMENTUM)
+    generator = torch.Generator(device).manual_seed(0)
+    return [
+        train_step(
+            rows, model, paradigms.get(paradigm), optimiser, mosaics, generator, micro_batch
+        ).item()
+        for rows in batches(device)
+    ]
+
+
+def batches(device: torch.device = CPU) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return [torch.randperm(60, generator=generator)[:BATCH].to(device) for _ in range(STEPS)]
+
+
+def weights(*networks: nn.Module) -> Tensor:
+    return torch.cat([p.detach().double().flatten() for n in networks for p in n.parameters()])
+
+
+def distance(ours: Tensor, reference: Tensor, start: Tensor) -> float:
+    """Norm of the difference, relative to how far the reference has come from its start."""
+    return ((ours - reference).norm() / (reference - start).norm()).item()
+
+
+@pytest.mark.parametrize("micro_batch", [BATCH, 5])
+@pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
+def test_twenty_fast_steps_equal_the_research_script_in_float64(
+    paradigm: str, micro_batch: int
+) -> None:
+    """Other memory format, order of pooling, formula, optimiser and precision: equal weights."""
+    model = build_model("scripts")
+    start = weights(model.focus, model.classifier)
+    mosaics = made_up_mosaics(60, M, CPU)
+    script = ResearchScript(
+        paradigm,
+        model.focus.double(),
+        model.classifier.double(),
+        torch.zeros(1, 1),
+        torch.zeros(1),
+        lr=LR,
+        momentum=MOMENTUM,
+        batch_size=1,
+    )
+    for rows in batches():
+        batch = mosaics.batch(rows)
+        script.step_on(batch.segments.double().contiguous(), batch.labels)
+    fast = build_model("scripts")
+    take_steps(fast, paradigm, micro_batch=micro_batch)
+    ours, reference = (weights(each.focus, each.classifier) for each in (fast, script))
+    assert (reference - start).norm() > 0.1 * start.norm() * LR
+    assert ((ours - reference).norm() / reference.norm()).item() < 1e-5
+    assert distance(ours, reference, start) < 1e-3
+
+
+@pytest.mark.parametrize("paradigm", ["soft", "hard", "lvml"])
+@pytest.mark.parametrize("micro_batch", [1, 4, 5, 11, 12, 100])
+def test_parts_of_a_batch_add_up_to_its_gradient(paradigm: str, micro_batch: int) -> None:
+    mosaics, rows = made_up_mosaics(60, M, CPU), torch.arange(BATCH)
+    moves, losses = [], []
+    for size in (BATCH, micro_batch):
+        model = build_model("small")
+        before = weights(model)
+        optimiser = SGD(model.parameters(), 1.0, 0.0)
+        loss = train_step(
+            rows, model, paradigms.get(paradigm), optimiser, mosaics, torch.Generator(), size
+        )
+        moves.append(weights(model) - before)
+        losses.append(loss.item())
+    assert (moves[0] - moves[1]).norm() < 1e-5 * moves[0].norm()
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-3)])
+def test_memory_format_changes_nothing_but_rounding(dtype: torch.dtype, tolerance: float) -> None:
+    """In float32, rounding may decide which of two pixels a pooling window takes."""
+    images = made_up_mosaics(60, M, CPU).segments(torch.arange(40)).to(dtype)
+    last = build_model("scripts").focus.to(dtype)
+    first = copy.deepcopy(last).to(memory_format=torch.contiguous_format)
+    assert last[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert not first[0].weight.is_contiguous(memory_format=torch.channels_last)
+    found = []
+    for network, inputs in ((last, images), (first, images.contiguous())):
+        output = network(inputs)
+        grads = torch.autograd.grad(output.square().sum(), list(network.parameters()))
+        found.append(torch.cat([output.flatten(), *(grad.flatten() for grad in grads)]))
+    assert (found[0] - found[1]).norm() < tolerance * found[1].norm()
+
+
+@pytest.mark.parametrize("head", ["focus", "classifier"])
+def test_pooling_before_relu_has_the_bits_of_the_published_order(head: str) -> None:
+    ours = getattr(build_model("scripts"), head).to(memory_format=torch.contiguous_format)
+    published = as_published(ours)
+    kinds = [[type(layer) for layer in network] for network in (ours, published)]
+    assert kinds[0] != kinds[1]
+    images = made_up_mosaics(60, M, CPU).segments(torch.arange(40)).contiguous()
+    gradients = []
+    outputs = [network(images) for network in (ours, published)]
+    for network, output in zip((ours, published), outputs, strict=True):
+        gradients.append(torch.autograd.grad(output.square().sum(), list(network.parameters())))
+    assert torch.equal(*outputs)
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+
+
+def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
+    images = made_up_mosaics(60, M, CPU).segments(torch.arange(40))
+    exact, rounded = (build_model("scripts", precision=p) for p in ("float32", "bfloat16"))
+    assert torch.equal(weights(exact), weights(rounded))
+    for name in ("focus", "classifier"):
+        a, b = getattr(exact, name)(images), getattr(rounded, name)(images)
+        assert b.dtype == torch.float32
+        assert not torch.equal(a, b)
+        assert (a - b).norm() < 2e-2 * a.norm()
+    take_steps(rounded, "soft")
+    assert {p.dtype for p in rounded.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_a_step_waits_for_nothing(
+    paradigm: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever brings a value of a tensor to the host would make a GPU wait."""
+    model = build_model("small", precision=precision)
+    mosaics, optimiser = made_up_mosaics(60, M, CPU), SGD(model.parameters(), LR, MOMENTUM)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a step reads a tensor on the host")
+
+    with monkeypatch.context() as patch:
+        for name in ("item", "tolist", "numpy", "cpu", "nonzero"):
+            patch.setattr(Tensor, name, refuse)
+        for name in ("__bool__", "__float__", "__int__", "__index__"):
+            patch.setattr(Tensor, name, refuse)
+        loss = train_step(
+            torch.arange(BATCH), model, paradigms.get(paradigm), optimiser, mosaics,
+            torch.Generator(), 5,
+        )  # fmt: skip
+        with pytest.raises(AssertionError, match="reads a tensor"):
+            loss.item()
+    assert loss.isfinite()
+
+
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_compiled_equals_eager(paradigm: str) -> None:
+    """The whole loss traces as one graph. (Without a C++ compiler: its kernels are PyTorch's.)"""
+    model, mosaics = build_model("small"), made_up_mosaics(60, M, CPU)
+    batch = mosaics.batch(torch.arange(BATCH))
+
+    def gradients(compiled: bool) -> Tensor:
+        loss = functools.partial(
+            paradigms.get(paradigm).loss,
+            model.focus,
+            model.classifier,
+            generator=torch.Generator().manual_seed(0) if paradigm != "hard-sampled" else None,
+        )
+        if compiled:
+            loss = torch.compile(loss, backend="aot_eager", fullgraph=True)
+        torch.manual_seed(0)
+        found = torch.autograd.grad(
+            loss(segments=batch.segments, labels=batch.labels), list(model.parameters())
+        )
+        return torch.cat([each.flatten() for each in found])
+
+    eager = gradients(compiled=False)
+    assert (gradients(compiled=True) - eager).norm() < 1e-5 * eager.norm()
+
+
+@needs_cuda
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_captured_equals_eager(paradigm: str) -> None:
+    """Replayed kernels are the eager ones: bitwise, but for kernels that add in any order."""
+    device = torch.device("cuda")
+    eager = build_model("scripts").to(device)
+    start = weights(eager)
+    losses = take_steps(eager, paradigm, device)
+    replayed = build_model("scripts").to(device)
+    optimiser = SGD(replayed.parameters(), LR, MOMENTUM)
+    step = functools.partial(
+        train_step,
+        model=replayed,
+        paradigm=paradigms.get(paradigm),
+        optimiser=optimiser,
+        mosaics=made_up_mosaics(60, M, device),
+        generator=(generator := torch.Generator(device).manual_seed(0)),
+        micro_batch=BATCH,
+    )
+    captured = CapturedStep(step, batches(device)[0], generator)
+    found = [captured(rows).item() for rows in batches(device)]
+    if paradigm != "hard-sampled":  # a graph draws from the stream in its own order
+        assert found == pytest.approx(losses, rel=1e-4)
+        assert distance(weights(replayed), weights(eager), start) < 1e-2
+
+
+def test_freed_memory_is_kept_for_the_next_step() -> None:
+    """Large tensors, made again and again, cost page faults the first time only."""
+    code = """
+import resource, sys, torch
+from study.execution import keep_freed_memory
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        torch.ones(2**24)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(faults())
+"""
+    counts = {
+        how: int(
+            subprocess.run(
+                [sys.executable, "-c", code, how],
+                cwd=PROJECT, capture_output=True, text=True, check=True,
+            ).stdout
+        )
+        for how in ("keep", "default")
+    }  # fmt: skip
+    assert counts["keep"] < counts["default"] / 100, counts
