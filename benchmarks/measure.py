@@ -1,60 +1,173 @@
-"""What the benchmarks share: made-up data, timing side by side, and the machine's description."""
+"""What the benchmarks share: made-up data, the study's step, timing in turns, the machine."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import datetime
+import functools
+import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from study import models
-from study.execution import device_name
+from study import execution, models, paradigms, tasks
 from study.models.base import Model
+from study.optimiser import SGD
+from study.paradigms.base import Paradigm
+from study.step import CapturedStep, Step, train_step
 from study.tasks.mosaics import Mosaics
 
-SHAPE, NUM_CLASSES = (3, 32, 32), 3
+Timer = Callable[[], float]
+"""Does something once and returns how many seconds it took."""
+
+CIFAR_SHAPE = (3, 32, 32)
+LR = 0.001
+MOMENTUM = 0.9
+WARM_UP_STEPS = 3
 
 
-def made_up_mosaics(n: int, m: int, device: torch.device, images: int = 10_000) -> Mosaics:
-    """Mosaics of random CIFAR-sized images: a step takes as long on them as on real ones."""
+def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.device:
+    """The device asked for, and this process made ready as a trial's is.
+
+    Ends the program with status 2 where the device is missing.
+    """
+    if name == "cuda" and not torch.cuda.is_available():
+        parser.exit(2, f"{parser.prog}: no CUDA device here\n")
+    execution.set_up(threads)
+    return torch.device(name)
+
+
+def task_of(architecture: str) -> str:
+    """The task whose networks are measured: perceptrons are defined for the digits only."""
+    return "digits" if architecture == "perceptron" else "cifar10"
+
+
+def build_model(architecture: str, seed: int = 0, precision: str = "float32") -> Model:
+    """The networks of that name for their task."""
+    task = task_of(architecture)
+    info = tasks.info(task)
+    return models.build(
+        architecture, task, info.input_shape, info.num_classes, seed=seed, precision=precision
+    )
+
+
+def made_up_mosaics(
+    n: int,
+    m: int,
+    device: torch.device,
+    shape: tuple[int, int, int] = CIFAR_SHAPE,
+    num_classes: int = 3,
+    images: int = 10_000,
+) -> Mosaics:
+    """Mosaics of random images: a step takes as long on them as on real ones of that shape."""
     generator = torch.Generator().manual_seed(0)
-    channels, height, width = SHAPE
+    channels, height, width = shape
     pixels = torch.randint(
         256, (images, height, width, channels), generator=generator, dtype=torch.uint8
     )
     return Mosaics(
         images=pixels.to(device),
         index=torch.randint(images, (n, m), generator=generator, dtype=torch.int32).to(device),
-        labels=torch.randint(NUM_CLASSES, (n,), generator=generator).to(device),
+        labels=torch.randint(num_classes, (n,), generator=generator).to(device),
         foreground_index=torch.randint(m, (n,), generator=generator).to(device),
         max_value=255,
     )
 
 
-def build_model(architecture: str, seed: int = 0, precision: str = "float32") -> Model:
-    """The CIFAR-10 networks of that name."""
-    return models.build(
-        architecture, "cifar10", SHAPE, NUM_CLASSES, seed=seed, precision=precision
+def step_of(
+    model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batch: int, lr: float = LR
+) -> Step:
+    """The study's step on a model, on the device of the mosaics."""
+    device = mosaics.labels.device
+    return functools.partial(
+        train_step,
+        model=model,
+        paradigm=paradigms.get(paradigm) if isinstance(paradigm, str) else paradigm,
+        optimiser=SGD(model.parameters(), lr, MOMENTUM),
+        mosaics=mosaics,
+        generator=torch.Generator(device).manual_seed(0),
+        micro_batch=micro_batch,
     )
 
 
-def side_by_side(
-    functions: Mapping[str, Callable[[], object]], device: torch.device, rounds: int
-) -> dict[str, list[float]]:
-    """Seconds of each function in each round; they take turns, so that they share the weather."""
-    for function in functions.values():  # what is done once is not timed
+def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
+    """The step as a CUDA graph, warmed up as the trainer does; the step samples nothing."""
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP_STEPS):
+            step(rows)
+    torch.cuda.synchronize(rows.device)
+    return CapturedStep(step, rows, torch.Generator(rows.device))
+
+
+def timed(function: Callable[[], object], device: torch.device) -> Timer:
+    """The function as one that tells how long it took, the work of the device included."""
+
+    def timer() -> float:
+        synchronise(device)
+        started = time.perf_counter()
         function()
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
+        synchronise(device)
+        return time.perf_counter() - started
+
+    return timer
+
+
+def side_by_side(timers: Mapping[str, Timer], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each timer in each round; they take turns, so that they share the weather."""
+    for timer in timers.values():  # what is done once is not counted
+        timer()
+    seconds: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
-        for name, function in functions.items():
-            synchronise(device)
-            started = time.perf_counter()
-            function()
-            synchronise(device)
-            seconds[name].append(time.perf_counter() - started)
+        for name, timer in timers.items():
+            seconds[name].append(timer())
     return seconds
+
+
+class Child(contextlib.AbstractContextManager["Child"]):
+    """A function in a fresh process, which has none of this one's settings; it waits idle.
+
+    Args:
+        prepare: called once in the child; returns what every call of this object runs there. It
+            and the arguments are pickled, so it is a function of a module.
+        arguments: of `prepare`.
+
+    Raises:
+        EOFError: on a call, where the child has died; it printed why.
+    """
+
+    def __init__(self, prepare: Callable[..., Callable[[], Any]], *arguments: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, prepare, arguments), daemon=True
+        )
+        self._process.start()
+        theirs.close()  # so that the death of the child closes the pipe
+
+    def __call__(self) -> Any:
+        """What the function returns in the child."""
+        self._pipe.send(None)
+        return self._pipe.recv()
+
+    def __exit__(self, *_: object) -> None:
+        self._pipe.close()
+        self._process.join()
+
+
+def _serve(
+    pipe: Connection, prepare: Callable[..., Callable[[], Any]], arguments: tuple[object, ...]
+) -> None:
+    function = prepare(*arguments)
+    with contextlib.suppress(EOFError):  # the parent is done
+        while True:
+            pipe.recv()
+            pipe.send(function())
 
 
 def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> tuple[float, float, float]:
@@ -72,6 +185,6 @@ def synchronise(device: torch.device) -> None:
 def machine(device: torch.device) -> str:
     """Device, threads, version and date: what a number belongs to."""
     return (
-        f"{device_name(device)}, {torch.get_num_threads()} CPU threads, "
+        f"{execution.device_name(device)}, {torch.get_num_threads()} CPU threads, "
         f"torch {torch.__version__}, {datetime.date.today()}"
     )

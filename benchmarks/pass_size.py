@@ -12,17 +12,24 @@ import argparse
 import functools
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import build_model, machine, made_up_mosaics, side_by_side
+from benchmarks.measure import (
+    build_model,
+    machine,
+    made_up_mosaics,
+    set_up,
+    side_by_side,
+    step_of,
+    timed,
+)
 from study import execution, paradigms
 from study.evaluate import evaluate
-from study.optimiser import SGD
-from study.step import train_step
 
 SIZES_MB = (0.5, 1, 2, 3, 6, 12, 24)
 
@@ -39,8 +46,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
-    device = torch.device(args.device)
-    execution.set_up(args.threads)
+    device = set_up(parser, args.device, args.threads)
     mosaics = made_up_mosaics(1_000, args.m, device)
     rows = torch.arange(args.batch_size, device=device)
     print(machine(device))
@@ -48,24 +54,22 @@ def main() -> None:
     print(f"{'MB a pass':<22}" + "".join(f"{size:>8g}" for size in SIZES_MB))
     for paradigm in args.paradigm:
         model = build_model(args.architecture, precision=args.precision).to(device)
-        optimiser = SGD(model.parameters(), 0.001, 0.9)
 
-        def step(size: float, paradigm=paradigm, model=model, optimiser=optimiser) -> None:
+        def step(size: float, paradigm=paradigm, model=model) -> Callable[[], object]:
             execution.PASS_BYTES[device.type] = int(size * 2**20)
             parts = execution.micro_batch(args.batch_size, mosaics.bytes_each, device)
-            generator = torch.Generator(device)
-            one = paradigms.get(paradigm)
-            train_step(rows, model, one, optimiser, mosaics, generator, parts)
+            return functools.partial(step_of(model, paradigm, mosaics, parts), rows)
 
-        def evaluation(size: float, paradigm=paradigm, model=model) -> None:
-            execution.PASS_BYTES[device.type] = int(size * 2**20)
-            evaluate(model, paradigms.get(paradigm), mosaics)
+        def evaluation(size: float, paradigm=paradigm, model=model) -> Callable[[], object]:
+            def function() -> None:
+                execution.PASS_BYTES[device.type] = int(size * 2**20)
+                evaluate(model, paradigms.get(paradigm), mosaics)
 
-        for name, function in (("step", step), ("evaluation", evaluation)):
+            return function
+
+        for name, of_size in (("step", step), ("evaluation", evaluation)):
             seconds = side_by_side(
-                {str(size): functools.partial(function, size) for size in SIZES_MB},
-                device,
-                args.rounds,
+                {str(size): timed(of_size(size), device) for size in SIZES_MB}, args.rounds
             )
             typical = [statistics.median(times) for times in seconds.values()]
             cells = "".join(f"{each / min(typical):>8.2f}" for each in typical)

@@ -174,9 +174,12 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
     """With a clock that counts steps: members of a pack that take turns gain nothing."""
     steps: list[None] = []
     real = train.train_step
-    monkeypatch.setattr(
-        train, "train_step", lambda *a, **k: (steps.append(None), real(*a, **k))[1]
-    )
+
+    def counted(*arguments: object, **keywords: object) -> torch.Tensor:
+        steps.append(None)
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(train, "train_step", counted)
     monkeypatch.setattr(train, "_now", lambda device: float(len(steps)))
     cells = plan(digits).cells
     flops = estimate.compute.ModelFlops(10**7, 10**7)
