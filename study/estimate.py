@@ -43,6 +43,7 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
         return {cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) for cell in cells}
     finally:
         torch.set_num_threads(threads_before)
+        execution.give_back_memory()  # the driver waits from here on, and workers want it
 
 
 def choose_packing(requested: str, plan: Plan) -> Packing:

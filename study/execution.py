@@ -14,8 +14,8 @@ import platform
 import torch
 
 PASS_BYTES = {"cpu": 12 * 2**20, "cuda": 2**28}
-"""Pixels of one pass through the networks, as float32, by device. On a CPU what fits into its
-cache runs faster than more (docs/performance.md); on a GPU it bounds the memory."""
+"""Pixels of one pass through the networks, as float32, by device: on a CPU more is hardly faster
+(docs/performance.md) and takes more memory; on a GPU most batches pass at once."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
@@ -50,6 +50,14 @@ def keep_freed_memory() -> bool:
     libc = ctypes.CDLL(None)
     # Take no block from mmap, and give nothing back below 2 GiB at the end of the heap.
     return bool(libc.mallopt(_M_MMAP_MAX, 0) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
+
+
+def give_back_memory() -> None:
+    """Returns to the system what is kept for further steps, for a process that takes none."""
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def device_name(device: torch.device) -> str:

@@ -1,0 +1,105 @@
+"""How much of a study's time is training, and what a further trial costs to start.
+
+    uv run python benchmarks/overhead.py digits
+    uv run python benchmarks/overhead.py cifar10 --data-dir DIR --set seed=0
+
+Runs the preset `quick` through Ray Tune into a directory that is deleted after, and prints where
+the trials' wall time went. MLflow is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
+
+from benchmarks.measure import machine
+from search_spaces import all_studies
+from study import execution, tasks
+from study.axes import resolve
+from study.launch import launch
+from study.plan import Plan, make_plan
+from study.progress import Progress
+from study.results import Results
+
+
+class Watch(Progress):
+    """Notes when each trial starts and ends."""
+
+    def __init__(self, plan: Plan) -> None:
+        seconds = dict.fromkeys((cell.id for cell in plan.cells), 1.0)
+        super().__init__(plan.cells, seconds, plan.concurrent, stream=io.StringIO())
+        self.starts: dict[str, float] = {}
+        self.ends: dict[str, float] = {}
+
+    def started(self, cell_id: str) -> None:
+        self.starts[cell_id] = time.perf_counter()
+        super().started(cell_id)
+
+    def ended(self, cell_id: str, status: str) -> None:
+        self.ends[cell_id] = time.perf_counter()
+        super().ended(cell_id, status)
+
+
+def main() -> None:
+    """Runs a study and prints one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("study", choices=sorted(all_studies()))
+    parser.add_argument("--data-dir")
+    parser.add_argument("--set", nargs="+", default=[])
+    args = parser.parse_args()
+    space = all_studies()[args.study]
+    task = tasks.load(space.task, args.data_dir)
+    axes = resolve(space, "quick", args.set)
+    plan = make_plan(space, "quick", axes, tasks.info(space.task), task.data_digest)
+    with tempfile.TemporaryDirectory() as folder:
+        results = Results(folder)
+        results.prepare()
+        watch = Watch(plan)
+        config: dict[str, Any] = {
+            "study": space.name,
+            "results": folder,
+            "data_dir": args.data_dir and str(Path(args.data_dir).resolve()),
+            "code_version": "benchmark",
+        }
+        began = time.perf_counter()
+        failures = launch(plan, config, watch, lambda cell_id: "done")
+        wall = time.perf_counter() - began
+        cells = results.cells().set_index("cell_id")
+    if failures:
+        sys.exit(f"{len(failures)} cells failed: {failures[0].error}")
+    print(machine(execution.set_up(plan.threads)))
+    print(f"{args.study}: {len(cells)} cells, {plan.concurrent} at a time, {wall:.0f} s")
+    trials = pd.Series(watch.ends) - pd.Series(watch.starts)
+    train, evaluate = cells["total_train_seconds"], cells["total_evaluate_seconds"]
+    rest = cells["total_seconds"] - train - evaluate
+    print(f"trials' wall time      {trials.sum():8.1f} s")
+    for name, seconds in (
+        ("training steps", train),
+        ("evaluations", evaluate),
+        ("warm-up, mosaics, files", rest),
+    ):
+        print(f"  {name:<24}{seconds.sum():8.1f} s {100 * seconds.sum() / trials.sum():6.1f} %")
+    share = evaluate.sum() / (train + evaluate).sum()
+    print(f"evaluations / (steps + evaluations): {100 * share:.1f} %")
+    ends = sorted(watch.ends, key=watch.ends.__getitem__)
+    first, later = ends[: plan.concurrent], ends[plan.concurrent :]
+    if not later:
+        return
+    print(f"first trials: {max(watch.ends[e] for e in first) - began:.1f} s from launch to end")
+    # From the end of the first trials on, each worker did nothing but further trials.
+    busy = plan.concurrent * watch.ends[ends[-1]] - sum(watch.ends[e] for e in first)
+    spent = cells.loc[later, "total_seconds"].sum()
+    print(f"start-up of a further trial: {(busy - spent) / len(later):.2f} s")
+
+
+if __name__ == "__main__":
+    main()

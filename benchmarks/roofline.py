@@ -1,0 +1,123 @@
+"""How fast a step could be: measured ceilings of the device, counted work of a step.
+
+The ceilings are what the device reaches on its easiest work, a large matrix product and a large
+copy. A step's FLOPs are those of `study.compute`. Its bytes are counted on the outputs of the
+convolutions, linear layers, poolings and ReLUs: each is written and read once forward and read
+once backward, and its gradient is written and read once. Weights and pixels are not counted.
+
+The floor that follows holds for layers that pass their outputs through memory. Fused layers, and
+parts that stay in a cache, move fewer bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.measure import synchronise
+from study import compute, paradigms
+from study.models.base import Model
+
+MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
+COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
+REPEATS = 7
+BYTES_EACH = {"float32": 4, "bfloat16": 2}
+PASSES_OVER_OUTPUTS = 5
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device reaches.
+
+    Attributes:
+        flops: FLOP/s of a matrix product, by precision.
+        bytes: read and written by a copy, a second.
+    """
+
+    flops: dict[str, float]
+    bytes: float
+
+    @property
+    def text(self) -> str:
+        products = ", ".join(
+            f"{each / 1e12:.3g} TFLOP/s {name}" for name, each in self.flops.items()
+        )
+        return f"ceilings: matrix product {products}; copy {self.bytes / 1e9:.3g} GB/s"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one training step has to do.
+
+    Attributes:
+        flops: counted training FLOPs.
+        bytes: counted bytes of the layers' outputs and their gradients.
+        precision: of both.
+    """
+
+    flops: int
+    bytes: int
+    precision: str
+
+    def floor(self, ceilings: Ceilings) -> float:
+        """Seconds that it takes at least."""
+        return max(self.flops / ceilings.flops[self.precision], self.bytes / ceilings.bytes)
+
+
+def ceilings(device: torch.device) -> Ceilings:
+    """Measures the device; a second or two."""
+    size = MATRIX_SIZE[device.type]
+    flops = {}
+    for name in BYTES_EACH:
+        a = torch.randn(size, size, device=device).to(getattr(torch, name))
+        out = torch.empty_like(a)
+        flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)
+    source = torch.zeros(COPY_BYTES[device.type], dtype=torch.uint8, device=device)
+    target = torch.zeros_like(source)
+    return Ceilings(flops, 2 * len(source) / _best(lambda: target.copy_(source), device))
+
+
+def work(model: Model, paradigm: str, m: int, batch_size: int, shape: tuple[int, ...]) -> Work:
+    """What a step of that many mosaics of m segments has to do."""
+    flops = compute.training_flops(paradigm, compute.model_flops(model, shape), m)
+    focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
+    # What a paradigm costs is a sum over its calls of focus and classifier, here in numbers.
+    numbers = paradigms.get(paradigm).cost(focus, classifier, m)
+    precision = str(model.focus.precision)
+    bytes_each = PASSES_OVER_OUTPUTS * numbers * BYTES_EACH[precision]
+    return Work(batch_size * flops, batch_size * bytes_each, precision)
+
+
+def _outputs(module: nn.Module, shape: tuple[int, ...]) -> int:
+    """How many numbers the layers of a network put out for one input."""
+    total = 0
+
+    def count(_layer: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        nonlocal total
+        total += output.numel()
+
+    counted = (nn.Conv2d, nn.Linear, nn.MaxPool2d, nn.ReLU)
+    layers = [each for each in module.modules() if isinstance(each, counted)]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    with torch.no_grad():
+        module(torch.zeros(1, *shape))
+    for hook in hooks:
+        hook.remove()
+    return total
+
+
+def _best(function: Callable[[], object], device: torch.device) -> float:
+    """The least seconds of a few calls after the first."""
+    seconds = []
+    for _ in range(1 + REPEATS):
+        synchronise(device)
+        started = time.perf_counter()
+        function()
+        synchronise(device)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds[1:])
