@@ -20,6 +20,7 @@ from study.cell import Cell, stream_seed
 from study.evaluate import evaluate
 from study.models.base import Model
 from study.optimiser import SGD
+from study.paradigms.base import Paradigm
 from study.step import CapturedStep, Step, train_step
 from study.tasks.mosaics import MosaicTask
 
@@ -143,15 +144,11 @@ class _Member:
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._phase: int | None = None
         self._summed_loss = torch.zeros((), device=device)
-        self._outcome = Outcome("done", "", 0, [], 0.0, 0.0, self._micro_batch)
+        self.outcome = Outcome("done", "", 0, [], 0.0, 0.0, self._micro_batch)
 
     @property
     def diverged(self) -> bool:
-        return self._outcome.status == "diverged"
-
-    @property
-    def outcome(self) -> Outcome:
-        return self._outcome
+        return self.outcome.status == "diverged"
 
     def enter_phase(self, index: int) -> None:
         """Makes ready for the steps of a phase, so that none of them pays for a first time."""
@@ -162,6 +159,7 @@ class _Member:
         self._paradigm = paradigms.get(phase.paradigm)
         self._optimiser.begin_phase(phase.lr)
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self._device)
+        _now(self._device)  # what was done on other streams is done
         with self._on_stream():
             self._warm_up(rows)
             self._step = self._step_of(self._model, self._optimiser, self._generator)
@@ -177,16 +175,13 @@ class _Member:
         self, stop: compute.Stop, train_seconds: float, on_evaluation: OnEvaluation | None
     ) -> None:
         """Takes stock at a stop: has it diverged, and the evaluations that are due."""
-        before = self._outcome
-        started = _now(self._device)
+        before, started = self.outcome, _now(self._device)
         exact = paradigms.get(self._paradigm.exact)
-        metrics: dict[str, dict[str, Any] | None] = {}
-        if stop.evaluate_at:
-            metrics = {
-                name: evaluate(self._model, exact, split) for name, split in self._splits.items()
-            }
-        finite = {name: values for name, values in metrics.items() if values is not None}
-        diverged = not torch.isfinite(self._summed_loss) or len(finite) < len(metrics)
+        metrics: dict[str, dict[str, Any]] | None = {}
+        if not torch.isfinite(self._summed_loss):
+            metrics = None
+        elif stop.evaluate_at:
+            metrics = self._evaluate(exact)
         rows = [
             {
                 "step": stop.steps_done,
@@ -199,24 +194,36 @@ class _Member:
                 **values,
             }
             for fraction in stop.evaluate_at
-            for split, values in finite.items()
-            if not diverged
+            for split, values in (metrics or {}).items()
         ]
-        self._outcome = dataclasses.replace(
+        self.outcome = dataclasses.replace(
             before,
-            status="diverged" if diverged else "done",
-            status_reason="the loss became NaN or infinite between steps "
-            f"{before.steps} and {stop.steps_done}"
-            if diverged
-            else "",
             steps=stop.steps_done,
             evaluations=before.evaluations + rows,
             train_seconds=train_seconds,
             evaluate_seconds=before.evaluate_seconds + _now(self._device) - started,
         )
+        if metrics is None:
+            reason = (
+                f"the loss became NaN or infinite between steps {before.steps} "
+                f"and {stop.steps_done}"
+            )
+            self.outcome = dataclasses.replace(
+                self.outcome, status="diverged", status_reason=reason
+            )
         for row in rows:
             if on_evaluation and row["split"] == "validation":
                 on_evaluation(self.cell, row)
+
+    def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
+        """The metrics of each split, None where any is not finite."""
+        found = {}
+        for name, split in self._splits.items():
+            metrics = evaluate(self._model, paradigm, split)
+            if metrics is None:
+                return None
+            found[name] = metrics
+        return found
 
     def _step_of(self, model: Model, optimiser: SGD, generator: torch.Generator) -> Step:
         return functools.partial(

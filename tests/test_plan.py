@@ -92,7 +92,7 @@ values = st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)
 
 
 @given(values, values)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_wider_grid_only_adds_cells(some: list[int], more: list[int]) -> None:
     def seeds(numbers: list[int]) -> Plan:
         return plan("digits", f"seed={','.join(map(str, numbers))}", "paradigm=soft,hard")

@@ -285,7 +285,7 @@ words = st.sampled_from(
 
 
 @given(st.lists(words, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
     """With --plan: whatever else is typed, no traceback and a known exit status."""
     before = set(os.listdir(PROJECT))
