@@ -62,10 +62,8 @@ def choose_packing(requested: str, plan: Plan) -> Packing:
         return Packing(reason="nothing to run")
     device = execution.set_up(plan.threads)
     largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len)
-    for members in (MOST_MEMBERS, MOST_MEMBERS // 2, MOST_MEMBERS // 4):
-        members = min(members, len(largest))
-        if members == 1:
-            break
+    sizes = {min(len(largest), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1}
+    for members in sorted(sizes, reverse=True):
         try:
             speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
         except torch.OutOfMemoryError:
