@@ -97,12 +97,13 @@ def step_of(
 
 
 def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
-    """The step as a CUDA graph, warmed up as the trainer does; the step samples nothing."""
+    """The step as a CUDA graph, after a few steps on its stream."""
+    synchronise(rows.device)  # what made its arguments ran on another stream
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP_STEPS):
             step(rows)
-    torch.cuda.synchronize(rows.device)
-    return CapturedStep(step, rows, torch.Generator(rows.device))
+    synchronise(rows.device)
+    return CapturedStep(step, rows, stream)
 
 
 def timed(function: Callable[[], object], device: torch.device) -> Timer:

@@ -123,7 +123,7 @@ def _mosaic_seconds(
             schedule=Schedule.single(paradigm, 1e-6),
             budget=Budget(steps * count, "mosaics"),
             evaluation_points=(1.0,),
-            n=count,
+            n=steps * count,  # one epoch: what an epoch's end costs belongs to few steps
             batch_size=count,
             train_metrics_size=count,
             validation_size=count,

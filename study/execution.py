@@ -1,7 +1,8 @@
 """How a cell is run, as opposed to what it is: device, threads, size of the passes.
 
 None of it is part of a cell's id; it is recorded beside the cell. Results differ by rounding where
-threads, device or the size of the passes differ.
+threads, device or the size of the passes differ; hard-sampled, which draws its samples pass by
+pass, then draws others.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def keep_freed_memory() -> bool:
 
     By default glibc returns large blocks to the system at once, and every step pays for mapping
     and zeroing them again: half of its time with the CIFAR networks (docs/performance.md).
+
+    It holds for glibc's first arena, so for the main thread, and for the others in a process that
+    began with MALLOC_ARENA_MAX=1 in its environment, as `study.launch` has it.
 
     Returns:
         Whether it could be told so: only glibc can.

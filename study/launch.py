@@ -26,13 +26,16 @@ _RAY_SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # Trials run in a thread, and only the first arena of glibc keeps memory: use no other.
+    "MALLOC_ARENA_MAX": "1",
     # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "RAY_AIR_NEW_OUTPUT": "0",
     # Ctrl-C reaches the command, which says how to go on.
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
 }
-"""Read by Ray when it is first imported; a setting of the environment has precedence."""
+"""Read by Ray when it is first imported, and by its workers when they start; a setting of the
+environment has precedence."""
 
 
 @dataclass(frozen=True)

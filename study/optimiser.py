@@ -26,14 +26,14 @@ class SGD:
         self._momentum = momentum
         # Kept in place from the start, so that a CUDA graph may hold on to it. A velocity of zero
         # gives the first step the same bits as none.
-        self._velocity: list[Tensor | None] = [torch.zeros_like(p) for p in self.parameters]
+        self._velocity = [torch.zeros_like(p) for p in self.parameters]
         self._lr = lr
 
     def begin_phase(self, lr: float) -> None:
         """From here on another learning rate, with no momentum from before."""
         self._lr = lr
         for velocity in self._velocity:
-            velocity.zero_()  # type: ignore[union-attr]
+            velocity.zero_()
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
@@ -41,7 +41,7 @@ class SGD:
         sgd(
             self.parameters,
             list(gradients),
-            self._velocity,
+            list(self._velocity),
             weight_decay=0.0,
             momentum=self._momentum,
             lr=self._lr,

@@ -319,7 +319,7 @@ def _check_schema(path: str, schema: pa.Schema) -> None:
     if version != str(SCHEMA_VERSION).encode():
         raise ResultsError(
             f"{path} has results schema {version.decode()}, this version reads schema "
-            f"{SCHEMA_VERSION}. Choose another directory with --results DIR."
+            f"{SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
         )
 
 

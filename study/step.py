@@ -71,14 +71,13 @@ class CapturedStep:
     Args:
         step: to record; recording runs no kernel.
         rows: example of its argument; calls take tensors of this shape.
-        generator: random stream that the step may use.
+        stream: to record on; no other graph that may run at the same time is recorded there.
     """
 
-    def __init__(self, step: Step, rows: Tensor, generator: torch.Generator) -> None:
+    def __init__(self, step: Step, rows: Tensor, stream: torch.cuda.Stream) -> None:
         self._rows = rows.clone()
         self._graph = torch.cuda.CUDAGraph()
-        self._graph.register_generator_state(generator)
-        with torch.cuda.graph(self._graph):
+        with torch.cuda.graph(self._graph, stream=stream):
             self._loss = step(self._rows)
 
     def __call__(self, rows: Tensor) -> Tensor:

@@ -164,7 +164,7 @@ class _Member:
             self._warm_up(rows)
             self._step = self._step_of(self._model, self._optimiser, self._generator)
         if self._stream is not None:
-            self._step = CapturedStep(self._step, rows, self._generator)
+            self._step = CapturedStep(self._step, rows, self._stream)
 
     def step(self) -> None:
         """One training step; the device may still be at it when this returns."""
@@ -245,7 +245,9 @@ class _Member:
             step(rows)
 
     def _on_stream(self) -> contextlib.AbstractContextManager[Any]:
-        return torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext()
+        if self._stream is None:
+            return contextlib.nullcontext()
+        return torch.cuda.stream(self._stream)
 
 
 def batch_order(cell: Cell, device: torch.device) -> Iterator[Tensor]:

@@ -33,15 +33,16 @@ def cells(digits: MosaicTask) -> list[Cell]:
 def results(tmp_path: Path, cells: list[Cell]) -> Results:
     opened = Results(tmp_path / "results")
     opened.prepare()
-    train_cells(
-        {
-            "cells": [cell.to_dict() for cell in cells],
-            "study": "digits",
-            "results": opened.url,
-            "threads": 1,
-            "code_version": "test",
-        }
-    )
+    for cell in cells:
+        train_cells(
+            {
+                "cells": [cell.to_dict()],
+                "study": "digits",
+                "results": opened.url,
+                "threads": 1,
+                "code_version": "test",
+            }
+        )
     return opened
 
 
