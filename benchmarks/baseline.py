@@ -80,7 +80,7 @@ class ResearchScript:
         ]
         self.device = device
         self.loader = DataLoader(
-            TensorDataset(segments, labels), batch_size=batch_size, shuffle=True
+            TensorDataset(segments, labels), batch_size=batch_size, shuffle=True, drop_last=True
         )
         self.batches = self._endless()
 

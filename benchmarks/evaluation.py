@@ -25,6 +25,7 @@ from benchmarks.measure import (
     build_model,
     machine,
     made_up_mosaics,
+    positive,
     set_up,
     side_by_side,
     step_of,
@@ -44,13 +45,13 @@ def main() -> None:
     """Prints one line a paradigm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--m", type=int, default=5)
+    parser.add_argument("--m", type=positive, default=5)
     parser.add_argument(
         "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft", "lvml"]
     )
     parser.add_argument("--architecture", choices=("scripts", "paper", "small"), default="scripts")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=positive, default=3)
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
     splits = [

@@ -43,6 +43,13 @@ def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.de
     return torch.device(name)
 
 
+def positive(text: str) -> int:
+    """A whole number from the command line, at least 1."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
+    return int(text)
+
+
 def task_of(architecture: str) -> str:
     """The task whose networks are measured: perceptrons are defined for the digits only."""
     return "digits" if architecture == "perceptron" else "cifar10"

@@ -21,7 +21,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from benchmarks.baseline import ResearchScript
-from benchmarks.measure import Child, build_model, machine
+from benchmarks.measure import Child, build_model, machine, positive
 from study import execution, tasks
 from study.cell import Budget, Cell, Schedule
 from study.tasks.base_images import BaseImages
@@ -36,13 +36,13 @@ SMALL = 100  # mosaics of an evaluation, which is not what is measured here
 def main() -> None:
     """Prints one row a way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=40_000)
-    parser.add_argument("--m", type=int, default=20)
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--n", type=positive, default=40_000)
+    parser.add_argument("--m", type=positive, default=20)
+    parser.add_argument("--batch-size", type=positive, default=256)
     parser.add_argument("--paradigm", choices=("soft", "hard", "lvml"), default="soft")
     parser.add_argument("--architecture", choices=("scripts", "paper", "small"), default="scripts")
     parser.add_argument("--baseline", action="store_true", help="also as a research script")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     print(machine(torch.device("cpu")))

@@ -25,6 +25,7 @@ from benchmarks.measure import machine
 from search_spaces import all_studies
 from study import execution, tasks
 from study.axes import resolve
+from study.errors import RequestError
 from study.launch import launch
 from study.plan import Plan, make_plan
 from study.progress import Progress
@@ -57,9 +58,12 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", default=[])
     args = parser.parse_args()
     space = all_studies()[args.study]
-    task = tasks.load(space.task, args.data_dir)
-    axes = resolve(space, "quick", args.set)
-    plan = make_plan(space, "quick", axes, tasks.info(space.task), task.data_digest)
+    try:
+        task = tasks.load(space.task, args.data_dir)
+        axes = resolve(space, "quick", args.set)
+        plan = make_plan(space, "quick", axes, tasks.info(space.task), task.data_digest)
+    except RequestError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
     with tempfile.TemporaryDirectory() as folder:
         results = Results(folder)
         results.prepare()

@@ -23,6 +23,7 @@ from benchmarks.measure import (
     build_model,
     machine,
     made_up_mosaics,
+    positive,
     set_up,
     side_by_side,
     step_of,
@@ -38,16 +39,16 @@ def main() -> None:
     """Prints one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--m", type=int, default=5)
+    parser.add_argument("--m", type=positive, default=5)
     parser.add_argument("--paradigm", nargs="+", default=["soft", "lvml"])
     parser.add_argument("--architecture", default="scripts")
     parser.add_argument("--precision", default="float32")
-    parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--batch-size", type=positive, default=256)
+    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=positive, default=7)
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
-    mosaics = made_up_mosaics(1_000, args.m, device)
+    mosaics = made_up_mosaics(max(1_000, args.batch_size), args.m, device)
     rows = torch.arange(args.batch_size, device=device)
     print(machine(device))
     print(f"m={args.m}, batch {args.batch_size}, {args.architecture}, {args.precision}")

@@ -36,6 +36,7 @@ from benchmarks.measure import (
     captured,
     machine,
     made_up_mosaics,
+    positive,
     ratio,
     set_up,
     side_by_side,
@@ -55,15 +56,15 @@ def main() -> None:
     """Measures what the command line asks for and prints one table a paradigm and m."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--m", type=int, nargs="+", default=[5])
+    parser.add_argument("--m", type=positive, nargs="+", default=[5])
     parser.add_argument(
         "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"]
     )
     parser.add_argument("--architecture", choices=("scripts", "paper", "small"), default="scripts")
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--batch-size", type=positive, default=256)
     parser.add_argument("--compile", action="store_true", help="also with torch.compile")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=positive, default=7)
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
     print(machine(device))
@@ -78,7 +79,7 @@ def measure(
     paradigm: str, m: int, args: argparse.Namespace, device: torch.device, reached: Ceilings
 ) -> None:
     """Times all ways to take one step and prints them."""
-    mosaics = made_up_mosaics(N, m, device)
+    mosaics = made_up_mosaics(max(N, args.batch_size), m, device)
     fitting = execution.micro_batch(args.batch_size, mosaics.bytes_each, device)
     baselines = {"baseline": False}
     if device.type == "cpu":
@@ -129,7 +130,8 @@ def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool)
     torch.set_num_threads(args.threads)
     if keep_memory:
         execution.keep_freed_memory()
-    whole = made_up_mosaics(N, m, torch.device("cpu")).batch(torch.arange(N))
+    mosaics = made_up_mosaics(max(N, args.batch_size), m, torch.device("cpu"))
+    whole = mosaics.batch(torch.arange(len(mosaics)))
     model = build_model(args.architecture)
     script = ResearchScript(
         paradigm,

@@ -35,8 +35,7 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
     if plan.to_run:
-        total = sum(seconds[cell.id] for cell in plan.to_run)
-        total /= plan.concurrent * plan.packing.speedup
+        total = sum(seconds[cell.id] for cell in plan.to_run) / plan.concurrent
         yield (
             f"estimated time on this machine: {duration(total)}, {plan.concurrent} trials at a "
             f"time, CPU threads each: {plan.threads}"

@@ -32,7 +32,9 @@ WORTHWHILE = 1.1
 
 
 def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
-    """Estimated seconds of each cell alone, evaluations included, at the plan's threads: id -> s.
+    """Estimated seconds of each cell, evaluations included, at the plan's threads: id -> s.
+
+    A packed cell counts with its share of the time of its pack.
 
     The first call of a process pays for the timing: seconds, whatever the size of the grid.
     """
@@ -40,28 +42,35 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     device = execution.set_up(plan.threads)
     known: dict[tuple[Any, ...], tuple[float, float]] = {}
     try:
-        return {cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) for cell in cells}
+        return {
+            cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) / plan.packing.speedup
+            for cell in cells
+        }
     finally:
         torch.set_num_threads(threads_before)
         execution.give_back_memory()  # the driver waits from here on, and workers want it
 
 
-def choose_packing(requested: str, plan: Plan) -> Packing:
+def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
     """How to pack the cells of a plan.
 
     Args:
         requested: a name of `study.packs.AXES`, or `auto`: packs where this machine's GPU is
             measured to train them faster than cell by cell.
         plan: whose cells to pack.
+        remote: whether other machines will train them.
     """
     if requested != "auto":
         return Packing(requested)
     if not torch.cuda.is_available():
-        return Packing(reason="on CPUs packed cells only take turns")
-    if not plan.to_run:
-        return Packing(reason="nothing to run")
+        reason = (
+            "no GPU here to time packs on" if remote else "on CPUs packed cells only take turns"
+        )
+        return Packing(reason=reason)
     device = execution.set_up(plan.threads)
-    largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len)
+    largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len, default=[])
+    if len(largest) < 2:
+        return Packing(reason="no two cells to run differ in seed and learning rates only")
     sizes = {min(len(largest), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1}
     for members in sorted(sizes, reverse=True):
         try:

@@ -110,9 +110,9 @@ EVALUATIONS_SCHEMA = pa.schema(
         "heatmap": pa.list_(pa.float64()),
     }
 )
-"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent; `heatmap` is
-the 5 x 5 heat map row by row, axis 0 the foreground attention; `inference` names the paradigm
-whose formula made the predictions."""
+"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent; `train_seconds`
+are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
+attention; `inference` names the paradigm whose formula made the predictions."""
 
 Table = Literal["cells", "evaluations"]
 _SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}

@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
     plan = _plan(space, args)
     if not (args.plan or args.dry_run):
         Results(args.results).prepare()
-    plan = with_packing(plan, choose_packing(args.pack, plan))
+    plan = with_packing(plan, choose_packing(args.pack, plan, remote=args.address is not None))
     seconds = cell_seconds(plan, plan.to_run)
     print(describe(plan, space.presets[args.preset].about, seconds), flush=True)
     if args.plan:

@@ -23,7 +23,7 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
-    """Trains the cells of a config as one pack and records them when they have ended.
+    """Trains the cells of a config as one pack and records them when all have ended.
 
     Cells that the results directory already holds are left alone, so a trial can be repeated.
 

@@ -17,6 +17,10 @@ from study.plan import Plan
 from study.tasks.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 
+needs_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
+)
+
 
 def numbers(outcome: train.Outcome) -> list[dict]:
     return [{k: v for k, v in row.items() if k != "train_seconds"} for row in outcome.evaluations]
@@ -135,6 +139,8 @@ def test_on_a_cpu_nothing_is_packed_unless_asked_for(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     packing = estimate.choose_packing("auto", plan(digits))
     assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
+    elsewhere = estimate.choose_packing("auto", plan(digits), remote=True)
+    assert (elsewhere.choice, elsewhere.reason) == ("none", "no GPU here to time packs on")
     for name in packs.AXES:
         assert estimate.choose_packing(name, plan(digits)).choice == name
 
@@ -166,6 +172,49 @@ def test_on_a_gpu_the_measurement_decides(
     if expected[1]:
         assert (packing.most, packing.speedup) == (expected[1], speedup)
         assert "measured 2.5 times" in packing.reason
+
+
+def test_cells_that_cannot_be_packed_are_not_timed(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(estimate.execution, "set_up", lambda threads: torch.device("cpu"))
+    for one in (plan(digits, seeds=1), plan(digits, seeds=0)):
+        packing = estimate.choose_packing("auto", one)
+        assert packing.choice == "none"
+        assert "no two cells to run differ in seed" in packing.reason
+
+
+@needs_cuda
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
+def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precision: str) -> None:
+    """The kernels are the same; cuDNN may choose others from run to run."""
+    schedule = Schedule.hybrid(0.1, 0.05, 0.5) if name == "hybrid" else Schedule.single(name, 0.1)
+    diverging = Schedule(tuple(dataclasses.replace(p, lr=1e20) for p in schedule.phases))
+    cells = [
+        tiny_cell(digits, each, seed=seed, precision=precision)
+        for seed, each in ((0, schedule), (0, diverging), (1, schedule))
+    ]
+    together = train.train_pack(cells, digits, "cuda")
+    assert [outcome.status for outcome in together] == ["done", "diverged", "done"]
+    for cell, outcome in zip(cells, together, strict=True):
+        alone = train.train(cell, digits, "cuda")
+        assert outcome.status == alone.status
+        losses = [[row["loss"] for row in each.evaluations] for each in (outcome, alone)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@needs_cuda
+def test_steps_on_a_gpu_wait_for_nothing(digits: MosaicTask) -> None:
+    member = train._Member(tiny_cell(digits), digits, torch.device("cuda"), None)
+    member.enter_phase(0)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(50):  # over several epochs
+            member.step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 def test_the_speedup_of_a_pack_is_timed_by_training_it(
