@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,17 +39,12 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
 
     The first call of a process pays for the timing: seconds, whatever the size of the grid.
     """
-    threads_before = torch.get_num_threads()
-    device = execution.set_up(plan.threads)
     known: dict[tuple[Any, ...], tuple[float, float]] = {}
-    try:
+    with _timing(plan.threads) as device:
         return {
             cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) / plan.packing.speedup
             for cell in cells
         }
-    finally:
-        torch.set_num_threads(threads_before)
-        execution.give_back_memory()  # the driver waits from here on, and workers want it
 
 
 def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
@@ -67,20 +63,31 @@ def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
             "no GPU here to time packs on" if remote else "on CPUs packed cells only take turns"
         )
         return Packing(reason=reason)
-    device = execution.set_up(plan.threads)
     largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len, default=[])
     if len(largest) < 2:
         return Packing(reason="no two cells to run differ in seed and learning rates only")
     sizes = {min(len(largest), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1}
     for members in sorted(sizes, reverse=True):
         try:
-            speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
+            with _timing(plan.threads) as device:
+                speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
         except torch.OutOfMemoryError:
             continue
         if speedup >= WORTHWHILE:
             reason = f"measured {speedup:.1f} times as fast as its cells alone"
             return Packing("seed,lr", reason, members, speedup)
     return Packing(reason="no pack was measured to be faster than its cells alone")
+
+
+@contextlib.contextmanager
+def _timing(threads: int) -> Iterator[torch.device]:
+    """This process as a trial's is, for a while; the driver waits afterwards, workers train."""
+    before = torch.get_num_threads()
+    try:
+        yield execution.set_up(threads)
+    finally:
+        torch.set_num_threads(before)
+        execution.give_back_memory()
 
 
 def _cell_seconds(

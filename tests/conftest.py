@@ -30,6 +30,10 @@ ALLOWED_SKIPS = frozenset(
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
 
+needs_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
+)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:

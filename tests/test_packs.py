@@ -15,11 +15,7 @@ from study.cell import PARADIGMS, Cell, Schedule
 from study.packs import Packing, form
 from study.plan import Plan
 from study.tasks.mosaics import MosaicTask
-from tests.conftest import tiny_cell
-
-needs_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
-)
+from tests.conftest import needs_cuda, tiny_cell
 
 
 def numbers(outcome: train.Outcome) -> list[dict]:

@@ -16,12 +16,10 @@ from study.cell import PARADIGMS
 from study.models.base import Model
 from study.optimiser import SGD
 from study.step import CapturedStep, train_step
+from tests.conftest import needs_cuda
 
 CPU = torch.device("cpu")
 STEPS, BATCH, M, LR, MOMENTUM = 20, 12, 3, 0.02, 0.9
-needs_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
-)
 
 
 def take_steps(
