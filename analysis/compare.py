@@ -125,7 +125,8 @@ def equal_compute(evaluations: pd.DataFrame, budget: float | None = None) -> pd.
     A diverged cell counts with its numbers at the cut as long as it has recorded an evaluation
     there (the one at which the done cells are cut, or a later one); if it ended earlier, it
     counts as SAIF 0 and accuracy 1/C, its other metrics are missing, and the step, compute and
-    fraction are those of its last finite evaluation. It never lowers the cut.
+    fraction are those of its last finite evaluation. A censored cell counts with its last numbers
+    within the cut, if it has any. Neither lowers the cut.
 
     Args:
         evaluations: as `analysis.load` gives it; one comparison a (task, m).
@@ -315,6 +316,7 @@ def _cut_cells(rows: pd.DataFrame, budget: float | None) -> pd.DataFrame:
 
     recorded = table["step"].notna()
     can_be_lost = table["status"] == "diverged"
+    cannot_be_chosen = table["status"] == "censored"
     reached = finite.groupby("cell_id")[["budget_fraction", "compute_flops"]].max()
     at_cut = reached["budget_fraction"] >= cut
     if budget is not None:
@@ -328,7 +330,7 @@ def _cut_cells(rows: pd.DataFrame, budget: float | None) -> pd.DataFrame:
     table["heatmap"] = table["heatmap"].where(~table["diverged"], None)
     table.loc[table["diverged"], "saif"] = 0.0
     table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
-    return table[recorded | can_be_lost]
+    return table[recorded | can_be_lost | cannot_be_chosen]
 
 
 def _refuse_early_budget(finite: pd.DataFrame, budget: float) -> None:

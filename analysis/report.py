@@ -20,7 +20,7 @@ from analysis import html
 from analysis.compare import Comparison, Select, compare
 from analysis.figures import figure_png, heatmap_figure, mean_heatmaps
 from analysis.loading import load
-from analysis.sections import comparison_section, section_title
+from analysis.sections import comparison_section, groups_without_choice, section_title
 from analysis.tables import comparison_text
 from study.results import Results, ResultsError
 
@@ -106,6 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = compare(evaluations, asked.budget, asked.select)
         for comparison in found:
             print(comparison_text(comparison.summary, asked.published), end="\n\n")
+            for sentence in groups_without_choice(comparison):
+                print(f"note: {sentence}")
         folder = asked.out or _default_out(asked.results_dir)
         title = _title(evaluations, asked.study)
         print(f"report: {write_page(found, folder, title, published=asked.published)}")

@@ -51,13 +51,18 @@ def comparison_section(comparison: Comparison, published: bool = False) -> list[
     return body + _options(comparison) + _cells(comparison) + _settings(comparison)
 
 
-def _warnings(comparison: Comparison) -> list[str]:
+def groups_without_choice(comparison: Comparison) -> list[str]:
+    """One sentence for each paradigm that the summary lacks."""
     chosen = set(comparison.choice["paradigm"])
-    texts = [
+    return [
         f"{name}: every option has a censored seed, so none can be chosen."
         for name in comparison.options["paradigm"].unique()
         if name not in chosen
     ]
+
+
+def _warnings(comparison: Comparison) -> list[str]:
+    texts = groups_without_choice(comparison)
     if (comparison.choice["select"] == "saif").any():
         texts.append(f"Options were {HIDDEN_FOREGROUND}.")
     return texts + edge_warnings(comparison.options, comparison.choice)

@@ -86,11 +86,15 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     """All axes of a study: the preset's, overridden by ``axis=v1,v2`` texts.
 
     Raises:
-        RequestError: unknown preset, axis or name (with the nearest), or a value of another kind.
+        RequestError: unknown preset, axis or name (with the nearest), or a value of another kind;
+            or the preset itself declares an unknown axis.
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
     declared = space.presets[preset].axes
+    for name in declared:
+        if name not in AXES:
+            raise unknown(f"axis in preset {preset} of {space.name}", name, AXES)
     axes: dict[str, Values | By] = {
         name: declared.get(name, axis.default) for name, axis in AXES.items()
     }

@@ -272,6 +272,18 @@ class Cell:
         del shared["schedule"], shared["seed"]
         return _content_hash(shared)
 
+    @cached_property
+    def first_phase_id(self) -> str:
+        """Content hash of all that the steps of the first phase depend on, but how many they are.
+
+        Cells where this is equal share weights, order and random state until one of them leaves
+        its first phase.
+        """
+        shared = self.to_dict()
+        first = self.schedule.phases[0]
+        shared["schedule"] = {"paradigm": first.paradigm, "lr": first.lr}
+        return _content_hash(shared)
+
     @property
     def paradigm(self) -> str:
         return self.schedule.paradigm

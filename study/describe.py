@@ -11,6 +11,7 @@ from study.cell import Cell
 from study.execution import has_bfloat16
 from study.plan import UNKNOWN_DIGEST, Plan
 from study.progress import duration
+from study.sharing import saved_flops
 
 
 def describe(plan: Plan, about: str, seconds: Mapping[str, float]) -> str:
@@ -26,7 +27,12 @@ def describe(plan: Plan, about: str, seconds: Mapping[str, float]) -> str:
 
 def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str]:
     yield f"study {plan.study}, preset {plan.preset}: {about}"
-    yield f"{len(plan.cells)} cells: {len(plan.finished)} done already, {len(plan.to_run)} to run"
+    if plan.search:
+        yield plan.search
+        yield "below: one example a paradigm and seed, in the middle of its ranges"
+    else:
+        done, left = len(plan.finished), len(plan.to_run)
+        yield f"{len(plan.cells)} cells: {done} done already, {left} to run"
     if plan.cells[0].data_digest == UNKNOWN_DIGEST:
         yield "data not at hand: cells that are done already are not recognised"
     for cells in _settings(plan):
@@ -36,24 +42,40 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
     yield ""
     if plan.to_run:
         total = sum(seconds[cell.id] for cell in plan.to_run) / plan.concurrent
+        if plan.search:
+            total *= plan.searched_cells / len(plan.to_run)
         yield (
             f"estimated time on this machine: {duration(total)}, {plan.concurrent} trials at a "
             f"time, CPU threads each: {plan.threads}"
         )
         yield _packing(plan)
+        yield _sharing(plan)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if not has_bfloat16(device) and any(c.precision == "bfloat16" for c in plan.to_run):
             yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
 
 
 def _packing(plan: Plan) -> str:
-    packs, reason = plan.packs, plan.packing.reason
+    reason = plan.packing.reason
     if plan.packing.choice == "none":
         return f"packs: none, each cell is a trial ({reason})"
-    largest = max(map(len, packs))
+    largest = max(len(job.cells) for job in plan.jobs)
     return (
         f"packs: cells that differ in {plan.packing.choice.replace(',', ' and ')} only train "
-        f"together, {len(packs)} trials of up to {largest} ({reason})"
+        f"together, {len(plan.jobs)} trials of up to {largest} ({reason})"
+    )
+
+
+def _sharing(plan: Plan) -> str:
+    """What the cells have in common and train once, as FLOPs."""
+    if not plan.share:
+        return f"shared prefixes: none ({plan.no_share_reason})"
+    total = sum(compute.timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
+    saved = saved_flops(plan.jobs, plan.flops)
+    forks = sum(1 for job in plan.jobs if job.waits_for)
+    return (
+        f"shared prefixes: {forks} cells start from the steps of another one, which saves "
+        f"{saved:.3g} of {total:.3g} training FLOPs ({saved / total:.0%}); --no-share runs all"
     )
 
 

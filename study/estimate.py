@@ -35,14 +35,17 @@ WORTHWHILE = 1.1
 def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     """Estimated seconds of each cell, evaluations included, at the plan's threads: id -> s.
 
-    A packed cell counts with its share of the time of its pack.
+    A packed cell counts with its share of the time of its pack, a cell that forks from another
+    one with what it trains itself.
 
     The first call of a process pays for the timing: seconds, whatever the size of the grid.
     """
     known: dict[tuple[Any, ...], tuple[float, float]] = {}
+    forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
     with _timing(plan.threads) as device:
         return {
-            cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known) / plan.packing.speedup
+            cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known, cell.id in forks)
+            / plan.packing.speedup
             for cell in cells
         }
 
@@ -95,6 +98,7 @@ def _cell_seconds(
     flops: ModelFlops,
     device: torch.device,
     known: dict[tuple[Any, ...], tuple[float, float]],
+    forks: bool,
 ) -> float:
     stops = compute.timeline(cell, flops)
     total = 0.0
@@ -106,6 +110,8 @@ def _cell_seconds(
         if key not in known:
             known[key] = _mosaic_seconds([cell], paradigm, flops, device)
         train_seconds, evaluate_seconds = known[key]
+        if forks and index == 0:
+            continue
         evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
         total += steps * cell.batch_size * train_seconds
         total += evaluations * evaluated * evaluate_seconds

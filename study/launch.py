@@ -1,49 +1,35 @@
-"""Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials."""
+"""Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials.
+
+Tune finds the resources, starts the workers and notices when one is lost. What runs next, and what
+becomes of what failed, `study.jobs` decides: Tune asks it for every trial, by way of a search
+algorithm. A trial does not raise: it reports why it failed, so all that Tune itself calls an error
+is a worker that was lost.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from study.cell import Cell
+from study.cluster import ray_session
 from study.errors import RequestError
+from study.failures import Failure, failure_of
+from study.jobs import Job, Jobs, Source
 from study.plan import Plan
 from study.progress import Progress
-from study.trial import train_cells
+from study.sharing import ForkPoints
+from study.storage import Storage
+from study.trial import Report, train_cells
 
-CONNECT_SECONDS = 10.0
-"""How long a cluster's port may take to answer."""
+Train = Callable[[Mapping[str, Any], Report], object]
 
-_RAY_SETTINGS = {
-    # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    # A Ray on one machine listens on the loopback interface only.
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    # Trials run in a thread, and only the first arena of glibc keeps memory: use no other.
-    "MALLOC_ARENA_MAX": "1",
-    # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "RAY_AIR_NEW_OUTPUT": "0",
-    # Ctrl-C reaches the command, which says how to go on.
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",
-}
-"""Read by Ray when it is first imported, and by its workers when they start; a setting of the
-environment has precedence."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A cell that raised instead of ending: missing from the results, run again next time."""
-
-    cell_id: str
-    error: str
+PENDING_TRIALS = 64
+"""Workers that may be starting at the same time on a cluster."""
 
 
 def launch(
@@ -52,141 +38,331 @@ def launch(
     progress: Progress,
     on_cell: Callable[[str], str],
     address: str | None = None,
+    max_retries: int = 3,
+    source: Source | None = None,
+    judge: Any = None,
+    train: Train = train_cells,
 ) -> list[Failure]:
     """Trains the plan's cells that are not done.
 
     Args:
-        plan: what to run and with how many threads.
-        config: what `study.trial.train_cells` takes, but `cells` and `threads`.
+        plan: what to run, with which resources.
+        config: what `study.trial.train_cells` takes, but what differs between trials.
         progress: told of every start, evaluation and end.
         on_cell: called on the driver with the id of each cell that is recorded; gives its status.
         address: of a running Ray cluster; None starts Ray on this machine and stops it after.
+        max_retries: how often a trial whose worker was lost is tried again.
+        source: of further cells while the study runs.
+        judge: decides which cells to stop, see `study.asha.Judge`; None: all go to their end.
+        train: what a trial runs.
 
     Returns:
-        The cells that failed.
+        The cells that were given up, and the bug that stopped the study, if one did.
 
     Raises:
-        RequestError: no Ray at that address.
+        RequestError: no Ray at that address, too few resources there, or the results directory
+            cannot be written any more.
         KeyboardInterrupt: Ctrl-C; what is recorded stays.
     """
-    with ray_session(plan.concurrent * plan.threads, address) as ray:
+    jobs = Jobs(plan.jobs, max_retries, source)
+    forks = ForkPoints(Storage(config["results"]), plan.jobs)
+    running = Running(jobs, progress, on_cell, forks, source)
+    with ray_session(plan.concurrent * plan.threads, address) as ray, _scratch(config) as storage:
         from ray import tune
 
-        gpus = 1 if ray.cluster_resources().get("GPU") else 0
-        with tempfile.TemporaryDirectory(prefix="study-tune-") as storage:
-            tuner = tune.Tuner(
-                tune.with_resources(_trainable, {"cpu": plan.threads, "gpu": gpus}),
-                param_space={
-                    **config,
-                    "threads": plan.threads,
-                    "cells": tune.grid_search(
-                        [[cell.to_dict() for cell in pack] for pack in plan.packs]
-                    ),
-                },
-                tune_config=tune.TuneConfig(
-                    reuse_actors=True,
-                    trial_name_creator=_trial_name,
-                    trial_dirname_creator=_trial_name,
-                ),
-                run_config=tune.RunConfig(
-                    name=plan.study,
-                    storage_path=storage,
-                    callbacks=[_observer(tune.Callback, progress, on_cell)],
-                    failure_config=tune.FailureConfig(max_failures=0),
-                    verbose=0,
-                ),
-            )
-            results = tuner.fit()
-    return [
-        Failure(Cell.from_dict(values).id, str(result.error))
-        for result in results
-        if result.error
-        for values in (result.config or {})["cells"]
-    ]
+        resources = _resources(plan, ray.cluster_resources(), address)
+        pending = PENDING_TRIALS if address else plan.concurrent
+        os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
+        judging = ray.remote(num_cpus=0)(_Judging).remote(judge) if judge else None
+        tune.Tuner(
+            tune.with_resources(_trainable(train, judging), resources),
+            param_space={**config, "threads": plan.threads, "share": plan.share},
+            tune_config=tune.TuneConfig(
+                num_samples=-1,
+                search_alg=_search_algorithm(tune.search.Searcher, running, plan.max_concurrent),
+                reuse_actors=True,
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
+            ),
+            run_config=tune.RunConfig(
+                name=plan.study,
+                storage_path=storage,
+                callbacks=[_observer(tune.Callback, running)],
+                failure_config=tune.FailureConfig(max_failures=0),
+                stop=_stopper(tune.Stopper, jobs),
+                verbose=0,
+            ),
+        ).fit()
+    for failure in jobs.failures:
+        if failure.kind == "request":
+            raise RequestError(failure.text)
+    return jobs.failures
 
 
 @contextlib.contextmanager
-def ray_session(cores: int, address: str | None = None) -> Iterator[Any]:
-    """The `ray` module, connected; what was started here is stopped at the end.
+def _scratch(config: Mapping[str, Any]) -> Iterator[str]:
+    """A folder for Tune's own files; nothing is ever read from it.
 
-    Args:
-        cores: CPU cores of a Ray on this machine.
-        address: of a running cluster; None: this process's Ray, or a new one on this machine.
+    It lies with the results, where every node can write; what a killed driver left is removed.
+    """
+    if "://" in config["results"]:
+        with tempfile.TemporaryDirectory(prefix="study-tune-") as folder:
+            yield folder
+        return
+    folder = os.path.join(config["results"], ".tune")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _resources(plan: Plan, there: Mapping[str, float], address: str | None) -> dict[str, float]:
+    """What a trial asks Ray for.
 
     Raises:
-        RequestError: no Ray at that address.
+        RequestError: there is no such machine.
     """
-    for name, value in _RAY_SETTINGS.items():
-        os.environ.setdefault(name, value)
-    import ray
+    gpus = plan.gpus_per_trial
+    if gpus is None:
+        gpus = 1 if there.get("GPU") else 0
+    where = f"the cluster at {address}" if address else "this machine"
+    if gpus > there.get("GPU", 0):
+        raise RequestError(
+            f"--gpus-per-trial {gpus:g}, but {where} has {there.get('GPU', 0):g} GPUs. Leave it "
+            "out to use what is there."
+        )
+    if plan.threads > there.get("CPU", 0):
+        raise RequestError(
+            f"a trial takes {plan.threads} CPU cores, but {where} has {there.get('CPU', 0):g}."
+        )
+    return {"cpu": plan.threads, "gpu": gpus}
 
-    if ray.is_initialized() and address is None:
-        yield ray
-        return
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        # "local": RAY_ADDRESS must not turn this into a cluster.
-        ray.init(address="local", num_cpus=cores, include_dashboard=False, **quiet)
-    else:
+
+def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
+    def trial(config: dict[str, Any]) -> None:
+        import ray
+        from ray import tune
+
+        def report(event: dict[str, Any]) -> bool:
+            tune.report(event)
+            if judging is None or event["event"] != "evaluation":
+                return False
+            try:
+                return ray.get(judging.verdict.remote(event))
+            except ray.exceptions.RayActorError:
+                return False  # its node was lost: all cells go on
+
         try:
-            _require_listener(address)
-            ray.init(address=address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise RequestError(
-                f"no Ray cluster at --address {address} ({' '.join(str(error).split())}). Start "
-                "one with `ray start --head`, or leave --address out to run on this machine."
-            ) from error
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+            train(config, report)
+        except Exception as error:
+            failure = failure_of(error)
+            tune.report({"event": "failure", "kind": failure.kind, "text": failure.text})
+
+    return trial
 
 
-def _require_listener(address: str) -> None:
-    """Raises OSError at once where nothing listens; Ray itself would wait for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+class _Judging:
+    """A judge in a process of its own, which all workers ask."""
 
+    def __init__(self, judge: Any) -> None:
+        self._judge = judge
 
-def _trainable(config: dict[str, Any]) -> None:
-    from ray import tune
-
-    train_cells(config, report=tune.report)
+    def verdict(self, event: Mapping[str, Any]) -> bool:
+        return self._judge.verdict(event)
 
 
 def _trial_name(trial: Any) -> str:
-    return Cell.from_dict(trial.config["cells"][0]).id
+    return trial.config["name"]
 
 
-def _observer(base: type, progress: Progress, on_cell: Callable[[str], str]) -> Any:
-    """A Tune callback that hands on what trials report; `base` is `ray.tune.Callback`."""
+# Tune pickles what it is given, classes included, though nothing is ever read from that: below,
+# objects are attributes, which are left out, and methods refer to modules alone.
+
+
+def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -> Any:
+    """Hands Tune the jobs, one by one; `base` is `ray.tune.search.Searcher`."""
+
+    class Algorithm(base):
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+        def suggest(self, trial_id: str) -> Any:
+            if self.max_concurrent and len(self.running.job) >= self.max_concurrent:
+                return None
+            job = self.running.start(trial_id)
+            if job is None:
+                return self.FINISHED if self.running.jobs.over else None
+            return {
+                "name": f"{job.ids[0]}-{trial_id}",
+                "cells": [cell.to_dict() for cell in job.cells],
+                "fork_steps": list(job.fork_steps),
+            }
+
+        def on_trial_complete(self, trial_id: str, *_: Any, **__: Any) -> None:
+            pass  # the observer is told more
+
+        def save(self, checkpoint_path: str) -> None:
+            pass
+
+        def restore(self, checkpoint_path: str) -> None:
+            pass
+
+    algorithm = Algorithm()
+    algorithm.running, algorithm.max_concurrent = running, max_concurrent
+    return algorithm
+
+
+def _stopper(base: Any, jobs: Jobs) -> Any:
+    """Stops all trials where a failure stops the study; `base` is `ray.tune.Stopper`."""
+
+    class Stopper(base):
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+        def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+            return False
+
+        def stop_all(self) -> bool:
+            return self.jobs.stopped
+
+    stopper = Stopper()
+    stopper.jobs = jobs
+    return stopper
+
+
+def _observer(base: Any, running: Running) -> Any:
+    """Takes back from Tune what ended or failed; `base` is `ray.tune.Callback`."""
 
     class Observer(base):
-        def __init__(self, progress: Progress, on_cell: Callable[[str], str]) -> None:
-            self._progress = progress
-            self._on_cell = on_cell
-
         def __getstate__(self) -> dict[str, Any]:
-            return {}  # Tune saves its callbacks; nothing is ever restored from that
+            return {}
 
         def on_trial_start(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            for values in trial.config["cells"]:
-                self._progress.started(Cell.from_dict(values).id)
+            self.running.started(trial.trial_id)
 
         def on_trial_result(
             self, iteration: int, trials: list, trial: Any, result: dict, **_: Any
         ) -> None:
-            if "cell_id" in result:
-                self._progress.evaluated(result)
+            self.running.told(trial.trial_id, result)
 
         def on_trial_complete(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            for values in trial.config["cells"]:
-                cell_id = Cell.from_dict(values).id
-                self._progress.ended(cell_id, self._on_cell(cell_id))
+            self.running.completed(trial.trial_id)
 
         def on_trial_error(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            for values in trial.config["cells"]:
-                self._progress.ended(Cell.from_dict(values).id, "failed")
+            self.running.lost(trial.trial_id, _failure_of_trial(trial))
 
-    return Observer(progress, on_cell)
+    observer = Observer()
+    observer.running = running
+    return observer
+
+
+class Running:
+    """The trials that run: what they tell, and what their ends mean for the jobs.
+
+    Args:
+        jobs: of the study.
+        progress: told of every start, evaluation and end.
+        on_cell: as for `launch`.
+        forks: removed where no cell needs them any more.
+        source: of further cells, told of their ends.
+
+    Attributes:
+        job: Tune's id of a trial -> its job.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        progress: Progress,
+        on_cell: Callable[[str], str],
+        forks: ForkPoints,
+        source: Source | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.job: dict[str, Job] = {}
+        self._progress = progress
+        self._on_cell = on_cell
+        self._forks = forks
+        self._source = source
+        self._reported: dict[str, Failure] = {}
+
+    def start(self, trial_id: str) -> Job | None:
+        """The job of a new trial, None where there is none for now."""
+        try:
+            job = self.jobs.take()
+        except RequestError as error:  # of the source
+            self.jobs.stop(failure_of(error))
+            return None
+        if job is not None:
+            self.job[trial_id] = job
+        return job
+
+    def started(self, trial_id: str) -> None:
+        """A worker has begun with a trial."""
+        for cell_id in self.job[trial_id].ids:
+            self._progress.started(cell_id)
+
+    def told(self, trial_id: str, event: Mapping[str, Any]) -> None:
+        """An event of `study.trial.Report`, or a failure that the trial reported."""
+        match event.get("event"):
+            case "evaluation":
+                self._progress.evaluated(event)
+            case "fork":
+                self.jobs.forked(event["cell_id"], event["steps"])
+            case "note":
+                self._progress.note(event["text"])
+            case "failure":
+                self._reported[trial_id] = Failure(event["kind"], event["text"])
+
+    def completed(self, trial_id: str) -> None:
+        """A trial returned: its cells are recorded, unless it reported a failure."""
+        job = self.job.pop(trial_id)
+        failure = self._reported.pop(trial_id, None)
+        if failure is None:
+            try:
+                for cell_id in job.ids:
+                    self._end(cell_id, self._on_cell(cell_id))
+                    self._forks.ended(cell_id)
+                self.jobs.ended(job)
+                return
+            except RequestError as error:  # of the results directory: nothing can be recorded
+                failure = failure_of(error)
+        self._fail(job, failure)
+
+    def lost(self, trial_id: str, failure: Failure) -> None:
+        """A trial's worker is gone."""
+        self._reported.pop(trial_id, None)
+        self._fail(self.job.pop(trial_id), failure)
+
+    def _fail(self, job: Job, failure: Failure) -> None:
+        again = self.jobs.failed(job, failure)
+        for cell_id in job.ids:
+            if again is None:
+                self._end(cell_id, "failed")
+            else:
+                self._progress.waiting(cell_id)
+        if not self.jobs.stopped:  # what stops a study is told at the end
+            what = f"{failure.kind} ({failure.reason}); {again or 'given up'}"
+            self._progress.note(f"cell {', '.join(job.ids)}: {what}")
+
+    def _end(self, cell_id: str, status: str) -> None:
+        self._progress.ended(cell_id, status)
+        if self._source is not None:
+            self._source.ended(cell_id, status)
+
+
+def _failure_of_trial(trial: Any) -> Failure:
+    """Why Tune calls a trial failed although its code raised nothing."""
+    from ray import cloudpickle
+    from ray.exceptions import OutOfMemoryError, RayActorError
+
+    error: BaseException | None = None
+    if path := trial.pickled_error_file:  # written by Tune on this machine
+        error = cloudpickle.loads(Path(path).read_bytes())
+    text = " ".join(str(error or "Ray gave no reason").split())
+    if isinstance(error, OutOfMemoryError):
+        return Failure("out of memory", text)
+    if error is None or (isinstance(error, RayActorError) and not error.actor_init_failed):
+        return Failure("worker lost", text)
+    return Failure("bug", str(error))

@@ -19,6 +19,10 @@ class SGD:
         parameters: to update in place.
         lr: learning rate, > 0.
         momentum: in [0, 1).
+
+    Attributes:
+        parameters: as given.
+        velocity: v, one tensor a parameter.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float) -> None:
@@ -26,13 +30,13 @@ class SGD:
         self._momentum = momentum
         # Kept in place from the start, so that a CUDA graph may hold on to it. A velocity of zero
         # gives the first step the same bits as none.
-        self._velocity = [torch.zeros_like(p) for p in self.parameters]
+        self.velocity = [torch.zeros_like(p) for p in self.parameters]
         self._lr = lr
 
     def begin_phase(self, lr: float) -> None:
         """From here on another learning rate, with no momentum from before."""
         self._lr = lr
-        for velocity in self._velocity:
+        for velocity in self.velocity:
             velocity.zero_()
 
     @torch.no_grad()
@@ -41,7 +45,7 @@ class SGD:
         sgd(
             self.parameters,
             list(gradients),
-            list(self._velocity),
+            list(self.velocity),
             weight_decay=0.0,
             momentum=self._momentum,
             lr=self._lr,

@@ -23,6 +23,8 @@ class Progress:
         concurrent: cells trained at a time.
         finished: cells of the study that were done before.
         stream: where to print.
+        to_come: further cells, which `add` will name.
+        seconds_each: estimate of one of those.
     """
 
     def __init__(
@@ -32,11 +34,15 @@ class Progress:
         concurrent: int,
         finished: int = 0,
         stream: TextIO | None = None,
+        to_come: int = 0,
+        seconds_each: float = 0.0,
     ) -> None:
         self._paradigms = {cell.id: cell.paradigm for cell in cells}
-        self._estimates = estimates
+        self._estimates = dict(estimates)
         self._concurrent = concurrent
         self._finished = finished
+        self._to_come = to_come
+        self._seconds_each = seconds_each
         self._stream = stream or sys.stderr
         self._running: dict[str, float] = {}
         self._ended: dict[str, str] = {}
@@ -56,7 +62,7 @@ class Progress:
         self.show()
 
     def ended(self, cell_id: str, status: str) -> None:
-        """A cell ended as done, diverged or failed."""
+        """A cell ended as done, diverged, censored or failed."""
         self._running.pop(cell_id, None)
         self._ended[cell_id] = status
         if status == "done" and cell_id in self._last:
@@ -64,15 +70,34 @@ class Progress:
             self._best[paradigm] = max(accuracy, self._best.get(paradigm, 0.0))
         self.show()
 
+    def waiting(self, cell_id: str) -> None:
+        """A running cell was lost and will be tried again."""
+        self._running.pop(cell_id, None)
+        self.show()
+
+    def add(self, cells: Sequence[Cell], estimates: Mapping[str, float], done: int = 0) -> None:
+        """Some of the cells to come are known: these will run, and `done` were done before."""
+        self._paradigms |= {cell.id: cell.paradigm for cell in cells}
+        self._estimates |= estimates
+        self._finished += done
+        self._to_come = max(0, self._to_come - len(cells) - done)
+
+    def note(self, text: str) -> None:
+        """Prints a line that stays."""
+        self._stream.write(("\r\x1b[K" if self._stream.isatty() else "") + text + "\n")
+        self._stream.flush()
+        self._printed = -float("inf")
+        self.show()
+
     def line(self) -> str:
         """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``."""
-        total = self._finished + len(self._paradigms)
+        total = self._finished + len(self._paradigms) + self._to_come
         done = self._finished + len(self._ended)
         text = (
             f"{done}/{total} cells done, {len(self._running)} running, "
             f"{total - done - len(self._running)} left"
         )
-        for status in ("diverged", "failed"):
+        for status in ("diverged", "censored", "failed"):
             count = sum(1 for each in self._ended.values() if each == status)
             text += f", {count} {status}" if count else ""
         left = self.seconds_left()
@@ -87,9 +112,10 @@ class Progress:
         spent = sum(self._estimates[cell_id] for cell_id in self._ended)
         spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
         total = sum(self._estimates[cell_id] for cell_id in self._paradigms)
+        total += self._to_come * self._seconds_each
         if not spent:
             return total / self._concurrent if total else None
-        return (time.monotonic() - self._started) * (total - spent) / spent
+        return (time.monotonic() - self._started) * max(0.0, total - spent) / spent
 
     def show(self, last: bool = False) -> None:
         """Prints the line, unless it did so a moment ago."""

@@ -6,31 +6,41 @@ any fsspec URL) holds
     cells/<cell_id>.parquet        one row: the cell, how it ended, where it ran
     evaluations/<cell_id>.parquet  one row an evaluation and split
 
-A file is written whole and renamed into place, evaluations first, so a cell that has a row in
-`cells/` was complete and a reader never sees half of one. A cell is finished while both of its
-files are there. Many studies may share a directory, one at a time.
+A file is written whole, evaluations first, so a reader never sees half a cell. Files may have any
+other name, lie in folders and hold many cells (`study.compact` makes such): one rule covers all,
+a row in `cells/NAME` counts while `evaluations/NAME` is there. So directories are merged by
+copying: `cp -r other/cells results/cells/other && cp -r other/evaluations
+results/evaluations/other`.
+
+Copies of a cell that are equal are one; others are a contradiction, which names both files. A
+censored copy gives way to one that went on. A cell's two rows are always taken from one pair of
+files: from those under its own name, else from the first by name.
+
+Many studies may share a directory, one at a time.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import io
 import json
 import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
-import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from study.cell import Cell
-from study.errors import RequestError
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
+from study.storage import ResultsError as ResultsError
+from study.storage import Storage
 
 SCHEMA_VERSION = 2
 DUPLICATE_TOLERANCE = 1e-6
@@ -91,9 +101,10 @@ CELLS_SCHEMA = pa.schema(
     }
 )
 """`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads;
-`last_lr` is the last phase's learning rate; `status` is done or diverged. `total_seconds` is the
-wall time from the start of the cell to its record, `total_train_seconds` that of the steps alone:
-in a pack of more than one member, both are those of the whole pack."""
+`last_lr` is the last phase's learning rate; `status` is done, diverged or censored (stopped by a
+scheduler, so shorter). `total_seconds` is the wall time from the start of the cell to its record,
+`total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
+the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {
@@ -114,12 +125,57 @@ EVALUATIONS_SCHEMA = pa.schema(
 are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
 attention; `inference` names the paradigm whose formula made the predictions."""
 
+COMPACT_PREFIX = "compact-"
+"""How the names of the files begin that `study.compact` writes."""
+
 Table = Literal["cells", "evaluations"]
 _SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
+_FOLDERS = (*_SCHEMAS, "checkpoints", "forks")
+_OWN_NAME = re.compile(r"[0-9a-f]{16}\.parquet$")
+_ROWS_A_GROUP = 10_000  # a reader of one cell skips the other groups of a compacted file
+_REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
+
+T = TypeVar("T")
 
 
-class ResultsError(RequestError):
-    """A results directory that cannot be read or written; the message says which file and why."""
+@dataclass(frozen=True)
+class Damage:
+    """A file that is no result: its name in the directory, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a results directory holds.
+
+    Attributes:
+        statuses: id -> done, diverged or censored of every complete cell.
+        damaged: truncated and foreign files, by name.
+    """
+
+    statuses: Mapping[str, str]
+    damaged: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Every complete cell once, as the reader takes it.
+
+    Attributes:
+        cells: rows of `CELLS_SCHEMA`, in the order of their ids.
+        evaluations: rows of `EVALUATIONS_SCHEMA`, likewise.
+        files: names, in both tables, of the files that hold them, from the last that the reader
+            would take a cell from to the first.
+        left_over: names in the directory of evaluations without their cells' rows, of cells that
+            other files hold: what a killed compaction left.
+    """
+
+    cells: pa.Table
+    evaluations: pa.Table
+    files: list[str]
+    left_over: list[str]
 
 
 def cell_columns(cell: Cell) -> dict[str, Any]:
@@ -153,169 +209,352 @@ class Results:
     Args:
         url: local path or fsspec URL.
 
+    Attributes:
+        url: as given.
+        storage: the files of the directory.
+
     Raises:
         ResultsError: no file system is known or installed for the URL.
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = os.fspath(url)
-        try:
-            self._fs, self._root = fsspec.core.url_to_fs(self.url)
-        except (ImportError, OSError, ValueError) as error:
-            raise ResultsError(
-                f"cannot open the results directory {self.url} ({error})."
-            ) from error
-        self._local = "file" in np.atleast_1d(self._fs.protocol)
+        self.storage = Storage(url)
+        self.url = self.storage.url
 
     def prepare(self) -> None:
-        """Makes the directory and checks that it can be written.
+        """Makes the directory, checks that it can be written, removes what killed writers left.
+
+        For the one driver. While another one holds the lock, nothing is removed.
 
         Raises:
             ResultsError: it cannot be made or written.
         """
-        probe = f"{self._root}/.probe-{uuid.uuid4().hex}"
-        try:
-            for table in _SCHEMAS:
-                self._fs.makedirs(f"{self._root}/{table}", exist_ok=True)
-            self._write_whole(probe, b"")
-            self._fs.rm_file(probe)
-        except OSError as error:
-            raise ResultsError(
-                f"cannot write to the results directory {self.url} ({error}). "
-                "Choose another with --results DIR."
-            ) from error
+        for folder in _FOLDERS:
+            self.storage.make(folder)
+            self.storage.probe(folder)
+            self.storage.sweep(folder)
 
-    def write_cell(
-        self, cell: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Records a finished cell: its row in `cells/` appears only when all else is in place."""
-        self._write_table("evaluations", str(cell["cell_id"]), evaluations)
-        self._write_table("cells", str(cell["cell_id"]), [cell])
-
-    def finished(self) -> set[str]:
-        """Ids of the cells that are recorded with their evaluations, none without a directory.
-
-        Raises:
-            ResultsError: a file in the directory is damaged, foreign or of another schema.
-        """
-        if not self._fs.isdir(f"{self._root}/cells"):
-            return set()
-        evaluated = self._names("evaluations")
-        for name in evaluated:
-            path = self._path("evaluations", name)
-            with self._fs.open(path) as file:
-                _check_schema(path, _opened(path, pq.read_schema, file))
-        return set(self.cells()["cell_id"]) & evaluated
-
-    def has_cell(self, cell_id: str) -> bool:
-        """Whether a cell of this id is recorded, with its evaluations, under its own name."""
-        return all(self._fs.exists(self._path(table, cell_id)) for table in _SCHEMAS)
-
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Keeps other drivers out of a local directory; the lock ends with the process.
 
         Raises:
             ResultsError: another process holds it.
         """
-        if not self._local:
-            yield
+        return self.storage.lock()
+
+    def write_cell(
+        self, cell: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Records a finished cell: its row in `cells/` appears only when all else is in place.
+
+        A cell that `has_cell` stays as it is, to the byte.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        cell_id = str(cell["cell_id"])
+        if self.has_cell(cell_id):
             return
-        with open(f"{self._root}/.lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ResultsError(
-                    f"another study is running with the results directory {self.url}. Wait for "
-                    "its end, or choose another directory with --results DIR."
-                ) from None
-            yield
+        # The row of a censored or incomplete cell must not count with the new evaluations.
+        self.storage.remove(f"cells/{_own_file(cell_id)}")
+        self.write_table("evaluations", _own_file(cell_id), _table("evaluations", evaluations))
+        self.write_table("cells", _own_file(cell_id), _table("cells", [cell]))
+
+    def write_table(self, table: Table, file: str, rows: pa.Table) -> None:
+        """Writes a file of a table.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        metadata = {_METADATA_KEY: str(SCHEMA_VERSION)}
+        sink = io.BytesIO()
+        pq.write_table(
+            rows.replace_schema_metadata(metadata),
+            sink,
+            row_group_size=_ROWS_A_GROUP,
+            write_page_checksum=True,
+        )
+        self.storage.write(f"{table}/{file}", sink.getvalue())
+
+    def has_cell(self, cell_id: str) -> bool:
+        """Whether a cell is complete under its own name, and not censored."""
+        file = _own_file(cell_id)
+        if not self.storage.exists(f"evaluations/{file}"):
+            return False
+        try:
+            rows = self._parsed("cells", file, {cell_id})
+        except (FileNotFoundError, _Damaged):
+            return False
+        return rows["status"].to_pylist() in (["done"], ["diverged"])
+
+    def finished(self) -> set[str]:
+        """Ids of the complete cells, none without a directory.
+
+        Raises:
+            ResultsError: a file in the directory is of another schema.
+        """
+        return set(self.survey().statuses)
+
+    def survey(self) -> Survey:
+        """Reads every file and says which cells are complete and which files are damaged.
+
+        Raises:
+            ResultsError: a file in the directory is of another schema.
+        """
+        return self._while_files_vanish(self._survey)
+
+    def set_aside(self, damaged: Iterable[Damage]) -> list[str]:
+        """Moves damaged files to the folder `damaged/`; their cells are then run again.
+
+        Returns:
+            Their new paths.
+
+        Raises:
+            ResultsError: one cannot be moved.
+        """
+        moved = []
+        for each in damaged:
+            with suppress(FileNotFoundError):  # someone else moved it
+                moved.append(self.storage.move(each.name, f"damaged/{each.name}"))
+        return [self.storage.path(name) for name in moved]
 
     def cells(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
-        """One row a finished cell, of all or of `cell_ids` only, in the order of their ids.
+        """One row a complete cell, of all or of those of `cell_ids`, in the order of their ids.
+
+        Of the cells of `cell_ids` that have files of their own name, only those are read.
 
         Raises:
-            ResultsError: no such directory, or a file that is damaged or of another schema.
+            ResultsError: no such directory, a file that is damaged or of another schema, or two
+                files that hold different results of one cell.
         """
-        frame = self._read("cells", cell_ids)
-        return frame.drop_duplicates("cell_id").drop(columns="file").reset_index(drop=True)
+        cell_ids = None if cell_ids is None else set(cell_ids)
+        rows = self._while_files_vanish(lambda: self._cells(cell_ids)[0])
+        return rows.to_pandas()
 
     def evaluations(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
-        """One row a (cell, evaluation, split), of the finished cells or of `cell_ids` only.
+        """One row a (cell, evaluation, split), of the cells that `cells` gives, in its order.
 
         Raises:
-            ResultsError: as `cells`; or two files that hold different numbers for one cell.
+            ResultsError: as `cells`.
         """
-        frame = self._read("evaluations", cell_ids)
-        key = ["cell_id", "split", "budget_fraction"]
-        _refuse_contradictions(frame, key)
-        finished = set(self.cells()["cell_id"]) if cell_ids is None else set(cell_ids)
-        frame = frame[frame["cell_id"].isin(finished)]
-        return frame.drop_duplicates(key).drop(columns="file").reset_index(drop=True)
+        cell_ids = None if cell_ids is None else set(cell_ids)
+        rows = self._while_files_vanish(
+            lambda: self._evaluations(self._cells(cell_ids, _IDENTITY)[1], cell_ids)
+        )
+        return rows.to_pandas()
 
-    def _names(self, table: Table) -> set[str]:
-        paths = self._fs.glob(f"{self._root}/{table}/*.parquet")
-        return {path.rsplit("/", 1)[-1].removesuffix(".parquet") for path in paths}
+    def merged(self) -> Merged:
+        """Every complete cell once.
 
-    def _path(self, table: Table, name: str) -> str:
-        return f"{self._root}/{table}/{name}.parquet"
+        Raises:
+            ResultsError: as `cells`.
+        """
 
-    def _write_table(self, table: Table, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        schema = _SCHEMAS[table].with_metadata({_METADATA_KEY: str(SCHEMA_VERSION)})
-        sink = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema), sink)
-        self._write_whole(self._path(table, name), sink.getvalue())
+        def read() -> Merged:
+            cells, copies = self._cells(None)
+            own = set(copies.loc[copies["own"], "file"])
+            files = sorted(set(copies["file"]), key=lambda file: (file not in own, file))
+            evaluations = self._evaluations(copies, None)
+            return Merged(cells, evaluations, files[::-1], self._left_over(cells))
 
-    def _write_whole(self, path: str, data: bytes) -> None:
-        if not self._local:
-            self._fs.pipe_file(path, data)  # an object store shows an object when it is complete
-            return
-        partial = f"{path}.{uuid.uuid4().hex}.part"
-        try:
-            with open(partial, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
+        return self._while_files_vanish(read)
 
-    def _read(self, table: Table, names: Iterable[str] | None) -> pd.DataFrame:
-        if not self._fs.isdir(f"{self._root}/{table}"):
+    def _while_files_vanish(self, read: Callable[[], T]) -> T:
+        """Reads again, from the list of files on, when a compaction removed some meanwhile."""
+        vanished = ""
+        while True:
+            try:
+                return read()
+            except FileNotFoundError as error:
+                if str(error) == vanished:
+                    raise ResultsError(
+                        f"a file of {self.url} is listed, but not there ({error}). Remove it."
+                    ) from error
+                vanished = str(error)
+
+    def _list(self) -> dict[Table, list[str]]:
+        """Names of each table's files.
+
+        Raises:
+            FileNotFoundError: files were merged meanwhile, so that cells could be missing.
+        """
+        cells, evaluations, again = (
+            [name.partition("/")[2] for name in self.storage.names(table, ".parquet")]
+            for table in ("cells", "evaluations", "cells")
+        )
+        new = set(again) - set(cells)
+        gone = sorted(set(cells) - set(again))
+        gone += [file for file in new if os.path.basename(file).startswith(COMPACT_PREFIX)]
+        if gone:
+            raise FileNotFoundError(self.storage.path(f"cells/{gone[0]}"))
+        return {"cells": cells, "evaluations": evaluations}
+
+    def _files(self) -> list[str]:
+        """Names of the files that both tables have."""
+        listed = self._list()
+        if not listed["cells"] and not self.storage.exists("cells"):
             raise ResultsError(
-                f"{self.url} holds no results (it has no folder {table}/). "
+                f"{self.url} holds no results (it has no folder cells/). "
                 "Run a study first, e.g. `python -m study.run digits --results DIR`."
             )
-        if names is None:
-            paths = sorted(self._fs.glob(f"{self._root}/{table}/*.parquet"))
-        else:
-            paths = [self._path(table, name) for name in sorted(names)]
-        frames = [_read_file(path, self._fs.cat_file(path), _SCHEMAS[table]) for path in paths]
-        if not frames:
-            frames = [_SCHEMAS[table].empty_table().to_pandas().assign(file="")]
-        return pd.concat(frames, ignore_index=True)
+        return sorted(set(listed["cells"]) & set(listed["evaluations"]))
+
+    def _survey(self) -> Survey:
+        damaged: list[Damage] = []
+
+        def look(table: Table, columns: list[str], files: list[str]) -> dict[str, pa.Table]:
+            def look_at(file: str) -> pa.Table | Damage:
+                try:
+                    return self._parsed(table, file).select(columns)
+                except _Damaged as error:
+                    return Damage(f"{table}/{file}", str(error))
+
+            found = dict(zip(files, self._each(look_at, files), strict=True))
+            damaged.extend(each for each in found.values() if isinstance(each, Damage))
+            return {file: each for file, each in found.items() if isinstance(each, pa.Table)}
+
+        listed = self._list()
+        cells = look("cells", _IDENTITY, listed["cells"])
+        evaluations = look("evaluations", ["cell_id"], listed["evaluations"])
+        complete = {file: rows for file, rows in cells.items() if file in evaluations}
+        copies = _copies(_joined(complete, _selected("cells", _IDENTITY)))
+        taken = copies[copies["taken"]]
+        statuses = dict(zip(taken["cell_id"], taken["status"], strict=True))
+        return Survey(statuses, tuple(damaged))
+
+    def _cells(
+        self, cell_ids: set[str] | None, columns: list[str] | None = None
+    ) -> tuple[pa.Table, pd.DataFrame]:
+        """The cells' rows that are taken, and what `_copies` says of all."""
+        files = self._files() if cell_ids is None else self._files_of(cell_ids)
+        rows = self._read("cells", files, cell_ids, columns)
+        copies = _copies(rows)
+        _refuse_different_cells(copies, self.storage)
+        taken = copies.index[copies["taken"]]
+        return rows.drop_columns("file").take(taken.to_numpy()), copies
+
+    def _files_of(self, cell_ids: set[str]) -> list[str]:
+        """Names of the files, in both tables, to look for some cells in."""
+        missing = {cell_id for cell_id in cell_ids if not self.has_cell(cell_id)}
+        own = {_own_file(cell_id) for cell_id in cell_ids - missing}
+        if not missing:
+            return sorted(own)
+        wanted = {_own_file(cell_id) for cell_id in missing}
+        files = [(file, os.path.basename(file)) for file in self._files()]
+        # A file that is named like a cell holds that cell: others need not be opened.
+        return sorted(
+            own | {file for file, name in files if name in wanted or not _OWN_NAME.match(name)}
+        )
+
+    def _evaluations(self, copies: pd.DataFrame, cell_ids: set[str] | None) -> pa.Table:
+        """The evaluations of the cells' rows that are taken."""
+        rows = self._read("evaluations", sorted(set(copies["file"])), cell_ids)
+        frame = rows.select([*_KEY, *METRICS, "file"]).to_pandas()
+        _refuse_different_evaluations(frame, copies, self.storage)
+        file = frame["cell_id"].map(_taken_files(copies)).to_numpy(object)
+        taken = frame[frame["file"].to_numpy(object) == file].drop_duplicates(_KEY)
+        order = taken.sort_values("cell_id", kind="stable").index
+        return rows.drop_columns("file").take(order.to_numpy())
+
+    def _left_over(self, cells: pa.Table) -> list[str]:
+        listed = self._list()
+        alone = sorted(set(listed["evaluations"]) - set(listed["cells"]))
+        rows = self._read("evaluations", alone, columns=["cell_id"]).to_pandas()
+        elsewhere = rows["cell_id"].isin(cells["cell_id"].to_pylist())
+        needed = set(rows.loc[~elsewhere, "file"])
+        return [f"evaluations/{file}" for file in alone if file not in needed]
+
+    def _read(
+        self,
+        table: Table,
+        files: list[str],
+        cell_ids: set[str] | None = None,
+        columns: list[str] | None = None,
+    ) -> pa.Table:
+        """The rows of some files, of all cells or of `cell_ids`, with their `file`."""
+
+        def read(file: str) -> pa.Table:
+            try:
+                return self._parsed(table, file, cell_ids, columns)
+            except _Damaged as error:
+                raise ResultsError(
+                    f"{self.storage.path(f'{table}/{file}')} is damaged ({error}). Run its study "
+                    "again, which sets it aside and runs its cells, or move it away."
+                ) from error
+
+        parts = dict(zip(files, self._each(read, files), strict=True))
+        return _joined(parts, _selected(table, columns))
+
+    def _each(self, read: Callable[[str], T], files: list[str]) -> list[T]:
+        """`read` of each file."""
+        if self.storage.local or len(files) < 2:
+            return [read(file) for file in files]
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            return list(pool.map(read, files))
+
+    def _parsed(
+        self,
+        table: Table,
+        file: str,
+        cell_ids: set[str] | None = None,
+        columns: list[str] | None = None,
+    ) -> pa.Table:
+        """The rows of a file, of all cells or of `cell_ids`; all columns or some.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            ResultsError: it is of another schema.
+            _Damaged: it is truncated or foreign.
+        """
+        name = f"{table}/{file}"
+        schema = _selected(table, columns)
+        data = pa.BufferReader(self.storage.read(name))
+        how = {"columns": schema.names, "use_threads": False}
+        try:
+            opened = pq.ParquetFile(data, page_checksum_verification=True)
+            _check_version(self.storage.path(name), opened.schema_arrow)
+            if cell_ids is None or opened.metadata.num_row_groups <= 1:
+                rows = opened.read(**how)
+            else:
+                wanted = [("cell_id", "in", cell_ids)]
+                rows = pq.read_table(data, filters=wanted, page_checksum_verification=True, **how)
+            rows = rows.select(schema.names).replace_schema_metadata()
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            raise _Damaged(" ".join(str(error).split())) from error
+        if rows.schema != schema:
+            raise _Damaged(_FOREIGN)
+        if cell_ids is not None:
+            rows = rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
+        return rows
 
 
-def _read_file(path: str, data: bytes, schema: pa.Schema) -> pd.DataFrame:
-    table = _opened(path, pq.read_table, io.BytesIO(data))
-    _check_schema(path, table.schema)
-    return table.select(schema.names).to_pandas().assign(file=path)
+class _Damaged(Exception):
+    """A file that is truncated or foreign; the message is the reason."""
 
 
-def _opened(path: str, read: Callable[[Any], Any], file: Any) -> Any:
-    try:
-        return read(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ResultsError(
-            f"{path} is damaged ({error}). Move it away; the same command runs its cell again."
-        ) from error
+_FOREIGN = "it was not written by this platform"
+_IDENTITY = ["cell_id", "cell", "status", "steps"]
+"""Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""
+_KEY = ["cell_id", "split", "budget_fraction"]
 
 
-def _check_schema(path: str, schema: pa.Schema) -> None:
+def _own_file(cell_id: str) -> str:
+    return f"{cell_id}.parquet"
+
+
+def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], _SCHEMAS[table])
+
+
+def _selected(table: Table, columns: list[str] | None) -> pa.Schema:
+    schema = _SCHEMAS[table]
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def _check_version(path: str, schema: pa.Schema) -> None:
     version = (schema.metadata or {}).get(_METADATA_KEY)
     if version is None:
-        raise ResultsError(f"{path} was not written by this platform. Move it away.")
+        raise _Damaged(_FOREIGN)
     if version != str(SCHEMA_VERSION).encode():
         raise ResultsError(
             f"{path} has results schema {version.decode()}, this version reads schema "
@@ -323,12 +562,77 @@ def _check_schema(path: str, schema: pa.Schema) -> None:
         )
 
 
-def _refuse_contradictions(frame: pd.DataFrame, key: list[str]) -> None:
-    repeated = frame[frame.duplicated(key, keep=False)]
-    for _, rows in repeated.groupby(key, sort=False):
-        metrics = rows[list(METRICS)].to_numpy(float)
-        if not np.allclose(metrics, metrics[0], DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, True):
-            raise ResultsError(
-                f"cell {rows['cell_id'].iloc[0]} has different numbers in "
-                f"{' and '.join(sorted(set(rows['file'])))}. Move one of them away."
-            )
+def _joined(parts: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:
+    """Tables of a schema one below the other, and the `file` that each row is from."""
+    rows = pa.concat_tables([schema.empty_table(), *parts.values()]).combine_chunks()
+    lengths = [len(part) for part in parts.values()]
+    files = np.repeat(np.array(list(parts), dtype=object), np.array(lengths, dtype=int))
+    return rows.append_column("file", pa.array(files, pa.string()))
+
+
+def _copies(rows: pa.Table) -> pd.DataFrame:
+    """Which row of each cell is taken.
+
+    Args:
+        rows: of cells, with their `file`.
+
+    Returns:
+        One row a row of `rows`, by cell and in the order in which copies are taken, with its
+        number as the index and the columns `_IDENTITY`, `file`, `own` (the file has the cell's
+        name), `gives_way` (censored, and another copy went on) and `taken`.
+    """
+    frame = rows.select([*_IDENTITY, "file"]).to_pandas()
+    censored = frame["status"] == "censored"
+    settled = set(frame.loc[~censored, "cell_id"])
+    frame["own"] = frame["file"] == frame["cell_id"] + ".parquet"
+    frame["gives_way"] = censored & frame["cell_id"].isin(settled)
+    frame = frame.sort_values(
+        ["cell_id", "gives_way", "own", "file"], ascending=[True, True, False, True]
+    )
+    frame["taken"] = ~frame.duplicated("cell_id")
+    return frame
+
+
+def _refuse_different_cells(copies: pd.DataFrame, storage: Storage) -> None:
+    distinct = copies[~copies["gives_way"]].drop_duplicates(_IDENTITY)
+    several = distinct[distinct.duplicated("cell_id", keep=False)]
+    if len(several):
+        cell_id = several["cell_id"].iloc[0]
+        files = several.loc[several["cell_id"] == cell_id, "file"]
+        raise _contradiction(cell_id, "cells", files.iloc[:2], storage)
+
+
+def _refuse_different_evaluations(
+    evaluations: pd.DataFrame, copies: pd.DataFrame, storage: Storage
+) -> None:
+    """Compares each copy's evaluations with those that are taken."""
+    others = copies[~copies["taken"] & ~copies["gives_way"]]
+    repeated = evaluations[evaluations["cell_id"].isin(others["cell_id"])].sort_values(_KEY)
+    keys = repeated[_KEY].to_numpy(object)
+    metrics = repeated[list(METRICS)].to_numpy(float)
+    rows = repeated.groupby(["cell_id", "file"]).indices
+    none = np.array([], dtype=int)
+    taken = _taken_files(copies)
+    for cell_id, file in zip(others["cell_id"], others["file"], strict=True):
+        one, other = (rows.get((cell_id, each), none) for each in (taken[cell_id], file))
+        same = np.array_equal(keys[one], keys[other]) and np.allclose(
+            metrics[one], metrics[other], DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, True
+        )
+        if not same:
+            raise _contradiction(cell_id, "evaluations", [taken[cell_id], file], storage)
+
+
+def _taken_files(copies: pd.DataFrame) -> dict[str, str]:
+    """Cell id -> the file that it is taken from."""
+    taken = copies[copies["taken"]]
+    return dict(zip(taken["cell_id"], taken["file"], strict=True))
+
+
+def _contradiction(
+    cell_id: str, table: Table, files: Iterable[str], storage: Storage
+) -> ResultsError:
+    paths = " and ".join(sorted(storage.path(f"{table}/{file}") for file in files))
+    return ResultsError(
+        f"cell {cell_id} has different results in {paths}. Move one of them away, with the file "
+        "of the same name in the other folder."
+    )

@@ -7,7 +7,7 @@ import functools
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,24 @@ import torch
 
 from study import execution, tasks
 from study.cell import Cell
+from study.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
+from study.errors import RequestError
+from study.member import OnEvaluation, Outcome
 from study.results import Results, cell_columns
 from study.tasks.mosaics import MosaicTask
-from study.train import OnEvaluation, Outcome, train_pack
+from study.train import train_pack
 
-Report = Callable[[dict[str, Any]], None]
+Report = Callable[[dict[str, Any]], bool | None]
+"""Told of events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
+schedule, budget_fraction, validation accuracy and saif; True as an answer stops the cell), `fork`
+(cell_id, steps: a fork point is there), `note` (text, for people)."""
 
 
 def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
     """Trains the cells of a config as one pack and records them when all have ended.
 
-    Cells that the results directory already holds are left alone, so a trial can be repeated.
+    Cells that the results directory already holds are left alone, and others go on from their
+    checkpoints, so a trial can be repeated.
 
     Args:
         config: plain values:
@@ -37,11 +44,17 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
             dry_run: if True, nothing is recorded.
-        report: called after each evaluation with cell_id, budget_fraction, validation accuracy
-            and SAIF.
+            checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
+            share: whether to go on from fork points of other cells (no).
+            fork_steps: steps after which other cells fork from this one (none).
+        report: told of events.
 
     Returns:
         Cell id -> how it ended now; cells that were recorded before are left out.
+
+    Raises:
+        RequestError: the data is not what the cells were planned on, or the results directory
+            cannot be written.
     """
     results = Results(config["results"])
     record = not config.get("dry_run")
@@ -51,10 +64,13 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         cells = [cell for cell in cells if not results.has_cell(cell.id)]
     if not cells:
         return {}
+    checkpoints = _checkpoints(config, results, cells, report) if record else None
     started = time.perf_counter()
     task = _task(cells[0].task, config.get("data_dir"), config.get("cache_dir"))
     _require_same_data(cells[0], task)
-    outcomes = train_pack(cells, task, device, _reporter(report), config.get("micro_batch"))
+    outcomes = train_pack(
+        cells, task, device, _reporter(report), config.get("micro_batch"), checkpoints
+    )
     for cell, outcome in zip(cells, outcomes, strict=True):
         if record:
             row = {
@@ -62,11 +78,12 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
                 **cell_columns(cell),
                 "num_classes": task.num_classes,
                 **_outcome_columns(outcome),
-                "total_seconds": time.perf_counter() - started,
+                "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,
                 **_circumstances(config, device, len(cells)),
             }
             evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
             results.write_cell(row, evaluations)
+            discard(results.storage, cell.id)
     return {cell.id: outcome.status for cell, outcome in zip(cells, outcomes, strict=True)}
 
 
@@ -78,9 +95,10 @@ def _task(name: str, data_dir: str | None, cache_dir: str | None) -> MosaicTask:
 
 def _require_same_data(cell: Cell, task: MosaicTask) -> None:
     if task.data_digest != cell.data_digest:
-        raise RuntimeError(
+        raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
-            f"{task.name} has digest {task.data_digest}: the data changed, plan the study again"
+            f"{task.name} has digest {task.data_digest}: the data changed. Run the command again "
+            "to plan it anew."
         )
 
 
@@ -89,11 +107,29 @@ def _reporter(report: Report | None) -> OnEvaluation | None:
         return None
     return lambda cell, row: report(
         {
+            "event": "evaluation",
             "cell_id": cell.id,
+            "comparison_id": cell.comparison_id,
+            "paradigm": cell.paradigm,
+            "schedule": cell.schedule.text,
             "budget_fraction": row["budget_fraction"],
             "accuracy": row["accuracy"],
             "saif": row["saif"],
         }
+    )
+
+
+def _checkpoints(
+    config: Mapping[str, Any], results: Results, cells: Sequence[Cell], report: Report | None
+) -> Checkpoints:
+    tell: Report = report or (lambda event: None)
+    return Checkpoints(
+        results.storage,
+        config.get("checkpoint_every", DEFAULT_INTERVAL),
+        config.get("fork_steps", ()),
+        config.get("share", False),
+        note=lambda text: tell({"event": "note", "text": text}),
+        on_fork=lambda steps: tell({"event": "fork", "cell_id": cells[0].id, "steps": steps}),
     )
 
 
@@ -105,6 +141,7 @@ def _outcome_columns(outcome: Outcome) -> dict[str, Any]:
         "total_train_seconds": outcome.train_seconds,
         "total_evaluate_seconds": outcome.evaluate_seconds,
         "micro_batch": outcome.micro_batch,
+        "shared_prefix": outcome.shared_prefix,
     }
 
 
@@ -119,7 +156,6 @@ def _circumstances(config: Mapping[str, Any], device: torch.device, pack: int) -
         "device": execution.device_name(device),
         "threads": torch.get_num_threads(),
         "pack": pack,
-        "shared_prefix": False,
         "code_version": config["code_version"],
         "package_versions": json.dumps(versions),
         "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -11,8 +11,8 @@ import torch
 
 from study import tasks
 from study.cell import Cell, Schedule
-from study.compute import model_flops, soft_epochs
-from study.launch import ray_session
+from study.cluster import ray_session
+from study.compute import ModelFlops, model_flops, soft_epochs
 from study.models import build
 from study.tasks.mosaics import MosaicTask
 
@@ -24,6 +24,7 @@ ALLOWED_SKIPS = frozenset(
     {
         "needs ../shared/data, the real data at hand",
         "needs a CUDA device, none is here",
+        "needs the right to mount a file system",
         "needs a machine without a CUDA device",
         "needs glibc, whose allocator is told to keep memory",
     }
@@ -100,9 +101,13 @@ def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: obj
         **changes,
     }
     if "budget" not in values:
-        flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
-        values["budget"] = soft_epochs(4, flops, values["m"], values["n"])
+        values["budget"] = soft_epochs(4, tiny_flops(), values["m"], values["n"])
     return Cell(**values)
+
+
+def tiny_flops() -> ModelFlops:
+    """Of the network of a `tiny_cell`."""
+    return model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
 
 
 @pytest.fixture(scope="session")

@@ -15,22 +15,24 @@ PROJECT = Path(__file__).parents[1]
 
 # Each storey may import from those below it and from its own, in this order. docs: the design.
 STOREYS = [
-    ["study.run"],
+    ["study.run", "study.track"],
     ["analysis"],
-    ["study.launch", "study.tracking"],
+    ["study.launch", "study.tracking", "study.compact", "study.options", "study.dry_run"],
+    ["study.cluster", "study.search", "study.asha"],
     ["study.describe", "study.trial", "study.progress"],
     ["study.estimate"],
-    ["study.plan"],
-    ["study.axes", "study.train"],
+    ["study.plan", "study.ranges"],
+    ["study.axes", "study.train", "study.sharing"],
+    ["study.member", "study.checkpoints"],
     ["study.evaluate", "study.compute", "study.step"],
     ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
-    ["study.packs", "study.metrics"],
-    ["study.cell", "search_spaces", "study.execution"],
+    ["study.packs", "study.jobs", "study.metrics", "study.storage"],
+    ["study.cell", "search_spaces", "study.execution", "study.failures"],
     ["study.errors", "study"],
 ]
-MAY_IMPORT_RAY = {"study.launch"}
+MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch"}
 MAY_IMPORT_MLFLOW = {"study.tracking"}
-MAY_IMPORT_ANALYSIS = {"study.run"}
+MAY_IMPORT_ANALYSIS = {"study.run", "study.track"}
 
 
 def modules() -> dict[str, Path]:

@@ -314,6 +314,40 @@ def test_an_option_with_a_censored_seed_cannot_be_chosen(results: Results) -> No
     assert options(at_budget)["num_censored"].sum() == 2
 
 
+@pytest.mark.parametrize("points", [(), (0.25,), (0.25, 0.5, 0.75)])
+@pytest.mark.parametrize("budget", [None, BUDGET / 4, BUDGET])
+def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(
+    results: Results, points: tuple[float, ...], budget: float | None
+) -> None:
+    write(results, make_cell(lr=0.1, seed=0), accuracy=0.9)
+    write(results, make_cell(lr=0.2, seed=0), accuracy=0.6)
+    write(results, make_cell(lr=0.2, seed=1), accuracy=0.6)
+    before = compare(analysis.load(results), budget)[0]
+    assert _group(before.choice, "soft")["lr"] == 0.1
+    write(results, make_cell(lr=0.1, seed=1), accuracy=0.9, status="censored", points=points)
+    (comparison,) = compare(analysis.load(results), budget)
+    assert comparison.cut == before.cut
+    assert comparison.options["num_censored"].tolist() == [1, 0]
+    assert comparison.options["num_seeds"].tolist() == [2, 2]
+    assert _group(comparison.choice, "soft")["lr"] == 0.2
+    row = _group(comparison.summary, "soft")
+    assert (row["num_seeds"], row["most_seeds"]) == (2, 2)
+    assert row["accuracy"] == pytest.approx(0.6 * comparison.cut)
+    assert (comparison.evaluations["status"] == "done").all()
+
+
+def test_where_every_option_of_a_group_is_censored_the_others_stand(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8)
+    alone = compare(analysis.load(results))[0].summary
+    for lr in (0.1, 0.2):
+        write(results, make_cell("hard", lr, 0), accuracy=0.9)
+        write(results, make_cell("hard", lr, 1), accuracy=0.9, status="censored", points=(0.5,))
+    summary = compare(analysis.load(results))[0].summary
+    assert summary["paradigm"].tolist() == ["soft"]
+    columns = ["saif", "accuracy", "cut", "compute_flops", "num_options"]
+    pd.testing.assert_frame_equal(summary[columns], alone[columns])
+
+
 def test_where_nothing_can_be_chosen_the_summary_is_empty(results: Results) -> None:
     write(results, make_cell(), status="censored", points=(0.25,))
     (comparison,) = compare(analysis.load(results))

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
 from study.axes import resolve
 from study.cell import Cell, Schedule
+from study.cluster import ray_session
 from study.errors import RequestError
-from study.launch import launch, ray_session
+from study.launch import launch
 from study.packs import Packing
 from study.plan import Plan
 from study.progress import Progress
-from study.results import Results
+from study.results import Results, ResultsError
 from study.tasks.mosaics import MosaicTask
 from study.trial import train_cells
-from tests.conftest import tiny_cell
+from tests.conftest import tiny_cell, tiny_flops
 
 TIMES = ["train_seconds"]
 
@@ -38,7 +44,7 @@ def config(results: Results, **changes: Any) -> dict[str, Any]:
 class Launched:
     """A launch with what it told."""
 
-    def __init__(self, plan: Plan, results: Results) -> None:
+    def __init__(self, plan: Plan, results: Results, **how: Any) -> None:
         self.recorded: list[str] = []
         self.stream = io.StringIO()
         seconds = {cell.id: 1.0 for cell in plan.to_run}
@@ -48,8 +54,9 @@ class Launched:
             self.recorded.append(cell_id)
             return str(results.cells([cell_id])["status"].iloc[0])
 
-        self.failures = launch(plan, config(results), progress, on_cell)
+        self.failures = launch(plan, config(results), progress, on_cell, **how)
         self.line = progress.line()
+        self.printed = self.stream.getvalue()
 
 
 @pytest.fixture
@@ -105,7 +112,7 @@ def test_launched_packs_equal_cells_alone(
     ]
     train_cells({**config(results), "threads": 1, "cells": [cells[0].to_dict()]})
     plan = make_plan(cells, frozenset({cells[0].id}), Packing("seed"))
-    assert [len(pack) for pack in plan.packs] == [2, 1]
+    assert [len(job.cells) for job in plan.jobs] == [2, 1]
     launched = Launched(plan, results)
     assert launched.failures == []
     assert launched.line.startswith("4/4 cells done, 0 running, 0 left, 2 diverged")
@@ -118,16 +125,164 @@ def test_launched_packs_equal_cells_alone(
     assert [packed[cell.id] for cell in cells] == [1, 2, 1, 2]
 
 
+def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., object]:
+    """Trains as ever, but cell `which` fails that many times in a way."""
+
+    def train(config: dict[str, Any], report: Callable[..., object]) -> object:
+        ids = [Cell.from_dict(values).id for values in config["cells"]]
+        with open(attempts, "a") as file:
+            file.write(f"{time.time()} {len(ids)} {' '.join(ids)}\n")
+        if which in ids and attempts.read_text().count(which) <= times:
+            match how:
+                case "lost":
+                    os._exit(1)
+                case "memory":
+                    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
+                case "bug":
+                    raise ZeroDivisionError("a bug of the paradigm")
+                case "request":
+                    raise ResultsError("cannot write here (no space left). Free some.")
+        return train_cells(config, report)
+
+    return train
+
+
+def attempts_of(attempts: Path, cell_id: str) -> list[tuple[float, int]]:
+    """(time, size of the pack) of every attempt at a cell."""
+    lines = [line.split() for line in attempts.read_text().splitlines()]
+    return [(float(line[0]), int(line[1])) for line in lines if cell_id in line[2:]]
+
+
+@pytest.mark.faults
 @pytest.mark.usefixtures("ray_instance")
-def test_a_failed_cell_stops_no_other_and_is_not_recorded(
-    cells: list[Cell], digits: MosaicTask, results: Results
+def test_a_lost_worker_is_tried_again_with_pauses(
+    cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
-    broken = tiny_cell(digits, data_digest="of data that is not here")
-    launched = Launched(make_plan([broken, *cells[:2]]), results)
-    assert [failure.cell_id for failure in launched.failures] == [broken.id]
-    assert "the data changed" in launched.failures[0].error
-    assert results.finished() == {cell.id for cell in cells[:2]}
+    attempts = tmp_path / "attempts"
+    train = failing(attempts, cells[0].id, 2, "lost")
+    launched = Launched(make_plan(cells), results, train=train)
+    assert launched.failures == []
+    assert results.finished() == {cell.id for cell in cells}
+    times = [at for at, _ in attempts_of(attempts, cells[0].id)]
+    assert len(times) == 3
+    assert times[1] - times[0] >= 1
+    assert times[2] - times[1] >= 2
+    assert f"cell {cells[0].id}: worker lost" in launched.printed
+    assert "tried again in 2 s (retry 2 of 3)" in launched.printed
+
+
+@pytest.mark.faults
+@pytest.mark.usefixtures("ray_instance")
+def test_a_cell_that_always_loses_its_worker_is_given_up_and_stops_no_other(
+    cells: list[Cell], results: Results, tmp_path: Path
+) -> None:
+    train = failing(tmp_path / "attempts", cells[0].id, 99, "lost")
+    launched = Launched(make_plan(cells), results, train=train, max_retries=1)
+    (failure,) = launched.failures
+    assert (failure.kind, failure.cell_ids) == ("worker lost", (cells[0].id,))
+    assert len(attempts_of(tmp_path / "attempts", cells[0].id)) == 2
+    assert results.finished() == {cell.id for cell in cells[1:]}
     assert "1 failed" in launched.line
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_out_of_memory_is_tried_in_smaller_packs_then_alone(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    cells = [tiny_cell(digits, seed=seed) for seed in range(4)]
+    attempts = tmp_path / "attempts"
+    train = failing(attempts, cells[1].id, 3, "memory")
+    plan = replace(make_plan(cells, packing=Packing("seed")), concurrent=1)
+    launched = Launched(plan, results, train=train)
+    assert launched.failures == []
+    assert [size for _, size in attempts_of(attempts, cells[1].id)] == [4, 2, 1, 1]
+    assert results.finished() == {cell.id for cell in cells}
+    assert "out of memory (torch.OutOfMemoryError: CUDA out of memory" in launched.printed
+    attempts.unlink()
+    again = [tiny_cell(digits, seed=seed) for seed in (7, 8)]
+    train = failing(attempts, again[1].id, 99, "memory")
+    launched = Launched(make_plan(again), results, train=train)
+    (failure,) = launched.failures
+    assert (failure.kind, failure.cell_ids) == ("out of memory", (again[1].id,))
+    assert len(attempts_of(attempts, again[1].id)) == 2
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_a_bug_stops_the_study_at_once_with_its_traceback(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    cells = [tiny_cell(digits, seed=seed) for seed in range(12)]
+    attempts = tmp_path / "attempts"
+    launched = Launched(make_plan(cells), results, train=failing(attempts, cells[3].id, 99, "bug"))
+    (failure,) = launched.failures
+    assert (failure.kind, failure.cell_ids) == ("bug", (cells[3].id,))
+    assert "Traceback" in failure.text
+    assert "ZeroDivisionError: a bug of the paradigm" in failure.text
+    assert len(attempts_of(attempts, cells[3].id)) == 1
+    assert not attempts_of(attempts, cells[11].id)
+    done = results.finished()
+    assert {cells[0].id} <= done < {cell.id for cell in cells}
+    Launched(make_plan(cells, frozenset(done)), results)
+    assert results.finished() == {cell.id for cell in cells}
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_a_request_that_turns_out_unusable_stops_the_study_with_its_line(
+    cells: list[Cell], digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    train = failing(tmp_path / "attempts", cells[1].id, 99, "request")
+    with pytest.raises(RequestError, match=r"^cannot write here \(no space left\). Free some.$"):
+        Launched(make_plan(cells), results, train=train)
+    other = tiny_cell(digits, data_digest="of data that is not here")
+    with pytest.raises(RequestError, match="the data changed"):
+        Launched(make_plan([other]), results)
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_launched_forks_equal_cells_alone(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    """Shared and straight, through Ray; the fork points go when nothing needs them."""
+    schedules = [
+        Schedule.hybrid(0.1, 0.1, 0.3),
+        Schedule.hybrid(0.1, 0.05, 0.6),
+        Schedule.single("soft", 0.1),
+        Schedule.hybrid(0.05, 0.1, 0.3),
+    ]
+    cells = [tiny_cell(digits, schedule) for schedule in schedules]
+    flops = dict.fromkeys((cell.id for cell in cells), tiny_flops())
+    launched = Launched(replace(make_plan(cells), share=True, flops=flops), results)
+    assert launched.failures == []
+    straight = Results(tmp_path / "straight")
+    straight.prepare()
+    Launched(make_plan(cells), straight)
+    pd.testing.assert_frame_equal(table(results), table(straight), check_exact=True)
+    shared = results.cells().set_index("cell_id")["shared_prefix"]
+    assert [bool(shared[cell.id]) for cell in cells] == [True, True, False, False]
+    assert not straight.cells()["shared_prefix"].any()
+    for opened in (results, straight):
+        assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_a_judge_stops_cells_which_are_recorded_as_censored(
+    cells: list[Cell], results: Results
+) -> None:
+    class Strict:
+        def verdict(self, event: dict[str, Any]) -> bool:
+            return event["paradigm"] == "soft" and event["budget_fraction"] >= 0.5
+
+    launched = Launched(make_plan(cells), results, judge=Strict())
+    assert "1 censored" in launched.line
+    rows = results.cells().set_index("cell_id")
+    assert rows["status"][cells[0].id] == "censored"
+    assert "stopped by the scheduler at 0.5 of the budget" in rows["status_reason"][cells[0].id]
+    evaluations = results.evaluations([cells[0].id])
+    assert evaluations["budget_fraction"].max() == 0.5
+    assert set(evaluations["split"]) == {"train", "validation", "test"}
+    Launched(make_plan(cells[:1]), results)
+    assert results.cells()["status"].tolist().count("censored") == 0
+    assert results.evaluations([cells[0].id])["budget_fraction"].max() == 1
 
 
 @pytest.mark.usefixtures("ray_instance")

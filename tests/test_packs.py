@@ -10,15 +10,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study import estimate, packs, train
+from study import estimate, member, packs, train
 from study.cell import PARADIGMS, Cell, Schedule
+from study.member import Outcome
 from study.packs import Packing, form
 from study.plan import Plan
 from study.tasks.mosaics import MosaicTask
 from tests.conftest import needs_cuda, tiny_cell
 
 
-def numbers(outcome: train.Outcome) -> list[dict]:
+def numbers(outcome: Outcome) -> list[dict]:
     return [{k: v for k, v in row.items() if k != "train_seconds"} for row in outcome.evaluations]
 
 
@@ -203,12 +204,12 @@ def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precisio
 
 @needs_cuda
 def test_steps_on_a_gpu_wait_for_nothing(digits: MosaicTask) -> None:
-    member = train._Member(tiny_cell(digits), digits, torch.device("cuda"), None)
-    member.enter_phase(0)
+    alone = member.Member(tiny_cell(digits), digits, torch.device("cuda"), None)
+    alone.enter_phase(0)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(50):  # over several epochs
-            member.step()
+            alone.step()
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -218,14 +219,15 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
 ) -> None:
     """With a clock that counts steps: members of a pack that take turns gain nothing."""
     steps: list[None] = []
-    real = train.train_step
+    real = member.train_step
 
     def counted(*arguments: object, **keywords: object) -> torch.Tensor:
         steps.append(None)
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(train, "train_step", counted)
-    monkeypatch.setattr(train, "_now", lambda device: float(len(steps)))
+    monkeypatch.setattr(member, "train_step", counted)
+    for module in (member, train):
+        monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
     cells = plan(digits).cells
     flops = estimate.compute.ModelFlops(10**7, 10**7)
     assert estimate._speedup(cells, flops, torch.device("cpu")) == 1

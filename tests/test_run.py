@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,12 +223,40 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--results", "/dev/null/results"], "/dev/null/results"),
         (["digits", "--address", "127.0.0.1:1", "--tracking", "none"], "no Ray cluster at"),
         (["digits", "--tracking", "nonsense://"], "--tracking"),
-        (
-            ["digits", "--tracking", "http://127.0.0.1:1"],
-            "MLflow cannot track to http://127.0.0.1:1",
-        ),
         (["digits", "--tracking", "sqlite:////proc/x.db"], "MLflow cannot track to sqlite"),
         (["digits", "--pla"], "unrecognized arguments: --pla"),
+        (["digits", "--search", "optuna"], "--search needs --num-samples K"),
+        (["digits", "--search", "grid"], "argument --search: invalid choice: 'grid'"),
+        (["digits", "--num-samples", "3"], "--num-samples is of a search"),
+        (["digits", "--search", "optuna", "--num-samples", "0"], "whole number >= 1, got '0'"),
+        (
+            ["digits", "--search", "optuna", "--num-samples", "2", "--set", "m=5,10"],
+            "m has 2 values (5, 10). Give one with --set m=5",
+        ),
+        (["digits", "--objective", "sief"], "Did you mean 'saif'"),
+        (
+            [
+                "digits",
+                "--search",
+                "optuna",
+                "--num-samples",
+                "2",
+                "--scheduler",
+                "asha",
+                "--objective",
+                "saif,accuracy",
+            ],
+            "--scheduler asha ranks by one metric",
+        ),
+        (["digits", "--scheduler", "asha", "--pack", "seed"], "--pack seed cannot be combined"),
+        (["digits", "--max-concurrent", "0"], "argument --max-concurrent"),
+        (["digits", "--max-retries", "-1"], "argument --max-retries"),
+        (["digits", "--gpus-per-trial", "1.5"], "must be a fraction of a GPU or a whole number"),
+        (
+            ["digits", "--gpus-per-trial", "1000", "--tracking", "none"],
+            "--gpus-per-trial 1000, but this machine has",
+        ),
+        (["digits", "--checkpoint-every", "0"], "must be seconds > 0, got '0'"),
         (["digits", "--results", "memory://a"], "MLflow's database cannot lie at memory://a"),
     ],
 )
@@ -276,6 +305,105 @@ def test_help_has_examples_and_lists_studies_and_axes(capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     for word in ("examples:", "digits", "cifar10", "cifar100", "--preset", "switch_point"):
         assert word in text
+
+
+def test_damaged_files_are_set_aside_and_their_cells_run_again(
+    finished: tuple[Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    ray_instance: None,
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(finished[0], results)
+    before = Results(results).evaluations().drop(columns="train_seconds")
+    truncated, foreign = sorted(results.glob("evaluations/*"))[:2]
+    bad = {truncated: truncated.read_bytes()[:-50], foreign: b"a file of something else"}
+    for path, data in bad.items():
+        path.write_bytes(data)
+    _, printed, _ = main(capsys, "digits", *TINY, "--plan", "--results", str(results))
+    assert "8 cells: 6 done already, 2 to run" in printed
+    assert all(f"evaluations/{path.name} is damaged" in printed for path in bad)
+    arguments = ["digits", *TINY, "--tracking", "none", "--results", str(results)]
+    status, printed, errors = main(capsys, *arguments)
+    assert status == 0
+    assert errors.count("set aside a damaged file as") == 2
+    for path, data in bad.items():
+        assert (results / "damaged" / "evaluations" / path.name).read_bytes() == data
+    after = Results(results).evaluations().drop(columns="train_seconds")
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
+
+
+def test_shared_prefixes_change_nothing(
+    finished: tuple[Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    ray_instance: None,
+) -> None:
+    results, first = finished
+    assert re.search(r"shared prefixes: 2 cells .* saves [\d.e+]+ of", first)
+    arguments = ["digits", *TINY, "--tracking", "none", "--results", str(tmp_path)]
+    status, printed, _ = main(capsys, *arguments, "--no-share")
+    assert status == 0
+    assert "shared prefixes: none (as asked)" in printed
+    forked, straight = Results(results), Results(tmp_path)
+    assert forked.cells()["shared_prefix"].sum() == 2
+    assert straight.cells()["shared_prefix"].sum() == 0
+    pd.testing.assert_frame_equal(
+        forked.evaluations().drop(columns="train_seconds"),
+        straight.evaluations().drop(columns="train_seconds"),
+        check_exact=True,
+    )
+
+
+def test_a_search_is_continued_by_a_second_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ray_instance: None
+) -> None:
+    tiny = [text for text in TINY if not text.startswith(("lr=", "switch_point="))]
+    arguments = [
+        "digits", *tiny, "lr=0.01,0.3", "switch_point=0.2,0.8", "--tracking", "none",
+        "--results", str(tmp_path), "--search", "optuna", "--objective", "saif,accuracy",
+    ]  # fmt: skip
+    status, printed, _ = main(capsys, *arguments, "--num-samples", "2", "--plan")
+    assert status == 0
+    assert "search: 2 suggestions x 2 seeds = 4 cells" in printed
+    assert "hybrid: lr 0.01 to 0.3 (log-uniform), hard_lr same, switch_point 0.2 to 0.8" in printed
+    assert not list(tmp_path.iterdir())
+    status, printed, errors = main(capsys, *arguments, "--num-samples", "2")
+    assert status == 0, errors
+    assert "2 suggestions: 2 done" in printed
+    assert "Pareto front" in printed
+    kept = {path: path.read_bytes() for path in tmp_path.glob("cells/*")}
+    assert len(kept) == 4
+    status, printed, errors = main(capsys, *arguments, "--num-samples", "3")
+    assert status == 0, errors
+    assert "3 suggestions: 3 done" in printed
+    assert len(list(tmp_path.glob("cells/*"))) == 6
+    assert all(path.read_bytes() == data for path, data in kept.items())
+    cells = Results(tmp_path).cells()
+    assert cells.groupby("schedule")["seed"].apply(sorted).map(list).tolist() == [[0, 1]] * 3
+
+
+def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ray_instance: None
+) -> None:
+    tiny = [text for text in TINY if not text.startswith(("lr=", "evaluations="))]
+    arguments = [
+        "digits", *tiny, "lr=0.5,0.1,0.01,0.001,0.0001", "evaluations=5", "paradigm=soft",
+        "--tracking", "none", "--results", str(tmp_path),
+    ]  # fmt: skip
+    status, printed, errors = main(capsys, *arguments, "--scheduler", "asha")
+    assert status == 0, errors
+    assert "shared prefixes: none (ASHA may stop them)" in printed
+    first = Results(tmp_path).cells()
+    censored = set(first.loc[first["status"] == "censored", "cell_id"])
+    assert 1 <= len(censored) < len(first) == 10
+    assert re.search(r"^soft .* 2 ", printed, re.M)  # an option with both seeds was chosen
+    _, printed, _ = main(capsys, *arguments, "--scheduler", "asha", "--plan")
+    assert "10 cells: 10 done already, 0 to run" in printed
+    status, printed, _ = main(capsys, *arguments)
+    assert status == 0
+    assert f"{10 - len(censored)} done already, {len(censored)} to run" in printed
+    assert set(Results(tmp_path).cells()["status"]) == {"done"}
 
 
 words = st.sampled_from(

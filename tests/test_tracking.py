@@ -1,76 +1,155 @@
-"""A real MLflow store: each cell one run, whatever happened before."""
+"""A real MLflow store: each cell one run, whatever happened before or happens meanwhile."""
 
 from __future__ import annotations
 
+import functools
+import http.server
 import logging
-from collections.abc import Iterator
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-import mlflow
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from mlflow import MlflowClient
+from mlflow.entities import Run
 
 from analysis.figures import heatmap_figure
-from study.cell import Cell, Schedule
+from study import tracking
+from study.cell import Cell
 from study.errors import RequestError
 from study.results import METRICS, Results
-from study.tasks.mosaics import MosaicTask
-from study.tracking import METRIC_STEP_FLOPS, MLflowTracker, NullTracker, open_tracker
-from study.trial import train_cells
-from tests.conftest import tiny_cell
+from study.tracking import (
+    METRIC_STEP_FLOPS,
+    MLflowTracker,
+    NullTracker,
+    RunStore,
+    ServerDown,
+    open_tracker,
+    summary_metrics,
+)
+from tests.synthetic_results import make_cell, make_results, write
 
-
-@pytest.fixture(scope="module")
-def cells(digits: MosaicTask) -> list[Cell]:
-    return [
-        tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.5)),
-        tiny_cell(digits, Schedule.single("lvml", 1e20)),
-    ]
-
-
-@pytest.fixture
-def results(tmp_path: Path, cells: list[Cell]) -> Results:
-    opened = Results(tmp_path / "results")
-    opened.prepare()
-    for cell in cells:
-        train_cells(
-            {
-                "cells": [cell.to_dict()],
-                "study": "digits",
-                "results": opened.url,
-                "threads": 1,
-                "code_version": "test",
-            }
-        )
-    return opened
+SUMMARY = {"digits/m4/soft/saif": 0.5}
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    level = logging.getLogger("mlflow").level
+    levels = {name: logging.getLogger(name).level for name in ("mlflow", "alembic")}
     yield
-    logging.getLogger("mlflow").setLevel(level)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures are tried again at once, and given up soon."""
+    for name in ("FIRST_PAUSE", "LONGEST_PAUSE", "LAST_PAUSE"):
+        monkeypatch.setattr(tracking, name, 0.01)
+    monkeypatch.setattr(tracking, "DOWN_SECONDS", 1.0)
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that MLflow has migrated, which takes it seconds."""
+    file = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(tracking_uri=f"sqlite:///{file}").search_experiments()
+    return file
+
+
+@pytest.fixture
+def results(tmp_path: Path, empty_database: Path) -> Results:
+    made = make_results(tmp_path / "results")
+    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    return made
+
+
+@pytest.fixture
+def cells(results: Results) -> list[Cell]:
+    return [
+        write(results, make_cell("hybrid", 0.1)),
+        write(results, make_cell("lvml", 1e20), status="diverged", loss=float("inf")),
+        write(results, make_cell("soft", seed=3), accuracy=0.7),
+    ]
+
+
+def draw_nothing(heatmaps: Mapping[str, np.ndarray], title: str) -> Figure:
+    return Figure(figsize=(0.1, 0.1))
+
+
+def ids(cells: list[Cell]) -> list[str]:
+    return sorted(cell.id for cell in cells)
+
+
+def start(results: Results, uri: str | None = None) -> MLflowTracker:
+    tracker = open_tracker(results, "digits", uri, draw_nothing)
+    assert isinstance(tracker, MLflowTracker)
+    return tracker
 
 
 def track(results: Results, cells: list[Cell], files: tuple[Path, ...] = ()) -> str:
-    tracker = open_tracker(results, "digits", None, heatmap_figure)
-    assert isinstance(tracker, MLflowTracker)
+    tracker = start(results)
     tracker.log_cells([cell.id for cell in cells])
-    tracker.finish({"digits/m4/soft/saif": 0.5}, files)
+    tracker.finish(SUMMARY, files)
     return tracker.ui_command.split()[-1]
 
 
-def runs(uri: str) -> tuple[MlflowClient, list[mlflow.entities.Run], mlflow.entities.Run]:
-    client = MlflowClient(tracking_uri=uri)
-    experiment = client.get_experiment_by_name("digits")
+def client_of(results: Results) -> MlflowClient:
+    return MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+
+
+def runs(results: Results) -> tuple[MlflowClient, list[Run], Run]:
+    """A client, the runs of cells and the only parent run."""
+    client = client_of(results)
+    return client, *runs_of(client)
+
+
+def runs_of(client: MlflowClient, study: str = "digits") -> tuple[list[Run], Run]:
+    experiment = client.get_experiment_by_name(study)
     found = client.search_runs([experiment.experiment_id])
     (parent,) = (run for run in found if run.data.tags.get("role") == "study")
-    return client, [run for run in found if run.info.run_id != parent.info.run_id], parent
+    return [run for run in found if "cell_id" in run.data.tags], parent
+
+
+def assert_exactly_once(
+    results: Results,
+    cells: list[Cell],
+    client: MlflowClient | None = None,
+    study: str = "digits",
+    summary: Mapping[str, float] = SUMMARY,
+) -> None:
+    """One finished run a cell, below one finished parent, with all that the results hold."""
+    client = client or client_of(results)
+    children, parent = runs_of(client, study)
+    assert sorted(run.data.tags["cell_id"] for run in children) == ids(cells)
+    evaluations = results.evaluations(ids(cells))
+    for run in children:
+        cell_id = run.data.tags["cell_id"]
+        assert run.info.status == "FINISHED"
+        assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert run.data.params["paradigm"] == run.data.tags["paradigm"]
+        mine = evaluations[evaluations["cell_id"] == cell_id]
+        accuracy = mine.loc[mine["split"] == "test", "accuracy"]
+        history = client.get_metric_history(run.info.run_id, "test/accuracy")
+        assert sorted(entry.value for entry in history) == sorted(accuracy)
+        artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
+        assert artifacts == {"heatmap.png", "cell.json"}
+    assert parent.info.status == "FINISHED"
+    assert parent.data.metrics == summary
 
 
 def test_a_run_holds_what_the_results_hold(results: Results, cells: list[Cell]) -> None:
-    client, children, parent = runs(track(results, cells))
+    tracker = open_tracker(results, "digits", None, heatmap_figure)
+    tracker.log_cells(ids(cells))
+    tracker.finish(SUMMARY, [])
+    client, children, parent = runs(results)
     assert len(children) == len(cells)
     evaluations = results.evaluations()
     for run, cell in zip(
@@ -93,7 +172,8 @@ def test_a_run_holds_what_the_results_hold(results: Results, cells: list[Cell]) 
             for metric in METRICS:
                 history = client.get_metric_history(run.info.run_id, f"{split}/{metric}")
                 history.sort(key=lambda entry: entry.step)
-                np.testing.assert_allclose([entry.value for entry in history], rows[metric])
+                values = rows[metric].replace(np.inf, np.finfo(float).max)  # as MLflow keeps it
+                np.testing.assert_allclose([entry.value for entry in history], values)
                 assert [entry.step for entry in history] == [
                     flops // METRIC_STEP_FLOPS for flops in rows["compute_flops"]
                 ]
@@ -102,49 +182,462 @@ def test_a_run_holds_what_the_results_hold(results: Results, cells: list[Cell]) 
     assert {run.data.tags["status"] for run in children} == {"done", "diverged"}
 
 
+def test_more_metrics_than_a_call_takes(results: Results) -> None:
+    points = tuple(np.linspace(0.01, 1, 60))
+    cell = make_cell(evaluation_points=points)
+    write(results, cell)
+    track(results, [cell])
+    client, (run,), _ = runs(results)
+    for split in ("train", "test"):
+        assert len(client.get_metric_history(run.info.run_id, f"{split}/loss")) == len(points)
+
+
+def test_a_cell_that_diverged_before_the_first_evaluation(results: Results) -> None:
+    cell = write(results, make_cell(), status="diverged", points=())
+    track(results, [cell])
+    client, (run,), _ = runs(results)
+    assert run.data.tags["status"] == "diverged"
+    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["cell.json"]
+
+
 def test_the_parent_run_holds_summary_and_report(
     results: Results, cells: list[Cell], tmp_path: Path
 ) -> None:
     report = tmp_path / "report.html"
     report.write_text("<html></html>")
-    client, _, parent = runs(track(results, cells, (report,)))
-    assert parent.data.metrics == {"digits/m4/soft/saif": 0.5}
+    track(results, cells, (report,))
+    client, _, parent = runs(results)
+    assert parent.data.metrics == SUMMARY
     assert parent.info.status == "FINISHED"
     assert [f.path for f in client.list_artifacts(parent.info.run_id)] == ["report.html"]
+    track(results, cells)
+    assert len(client.get_metric_history(parent.info.run_id, next(iter(SUMMARY)))) == 1
+
+
+def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:
+    row = {"task": "digits", "m": 4, "comparison_id": "0123456789", "paradigm": "soft"}
+    table = pd.DataFrame([{**row, "saif": 0.25, "accuracy": 0.5, "n": 3}])
+    other = table.assign(m=5, saif=0.75)
+    assert summary_metrics([table, other]) == {
+        "digits/m4/01234567/soft/saif": 0.25,
+        "digits/m4/01234567/soft/accuracy": 0.5,
+        "digits/m5/01234567/soft/saif": 0.75,
+        "digits/m5/01234567/soft/accuracy": 0.5,
+    }
 
 
 def test_logging_again_doubles_nothing(results: Results, cells: list[Cell]) -> None:
     track(results, cells[:1])
-    uri = track(results, cells)
-    client, children, parent = runs(track(results, cells))
-    assert sorted(run.data.tags["cell_id"] for run in children) == sorted(c.id for c in cells)
+    track(results, cells)
+    client, children, parent = runs(results)
+    assert_exactly_once(results, cells)
     # A run whose driver was killed while it was logged is made again.
     client.update_run(children[0].info.run_id, status="RUNNING")
     track(results, cells)
-    _, again, same_parent = runs(uri)
-    assert sorted(run.data.tags["cell_id"] for run in again) == sorted(c.id for c in cells)
-    assert children[0].info.run_id not in {run.info.run_id for run in again}
+    assert_exactly_once(results, cells)
+    _, again, same_parent = runs(results)
+    before, after = ({run.info.run_id for run in found} for found in (children, again))
+    assert before - after == {children[0].info.run_id}
     assert same_parent.info.run_id == parent.info.run_id
 
 
+def test_a_cell_that_went_on_is_logged_anew(results: Results, cells: list[Cell]) -> None:
+    cell = write(results, make_cell(seed=7), accuracy=0.2, status="censored")
+    track(results, [*cells, cell])
+    write(results, cell, accuracy=0.8, status="done")
+    track(results, [*cells, cell])
+    assert_exactly_once(results, [*cells, cell])
+    _, children, _ = runs(results)
+    (run,) = (run for run in children if run.data.tags["cell_id"] == cell.id)
+    assert run.data.tags["status"] == "done"
+    assert run.data.metrics["test/accuracy"] == 0.8
+
+
+def test_cells_whose_status_is_known_are_read_to_be_logged_only(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study that goes on has thousands of files of cells that are logged."""
+    track(results, cells)
+    cell = write(results, make_cell(seed=7))
+    statuses = dict(zip(*(results.cells()[name] for name in ("cell_id", "status")), strict=True))
+    read: list[str] = []
+    read_cells = Results.cells
+
+    def counted(self: Results, cell_ids: Any = None) -> pd.DataFrame:
+        read.extend(cell_ids)
+        return read_cells(self, cell_ids)
+
+    monkeypatch.setattr(Results, "cells", counted)
+    tracker = start(results)
+    tracker.log_cells(ids([*cells, cell]), statuses)
+    tracker.finish(SUMMARY, [])
+    assert read == [cell.id]
+    # Without a status, or with another one, MLflow's may be outdated.
+    tracker = start(results)
+    tracker.log_cells([cells[0].id])
+    tracker.log_cells([cells[1].id], {cells[1].id: "done"})
+    tracker.finish(SUMMARY, [])
+    assert set(read) == {cell.id, cells[0].id, cells[1].id}
+    monkeypatch.undo()
+    assert_exactly_once(results, [*cells, cell])
+
+
+def test_what_two_drivers_logged_twice_is_left_once(results: Results, cells: list[Cell]) -> None:
+    track(results, cells)
+    client, children, parent = runs(results)
+    experiment, time_ms = parent.info.experiment_id, parent.info.start_time
+
+    def double(run: Run, parent_id: str | None, later: int) -> Run:
+        tags = {k: v for k, v in run.data.tags.items() if not k.startswith("mlflow.")}
+        tags |= {"mlflow.parentRunId": parent_id} if parent_id else {}
+        made = client.create_run(experiment, time_ms + later, tags, run.info.run_name)
+        client.set_terminated(made.info.run_id)
+        return made
+
+    second_parent = double(parent, None, +5)
+    doubles = [double(run, second_parent.info.run_id, +10_000_000) for run in children]
+    # One cell's oldest run is the other driver's: it is kept, below the kept parent.
+    oldest = double(children[0], second_parent.info.run_id, -10)
+    client.log_metric(oldest.info.run_id, "test/accuracy", 0.5)
+    store = RunStore(results, "digits", None, draw_nothing)
+    store.look_up()
+    _, left, same = runs(results)
+    assert same.info.run_id == parent.info.run_id
+    assert {run.info.run_id for run in left} == {
+        oldest.info.run_id, *(run.info.run_id for run in children[1:])
+    }  # fmt: skip
+    assert {run.data.tags["mlflow.parentRunId"] for run in left} == {parent.info.run_id}
+    assert len(doubles) == len(left)
+
+
+def test_two_drivers_at_once(results: Results, cells: list[Cell], quick: None) -> None:
+    """They may disturb each other, but the end is the same."""
+    trackers = [start(results), start(results)]
+    for tracker in trackers:
+        tracker.log_cells(ids(cells))
+    for tracker in trackers:
+        tracker.finish(SUMMARY, [])
+    track(results, cells)
+    assert_exactly_once(results, cells)
+
+
+def test_other_peoples_runs_are_left_alone(results: Results, cells: list[Cell]) -> None:
+    track(results, cells)
+    client, _, parent = runs(results)
+    mine = client.create_run(parent.info.experiment_id, tags={"note": "still running"})
+    track(results, cells)
+    assert client.get_run(mine.info.run_id).info.lifecycle_stage == "active"
+
+
+class Failing:
+    """Makes a method of MLflow's client raise, before or after it did what it was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
+        self.calls = 0
+        self.failures = 0
+
+    def patch(self, name: str, fails: Callable[[int], str | None]) -> None:
+        """`fails` is asked for each call, by its number from 1: "before", "after" or None."""
+        original = getattr(MlflowClient, name)
+
+        @functools.wraps(original)
+        def call(client: MlflowClient, *args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            when = fails(self.calls)
+            self.failures += when is not None
+            if when == "before":
+                raise ConnectionError("the request was lost")
+            answer = original(client, *args, **kwargs)
+            if when == "after":
+                raise ConnectionError("the answer was lost")
+            return answer
+
+        self._patch.setattr(MlflowClient, name, call)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("create_run", 1),  # the parent
+        ("create_run", 2),
+        ("log_batch", 1),
+        ("log_dict", 1),
+        ("log_figure", 2),
+        ("set_terminated", 1),
+        ("set_terminated", 4),  # the parent
+        ("search_runs", 1),
+    ],
+)
+def test_a_lost_request_and_a_lost_answer_double_nothing(
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    quick: None,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    number: int,
+) -> None:
+    when = {number: "before", number + 1: "after"}
+    failing = Failing(monkeypatch)
+    failing.patch(name, when.get)
+    track(results, cells)
+    assert failing.failures == 2
+    assert_exactly_once(results, cells)
+    assert "MLflow lacks" not in capsys.readouterr().err
+
+
+def test_a_lost_answer_about_the_experiment(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failing(monkeypatch)
+    failing.patch("create_experiment", lambda call: "after")
+    track(results, cells)
+    assert failing.failures == 1
+    assert_exactly_once(results, cells)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_any_calls_may_fail(
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    quick: None,
+    seed: int,
+) -> None:
+    """One call in four is lost, on the way there or on the way back."""
+    monkeypatch.setattr(tracking, "DOWN_SECONDS", 30.0)
+    draw = random.Random(seed)
+    failing = Failing(monkeypatch)
+    tracker = start(results)
+    for name in (
+        "create_run", "delete_run", "log_batch", "log_dict", "log_figure", "search_runs",
+        "set_tag", "set_terminated", "update_run", "get_experiment_by_name",
+    ):  # fmt: skip
+        failing.patch(
+            name, lambda _: draw.choice(["before", "after"]) if draw.random() < 0.25 else None
+        )
+    tracker.log_cells(ids(cells))
+    tracker.finish(SUMMARY, [])
+    assert tracker.missing == 0
+    assert failing.failures >= 3
+    monkeypatch.undo()
+    assert_exactly_once(results, cells)
+
+
+def test_a_store_that_lost_runs_gets_them_again(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, quick: None
+) -> None:
+    """A server may come back with an older database."""
+    tracker = start(results)
+    tracker.log_cells(ids(cells[:2]))
+    tracker.wait(30, 10)
+    client, children, _ = runs(results)
+    assert len(children) == 2
+    client.delete_run(children[0].info.run_id)
+    failing = Failing(monkeypatch)  # of the one cell that is still to be logged
+    failing.patch("create_run", lambda call: "before" if call == 1 else None)
+    failing.patch("search_runs", lambda call: "before" if call == 2 else None)
+    tracker.log_cells(ids(cells[2:]))
+    tracker.finish(SUMMARY, [])
+    assert failing.failures == 2
+    assert_exactly_once(results, cells)
+
+
 def test_a_cell_that_cannot_be_logged_stops_nothing(
+    results: Results, cells: list[Cell], quick: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracker = start(results)
+    tracker.log_cells(["no such cell", *ids(cells)])
+    tracker.finish(SUMMARY, [])
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert "MLflow lacks 1 of 5 runs" in errors
+    assert errors.endswith(f": uv run python -m study.track {results.url}\n")
+    assert_exactly_once(results, cells)
+
+
+def test_a_store_that_is_opened_late_gets_all(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, quick: None
+) -> None:
+    connect, tries = RunStore._connect, []
+
+    def late(store: RunStore) -> None:
+        tries.append(store)
+        if len(tries) < 5:
+            raise ConnectionError("not yet")
+        connect(store)
+
+    monkeypatch.setattr(RunStore, "_connect", late)
+    tracker = MLflowTracker(RunStore(results, "digits", None, draw_nothing))
+    tracker.log_cells(ids(cells))
+    tracker.wait(30, 10)
+    tracker.finish(SUMMARY, [])
+    assert len(tries) == 5
+    assert_exactly_once(results, cells)
+
+
+def test_pauses_grow_up_to_a_limit(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def rest(tracker: MLflowTracker, seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 8:
+            tracker.stop()
+
+    def refuse(store: RunStore) -> None:
+        raise ConnectionError("down")
+
+    monkeypatch.setattr(MLflowTracker, "_rest", rest)
+    monkeypatch.setattr(RunStore, "_connect", refuse)
+    tracker = MLflowTracker(RunStore(results, "digits", None, draw_nothing))
+    tracker.log_cells(ids(cells))
+    tracker._thread.join(10)
+    assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_finish_ends_a_long_pause(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "FIRST_PAUSE", 100.0)
+    monkeypatch.setattr(tracking, "LONGEST_PAUSE", 100.0)
+    failing = Failing(monkeypatch)
+    failing.patch("create_run", lambda call: "before" if call == 1 else None)
+    tracker = start(results)
+    tracker.log_cells(ids(cells))
+    deadline = time.monotonic() + 30
+    while not failing.failures and time.monotonic() < deadline:
+        time.sleep(0.05)
+    tracker.finish(SUMMARY, [])
+    assert_exactly_once(results, cells)
+
+
+DOWN = "http://me:very-secret@127.0.0.1:1"
+
+
+def test_a_server_that_is_down_is_warned_of_and_given_up(
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(tracking, "DOWN_SECONDS", 2.0)
+    tracker = start(results, DOWN)
+    warning = capsys.readouterr().err
+    assert warning.count("\n") == 1
+    assert warning.startswith("warning: the MLflow server http://me:***@127.0.0.1:1 does not")
+    assert "Connection refused" in warning
+    assert "--tracking" in warning
+    assert f"study.track {results.url} --tracking" in warning
+    started = time.monotonic()
+    for _ in range(1000):
+        tracker.log_cells(ids(cells))
+    assert time.monotonic() - started < 1
+    started = time.monotonic()
+    tracker.finish(SUMMARY, [])
+    assert 2 <= time.monotonic() - started < 6
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "MLflow lacks 4 of 4 runs" in captured.err
+    assert f"study.track {results.url} --tracking 'http://me:***@127.0.0.1:1'" in captured.err
+    assert "secret" not in warning + captured.err + captured.out + str(tracker.ui_command)
+    assert not (Path(results.url) / "mlflow-artifacts").exists()
+
+
+def test_the_printed_command_names_the_store_that_was_asked_for(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = f"uv run python -m study.track {results.url}"
+    assert RunStore(results, "digits", None, draw_nothing).rebuild_command == plain
+    asked = RunStore(results, "digits", "http://host:5000", draw_nothing)
+    assert asked.rebuild_command == f"{plain} --tracking http://host:5000"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", DOWN)  # which the command reads, too
+    assert RunStore(results, "digits", None, draw_nothing).rebuild_command == plain
+
+
+def test_ctrl_c_ends_the_wait(
     results: Results, cells: list[Cell], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tracker = open_tracker(results, "digits", None, heatmap_figure)
-    tracker.log_cells(["no such cell", cells[0].id])
-    tracker.finish({}, [])
-    assert "MLflow lacks 1 run" in capsys.readouterr().err
-    _, children, _ = runs(tracker.ui_command.split()[-1])
-    assert [run.data.tags["cell_id"] for run in children] == [cells[0].id]
+    tracker = start(results, DOWN)
+    tracker.log_cells(ids(cells))
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(1, signal.pthread_kill, (main, signal.SIGINT))
+    started = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        tracker.finish(SUMMARY, [])
+    assert time.monotonic() - started < 3
+    tracker._thread.join(10)
+    assert not tracker._thread.is_alive()
 
 
-def test_a_store_that_cannot_be_opened_is_named(results: Results, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="--tracking"):
-        open_tracker(results, "digits", "nonsense://store", heatmap_figure)
+def test_a_store_that_cannot_work_is_named(results: Results, tmp_path: Path) -> None:
+    text = tmp_path / "text.db"
+    text.write_text("this is not a database " * 100)
+    started = time.monotonic()
+    for uri, why in [
+        ("nonsense://store", "nonsense"),
+        ("sqlite:////proc/x.db", "x.db"),
+        (f"sqlite:///{text}", "not a database"),
+        ("http://", "names no host"),
+        ("http://host:99999", "99999|range"),
+    ]:
+        with pytest.raises(RequestError, match=why) as refused:
+            open_tracker(results, "digits", uri, draw_nothing)
+        assert not isinstance(refused.value, ServerDown)
+        assert "--tracking" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    assert time.monotonic() - started < 10
 
 
-def test_tracking_can_be_left_out(results: Results, tmp_path: Path) -> None:
-    tracker = open_tracker(results, "digits", "none", heatmap_figure)
+@pytest.mark.parametrize(("status", "passes"), [(401, False), (403, False), (503, True)])
+def test_a_server_that_refuses_is_not_one_that_is_down(
+    results: Results, status: int, passes: bool
+) -> None:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"no")
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        store = RunStore(results, "digits", f"http://127.0.0.1:{server.server_port}", draw_nothing)
+        with pytest.raises(RequestError) as refused:
+            store.connect()
+        server.shutdown()
+    assert isinstance(refused.value, ServerDown) == passes
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("http://u:p@h:5000/x", "http://u:***@h:5000/x"),
+        ("API request to http://u:p@h/api failed", "API request to http://u:***@h/api failed"),
+        ("postgresql://u:p/w@h/db", "postgresql://u:***@h/db"),
+        ("http://u:p@ss@h", "http://u:***@h"),
+        ("http://:p@h", "http://:***@h"),
+        ("http://h:5000", "http://h:5000"),
+        ("sqlite:////a/b.db", "sqlite:////a/b.db"),
+    ],
+)
+def test_passwords_are_hidden(text: str, hidden: str) -> None:
+    assert tracking.reason(ValueError(text)) == hidden
+
+
+def test_tracking_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = make_results(tmp_path / "results")
+    tracker = open_tracker(results, "digits", "none", draw_nothing)
     assert isinstance(tracker, NullTracker)
     assert tracker.ui_command is None
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "none")
+    assert isinstance(open_tracker(results, "digits", None, draw_nothing), NullTracker)
     assert not (tmp_path / "results" / "mlflow.db").exists()

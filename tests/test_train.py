@@ -10,19 +10,19 @@ import pytest
 import torch
 from torch import nn
 
-from study import models, paradigms, train
+from study import compute, models, paradigms, train
 from study.cell import PARADIGMS, Budget, Phase, Schedule
 from study.compute import timeline
 from study.evaluate import evaluate
+from study.member import Outcome, batch_order
 from study.optimiser import SGD
 from study.tasks.mosaics import MosaicTask
-from study.train import batch_order
 from tests.conftest import tiny_cell
 
 TIMES = ("train_seconds",)
 
 
-def numbers(outcome: train.Outcome) -> list[dict]:
+def numbers(outcome: Outcome) -> list[dict]:
     return [{k: v for k, v in row.items() if k not in TIMES} for row in outcome.evaluations]
 
 
@@ -130,7 +130,7 @@ def test_a_phase_starts_with_zero_momentum_and_its_own_rate(
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
     splits = digits.splits(cell)
     batches = batch_order(cell, torch.device("cpu"))
-    steps = train.compute.steps_by_phase(cell, timeline(cell, _flops()))
+    steps = compute.steps_by_phase(cell, timeline(cell, _flops()))
     for phase, count in zip(cell.schedule.phases, steps, strict=True):
         fresh = torch.optim.SGD(model.parameters(), lr=phase.lr, momentum=cell.momentum)
         paradigm = paradigms.get(phase.paradigm)
@@ -186,9 +186,9 @@ def test_divergence_is_a_result_with_the_last_finite_evaluation(digits: MosaicTa
     assert outcome.steps < timeline(cell, _flops())[-1].steps_done
 
 
-def _flops() -> train.compute.ModelFlops:
+def _flops() -> compute.ModelFlops:
     model = models.build("perceptron", "digits", (1, 8, 8), 3)
-    return train.compute.model_flops(model, (1, 8, 8))
+    return compute.model_flops(model, (1, 8, 8))
 
 
 @pytest.mark.parametrize("name", [*PARADIGMS])

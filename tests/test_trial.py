@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from study.cell import Cell, Schedule
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results, ResultsError
+from study.errors import RequestError
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.storage import Storage
 from study.tasks.mosaics import MosaicTask
 from study.trial import train_cells
 from tests.conftest import tiny_cell
@@ -95,15 +95,15 @@ def test_a_killed_cell_leaves_no_row(
 ) -> None:
     """Killed between its two files: the evaluations are there, the cell is not."""
     cell = tiny_cell(digits)
-    real = Results._write_table
+    real = Storage.write
 
-    def killed(self: Results, table: str, *rest: Any) -> None:
-        if table == "cells":
+    def killed(self: Storage, name: str, data: bytes) -> None:
+        if name.startswith("cells/"):
             raise KeyboardInterrupt
-        real(self, table, *rest)
+        real(self, name, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Results, "_write_table", killed)
+        patch.setattr(Storage, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             train_cells(config([cell], results))
     assert results.finished() == set()
@@ -127,82 +127,8 @@ def test_a_cell_whose_evaluations_are_lost_is_run_again(
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-def test_damaged_evaluations_are_found_before_anything_runs(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    cell = tiny_cell(digits)
-    train_cells(config([cell], results))
-    path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ResultsError, match=r"evaluations/.* is damaged .* runs its cell again"):
-        results.finished()
-
-
-def test_one_driver_at_a_time(results: Results) -> None:
-    refused = pytest.raises(ResultsError, match="another study is running")
-    with results.lock(), refused, results.lock():
-        pass
-    with results.lock():
-        pass
-
-
 def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
     cell = tiny_cell(digits, data_digest="of another copy")
-    with pytest.raises(RuntimeError, match="the data changed, plan the study again"):
+    with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
         train_cells(config([cell], results))
     assert results.finished() == set()
-
-
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ResultsError, match=r"cannot write to the results directory .*/file/r"):
-        Results(tmp_path / "file" / "r").prepare()
-
-
-def test_an_empty_directory_holds_no_results(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="holds no results"):
-        Results(tmp_path).cells()
-    assert Results(tmp_path).finished() == set()
-
-
-def test_damaged_and_foreign_files_are_named(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    cell = tiny_cell(digits)
-    train_cells(config([cell], results))
-    path = tmp_path / "results" / "cells" / f"{cell.id}.parquet"
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ResultsError, match=f"{cell.id}.parquet is damaged"):
-        results.cells()
-    pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(ResultsError, match="was not written by this platform"):
-        results.cells()
-    table = pq.read_table(pa.BufferReader(whole))
-    pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
-    with pytest.raises(ResultsError, match=r"schema 0, this version reads schema 2.*--results"):
-        results.cells()
-
-
-def test_copies_of_a_cell_are_one_and_contradictions_name_both(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    cell = tiny_cell(digits)
-    train_cells(config([cell], results))
-    folder = tmp_path / "results" / "evaluations"
-    original = folder / f"{cell.id}.parquet"
-    copy = folder / "copy.parquet"
-    copy.write_bytes(original.read_bytes())
-    before = results.evaluations([cell.id])
-    pd.testing.assert_frame_equal(
-        results.evaluations().sort_values(["step", "split"], ignore_index=True),
-        before.sort_values(["step", "split"], ignore_index=True),
-    )
-    table = pq.read_table(original)
-    column = table.schema.get_field_index("accuracy")
-    other = pa.array([value + 0.1 for value in table["accuracy"].to_pylist()])
-    pq.write_table(table.set_column(column, "accuracy", other), copy)
-    with pytest.raises(ResultsError, match=rf"cell {cell.id} has different numbers in") as error:
-        results.evaluations()
-    assert str(original) in str(error.value)
-    assert str(copy) in str(error.value)

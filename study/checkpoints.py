@@ -1,0 +1,163 @@
+"""Checkpoints: the states from which cells in training go on, in this process or another.
+
+A results directory keeps one checkpoint a cell in training, and the states at which other cells
+fork from it:
+
+    checkpoints/<cell_id>.ckpt
+    forks/<first_phase_id>-<steps>.ckpt
+
+A file is written whole, begins with a checksum of the rest (SHA-256), and is read with PyTorch's
+`weights_only`, so that it runs no code. A damaged one is set aside, and its cell begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from study.cell import Cell
+from study.storage import Storage
+
+if TYPE_CHECKING:
+    from study.member import Member
+
+DEFAULT_INTERVAL = 60.0
+"""Seconds of training that a kill may cost."""
+
+_FORMAT = b"attention-study checkpoint 1"
+"""Part of the checksum: raise the number when `Member.state` changes."""
+
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class Checkpoints:
+    """Keeps the states of cells while they train, and finds those from which they go on.
+
+    Args:
+        storage: the results directory.
+        interval: seconds between the checkpoints of a cell, >= 0.
+        fork_steps: steps after which the state is kept for other cells, see `study.sharing`.
+        share: whether to go on from the forks of other cells.
+        note: told, for people, of what was found.
+        on_fork: told of the steps of every fork point that is there.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        interval: float = DEFAULT_INTERVAL,
+        fork_steps: Collection[int] = (),
+        share: bool = True,
+        note: Callable[[str], object] = lambda _: None,
+        on_fork: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self._storage = storage
+        self._interval = interval
+        self._fork_steps = frozenset(fork_steps)
+        self._share = share
+        self._note = note
+        self._on_fork = on_fork
+        self._saved = time.monotonic()
+
+    def resume(self, member: Member) -> None:
+        """Takes a member to where its cell was left, or where it may fork; else leaves it."""
+        device, cell = member.device.type, member.cell
+        state = self._load(_checkpoint(cell.id), device)
+        if state is not None:
+            member.restore(state)
+            of = member.stops[-1].steps_done
+            self._note(
+                f"cell {cell.id} goes on from its checkpoint at step {member.steps:,} of {of:,}"
+            )
+            for steps in self._fork_steps:
+                if steps <= member.steps:
+                    self._on_fork(steps)
+        elif self._share and member.fork_step is not None:
+            state = self._load(fork_name(cell, member.fork_step), device)
+            if state is not None:
+                member.restore(state, fork=True)
+
+    def due(self, members: Sequence[Member]) -> bool:
+        """Whether to save now, between two steps."""
+        return time.monotonic() - self._saved >= self._interval or bool(
+            self._fork_steps and members[0].steps in self._fork_steps
+        )
+
+    def save(self, members: Sequence[Member]) -> None:
+        """Keeps the states of members, and where others fork that of the one there is.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        for member in members:
+            data = _packed(member.state())
+            if member.steps in self._fork_steps:
+                self._storage.write(fork_name(member.cell, member.steps), data)
+                self._on_fork(member.steps)
+            else:
+                self._storage.write(_checkpoint(member.cell.id), data)
+        self._saved = time.monotonic()
+
+    def _load(self, name: str, device: str) -> dict[str, Any] | None:
+        try:
+            state = _unpacked(self._storage.read(name))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            where = self._storage.move(name, f"damaged/{name}")
+            self._note(f"{name} is damaged ({error}); set aside as {where}, its cell begins anew")
+            return None
+        # Random states of a CPU and a GPU have nothing in common.
+        return state if state["device"] == device else None
+
+
+def discard(storage: Storage, cell_id: str) -> None:
+    """Removes the checkpoint of a cell that has ended."""
+    storage.remove(_checkpoint(cell_id))
+
+
+def sweep(storage: Storage, finished: Collection[str], first_phases: Collection[str]) -> None:
+    """Removes what killed processes left behind of cells that have ended since.
+
+    Args:
+        storage: the results directory.
+        finished: ids of the cells that need no checkpoint any more.
+        first_phases: `first_phase_id` of the cells that need no fork point any more.
+    """
+    for name in [*storage.names("checkpoints"), *storage.names("forks")]:
+        owner = name.rsplit("/", 1)[-1].removesuffix(".ckpt").rsplit("-", 1)[0]
+        if owner in (finished if name.startswith("checkpoints/") else first_phases):
+            storage.remove(name)
+
+
+def fork_name(cell: Cell, steps: int) -> str:
+    """The file of the state after that many steps of the first phase of a cell."""
+    return f"forks/{cell.first_phase_id}-{steps}.ckpt"
+
+
+def _checkpoint(cell_id: str) -> str:
+    return f"checkpoints/{cell_id}.ckpt"
+
+
+def _packed(state: dict[str, Any]) -> bytes:
+    sink = io.BytesIO()
+    torch.save(state, sink)
+    data = sink.getvalue()
+    return _digest(data) + data
+
+
+def _unpacked(data: bytes) -> dict[str, Any]:
+    """Raises ValueError for anything that `_packed` did not make."""
+    digest, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    if _digest(data) != digest:
+        raise ValueError("its content does not have its checksum")
+    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(_FORMAT + data).digest()

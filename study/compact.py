@@ -1,0 +1,128 @@
+"""The command `python -m study.compact RESULTS_DIR`: many small files become one a table."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from study.errors import RequestError
+from study.results import COMPACT_PREFIX, Results, ResultsError
+
+DONE, UNUSABLE, INTERRUPTED = 0, 2, 130
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What was done.
+
+    Attributes:
+        cells: how many cells the directory holds.
+        before: number of files a table before.
+        after: number of files a table now.
+    """
+
+    cells: int
+    before: int
+    after: int
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status is 0 done or 2 unusable request."""
+    try:
+        args = _parser().parse_args(argv)
+        done = compact(Results(args.results_dir))
+    except RequestError as error:
+        print(f"study.compact: {' '.join(str(error).split())}", file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        print("\nstopped; no result is lost, the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    if done.before == done.after:
+        files = "1 file" if done.before == 1 else f"{done.before} files"
+        print(f"{args.results_dir}: nothing to do ({done.cells} cells in {files})")
+    else:
+        print(
+            f"{args.results_dir}: {done.cells} cells, {done.before} files in each of cells/ and "
+            f"evaluations/ merged into {done.after}"
+        )
+    return DONE
+
+
+def compact(results: Results) -> Compaction:
+    """Merges the files of a results directory; what is read from it stays the same.
+
+    It can be killed at any moment and run again: the merged files are written before the small
+    ones are removed, and in between equal copies of a cell are one.
+
+    Raises:
+        ResultsError: no results directory, a study runs with it, or a file is damaged, of another
+            schema or contradicts another; then nothing is changed.
+    """
+    storage = results.storage
+    if not storage.exists("cells"):
+        raise ResultsError(
+            f"{results.url} is no results directory (it has no folder cells/). Name the one that "
+            "was given to `python -m study.run` as --results DIR."
+        )
+    with results.lock():
+        for each in results.survey().damaged:
+            raise ResultsError(
+                f"{storage.path(each.name)} is damaged ({each.reason}). Run its study again, "
+                "which sets it aside and runs its cells, or move it away; then compact."
+            )
+        merged = results.merged()
+        for folder in ("cells", "evaluations"):
+            storage.sweep(folder)
+        # Before anything is written: the merged file may have the name of one that is left over.
+        for name in merged.left_over:
+            storage.remove(name)
+        before = len(merged.files)
+        if before > 1:
+            ids = "".join(merged.cells["cell_id"].to_pylist())
+            file = f"{COMPACT_PREFIX}{hashlib.sha256(ids.encode()).hexdigest()[:16]}.parquet"
+            results.write_table("evaluations", file, merged.evaluations)
+            results.write_table("cells", file, merged.cells)
+            # A cell's row that the reader took before goes last: until then it takes no other.
+            for old in merged.files:
+                if old != file:
+                    storage.remove(f"cells/{old}")
+                    storage.remove(f"evaluations/{old}")
+    return Compaction(len(merged.cells), before, min(before, 1))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message}. See `python -m study.compact --help`.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m study.compact",
+        description="Merges the small files of a results directory into one a table. Every row "
+        "stays as it is, and studies and analyses go on with the directory as before. Refuses "
+        "while a study runs; can be stopped at any moment and run again.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
+    return parser
+
+
+_EXAMPLES = """
+examples:
+  python -m study.compact results
+  python -m study.compact s3://bucket/results
+
+Results of another machine are merged by copying, whether compacted or not:
+  cp -r other/cells results/cells/other
+  cp -r other/evaluations results/evaluations/other
+  python -m study.compact results
+"""
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""The dry run: every kind of cell trains a few steps, so that a mistake shows before a study."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from study.cell import Budget, Cell, Schedule
+from study.plan import Plan
+from study.trial import train_cells
+
+
+def dry_run(plan: Plan, config: Mapping[str, Any]) -> None:
+    """Two training steps a phase and evaluations of a cell of each kind; nothing is recorded."""
+    kinds: dict[tuple[Any, ...], Cell] = {}
+    for cell in plan.cells:
+        kinds.setdefault((cell.comparison_id, cell.paradigm), cell)
+    for (_, paradigm), cell in kinds.items():
+        count = len(cell.schedule.phases)
+        phases = (
+            dataclasses.replace(phase, until=(i + 1) / count)
+            for i, phase in enumerate(cell.schedule.phases)
+        )
+        short = dataclasses.replace(
+            cell,
+            schedule=Schedule(tuple(phases)),
+            budget=Budget(2 * count * cell.batch_size, "mosaics"),
+            evaluation_points=(0.0, 1.0),
+        )
+        statuses = train_cells(
+            {**config, "cells": [short.to_dict()], "threads": plan.threads, "dry_run": True}
+        )
+        print(f"dry run: {paradigm} at m={cell.m}, {cell.schedule.text}: {statuses[short.id]}")

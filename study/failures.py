@@ -1,0 +1,50 @@
+"""Why a trial did not end: the kinds of failure, which decide what happens next."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from study.errors import RequestError
+
+Kind = Literal["out of memory", "worker lost", "bug", "request"]
+"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: its process or node
+died, tried again after a pause. `bug`: anything else that code raised. `request`: the study cannot
+go on as asked, e.g. the disk is full. The last two stop the study at once."""
+
+_CPU_OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't|not enough)")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why cells did not end.
+
+    Attributes:
+        kind: decides what happens next.
+        text: a traceback, or one line for a `request`.
+        cell_ids: of the trial that failed.
+    """
+
+    kind: Kind
+    text: str
+    cell_ids: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The last line of the text: what was raised."""
+        return self.text.strip().splitlines()[-1] if self.text.strip() else self.kind
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The failure that an exception of a trial's code stands for."""
+    text = "".join(traceback.format_exception(error))
+    if isinstance(error, RequestError):
+        return Failure("request", str(error))
+    out = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    if out or (isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY.search(str(error))):
+        return Failure("out of memory", text)
+    return Failure("bug", text)

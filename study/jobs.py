@@ -1,0 +1,178 @@
+"""What is left to train, in what order, and what becomes of what failed. Knows nothing of Ray."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from study.cell import Cell
+from study.failures import Failure
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 300.0
+"""Seconds before a lost trial is tried again: the first, doubled each time up to the longest."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one trial trains.
+
+    Attributes:
+        cells: side by side, as a pack.
+        fork_steps: steps after which the state of its one cell is kept for others.
+        waits_for: (cell id, steps): the fork point from which its one cell may start.
+        alone: whether nothing else may train at the same time.
+        retries: how often its worker was lost.
+        not_before: when it may start, in seconds of the clock of `Jobs`.
+    """
+
+    cells: tuple[Cell, ...]
+    fork_steps: tuple[int, ...] = ()
+    waits_for: tuple[str, int] | None = None
+    alone: bool = False
+    retries: int = 0
+    not_before: float = -math.inf
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(cell.id for cell in self.cells)
+
+
+class Source(Protocol):
+    """Where further cells come from while a study runs."""
+
+    def more(self) -> Sequence[Cell]:
+        """Further cells to train; none for now, or ever if `exhausted`."""
+        ...
+
+    def ended(self, cell_id: str, status: str) -> None:
+        """One of its cells is recorded with that status, or `failed` for good."""
+        ...
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there is nothing further to come."""
+        ...
+
+
+class Jobs:
+    """The jobs of a study: hands out what may start and takes back what failed.
+
+    Args:
+        jobs: in the order in which they should start.
+        max_retries: how often a job whose worker was lost is tried again.
+        source: of further cells, each a job of its own.
+        clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        max_retries: int = 3,
+        source: Source | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ready: deque[Job] = deque()
+        self._blocked: defaultdict[tuple[str, int], list[Job]] = defaultdict(list)
+        self._paused: list[Job] = []
+        self._alone: list[Job] = []
+        self._running: list[Job] = []
+        self._max_retries = max_retries
+        self._source = source
+        self._clock = clock
+        self._stopped = False
+        self.failures: list[Failure] = []
+        """What was given up, and what stopped the study."""
+        for job in jobs:
+            if job.waits_for:
+                self._blocked[job.waits_for].append(job)
+            else:
+                self._ready.append(job)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will start any more."""
+        if self._stopped:
+            return True
+        more = self._source is not None and not self._source.exhausted
+        waiting = self._ready or self._blocked or self._paused or self._alone
+        return not (waiting or self._running or more)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a failure ended the study: what is running is to be stopped."""
+        return self._stopped
+
+    def take(self) -> Job | None:
+        """The next job to start; None where none may start for now."""
+        if self._stopped or any(job.alone for job in self._running):
+            return None
+        now = self._clock()
+        self._ready.extendleft(job for job in self._paused if job.not_before <= now)
+        self._paused = [job for job in self._paused if job.not_before > now]
+        if not self._ready and self._source is not None:
+            self._ready.extend(Job((cell,)) for cell in self._source.more())
+        if self._ready:
+            job = self._ready.popleft()
+        elif self._alone and not self._running:
+            job = self._alone.pop()
+        else:
+            return None
+        self._running.append(job)
+        return job
+
+    def forked(self, cell_id: str, steps: int) -> None:
+        """A fork point is there: what waits for it may start."""
+        self._release((cell_id, steps))
+
+    def ended(self, job: Job) -> None:
+        """A job's cells are recorded."""
+        self._running.remove(job)
+        self._release_all(job)
+
+    def stop(self, failure: Failure) -> None:
+        """Nothing starts any more, for that reason."""
+        self._stopped = True
+        self.failures.append(failure)
+
+    def failed(self, job: Job, failure: Failure) -> str | None:
+        """A job failed.
+
+        Returns:
+            What becomes of it, for people; None if its cells are given up.
+        """
+        self._running.remove(job)
+        failure = replace(failure, cell_ids=job.ids)
+        if failure.kind in ("bug", "request"):
+            self.stop(failure)
+            return None
+        if failure.kind == "worker lost" and job.retries < self._max_retries:
+            pause = min(FIRST_PAUSE * 2**job.retries, LONGEST_PAUSE)
+            not_before = self._clock() + pause
+            self._paused.append(replace(job, retries=job.retries + 1, not_before=not_before))
+            return f"tried again in {pause:g} s (retry {job.retries + 1} of {self._max_retries})"
+        if failure.kind == "out of memory" and len(job.cells) > 1:
+            half = math.ceil(len(job.cells) / 2)
+            parts = (job.cells[:half], job.cells[half:])
+            self._ready.extendleft(replace(job, cells=part) for part in parts)
+            return f"tried again in packs of {half}"
+        if failure.kind == "out of memory" and not job.alone:
+            self._alone.append(replace(job, alone=True))
+            return "tried again when nothing else trains"
+        self.failures.append(failure)
+        self._release_all(job)
+        return None
+
+    def _release_all(self, job: Job) -> None:
+        """What still waits for a job that is over finds its fork point, or starts without."""
+        for awaited in [awaited for awaited in self._blocked if awaited[0] in job.ids]:
+            self._release(awaited)
+
+    def _release(self, awaited: tuple[str, int]) -> None:
+        """To the front: a fork point is kept until all that need it are done."""
+        released = self._blocked.pop(awaited, [])
+        self._ready.extendleft(replace(job, waits_for=None) for job in reversed(released))

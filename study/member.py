@@ -1,0 +1,314 @@
+"""A cell in training: its data, weights, order and random stream, and what it has shown so far."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from study import compute, execution, models, paradigms
+from study.cell import Cell, stream_seed
+from study.evaluate import evaluate
+from study.models.base import Model
+from study.optimiser import SGD
+from study.paradigms.base import Paradigm
+from study.step import CapturedStep, Step, train_step
+from study.tasks.mosaics import MosaicTask
+
+OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
+"""Called with each evaluation row of the validation split, as soon as it is known; True stops the
+cell there."""
+
+WARM_UP_STEPS = {"cpu": 1, "cuda": 3}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended.
+
+    Attributes:
+        status: `done`; `diverged` where a loss or a metric became NaN or infinite; `censored`
+            where it was stopped before the end of its budget.
+        status_reason: for people, empty when done.
+        steps: optimiser steps taken.
+        evaluations: rows of `study.results.EVALUATIONS_SCHEMA` but `cell_id`, all finite.
+        train_seconds: spent on training steps, of the whole pack; warm-up and evaluation excluded.
+        evaluate_seconds: spent on the evaluations of this cell.
+        earlier_seconds: wall time that went before: until the checkpoint or fork point from which
+            this process went on.
+        micro_batch: mosaics a forward and backward pass.
+        shared_prefix: whether its first steps were those of another cell.
+    """
+
+    status: str = "done"
+    status_reason: str = ""
+    steps: int = 0
+    evaluations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    train_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    earlier_seconds: float = 0.0
+    micro_batch: int = 0
+    shared_prefix: bool = False
+
+
+class Member:
+    """A cell that trains, alone or in a pack: it shares the device with the others, no more.
+
+    Attributes:
+        cell: what it is.
+        device: where it trains.
+        stops: when it evaluates and changes phase.
+        steps: taken so far.
+        stops_done: how many of `stops` are behind it.
+        outcome: what it has shown so far.
+    """
+
+    def __init__(
+        self, cell: Cell, task: MosaicTask, device: torch.device, micro_batch: int | None
+    ) -> None:
+        self.cell = cell
+        self.device = device
+        self._splits = task.splits(cell, device)
+        self._mosaics = self._splits["train"]
+        self._splits["train"] = self._mosaics.head(cell.train_metrics_size)
+        model = models.build(
+            cell.architecture,
+            task.name,
+            task.input_shape,
+            task.num_classes,
+            width=cell.width,
+            seed=cell.seed,
+            precision=cell.precision,
+        )
+        self.stops = compute.timeline(cell, compute.model_flops(model, task.input_shape))
+        self._model = model.to(device)
+        self._optimiser = SGD(self._model.parameters(), cell.lr, cell.momentum)
+        self._batches = batch_order(cell, device)
+        self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
+        if micro_batch is None:
+            micro_batch = execution.micro_batch(cell.batch_size, self._mosaics.bytes_each, device)
+        self._micro_batch = min(micro_batch, cell.batch_size)
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._phase: int | None = None
+        self._summed_loss = torch.zeros((), device=device)
+        self._began = time.perf_counter()
+        self.steps = self.stops_done = 0
+        self.outcome = Outcome(micro_batch=self._micro_batch)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it takes no further step: at its end, diverged, or stopped."""
+        return self.outcome.status != "done" or self.stops_done == len(self.stops)
+
+    @property
+    def fork_step(self) -> int | None:
+        """Steps of its first phase, where another one follows: there it may start from a fork."""
+        if len(self.cell.schedule.phases) == 1:
+            return None
+        return compute.steps_by_phase(self.cell, self.stops)[0]
+
+    def enter_phase(self, index: int) -> None:
+        """Makes ready for the steps of a phase, so that none of them pays for a first time."""
+        if index == self._phase:
+            return
+        self._phase = index
+        phase = self.cell.schedule.phases[index]
+        self._paradigm = paradigms.get(phase.paradigm)
+        self._optimiser.begin_phase(phase.lr)
+        rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
+        now(self.device)  # what was done on other streams is done
+        with self._on_stream():
+            self._warm_up(rows)
+            self._step = self._step_of(self._model, self._optimiser, self._generator)
+        if self._stream is not None:
+            self._step = CapturedStep(self._step, rows, self._stream)
+
+    def step(self) -> None:
+        """One training step; the device may still be at it when this returns."""
+        with self._on_stream():
+            self._summed_loss += self._step(next(self._batches))
+        self.steps += 1
+
+    def spend(self, seconds: float) -> None:
+        """Counts wall time of training steps, its own and those of its pack."""
+        self.outcome = dataclasses.replace(
+            self.outcome, train_seconds=self.outcome.train_seconds + seconds
+        )
+
+    def stop(self, on_evaluation: OnEvaluation | None) -> None:
+        """Takes stock at the stop it has reached: has it diverged, and the evaluations due."""
+        stop, before = self.stops[self.stops_done], self.outcome
+        started = now(self.device)
+        exact = paradigms.get(self._paradigm.exact)
+        metrics: dict[str, dict[str, Any]] | None = {}
+        if not torch.isfinite(self._summed_loss):
+            metrics = None
+        elif stop.evaluate_at:
+            metrics = self._evaluate(exact)
+        rows = [
+            {
+                "step": stop.steps_done,
+                "mosaics_seen": stop.steps_done * self.cell.batch_size,
+                "budget_fraction": fraction,
+                "compute_flops": stop.compute_flops,
+                "train_seconds": before.train_seconds,
+                "split": split,
+                "inference": exact.name,
+                **values,
+            }
+            for fraction in stop.evaluate_at
+            for split, values in (metrics or {}).items()
+        ]
+        self.stops_done += 1
+        self.outcome = dataclasses.replace(
+            before,
+            steps=stop.steps_done,
+            evaluations=before.evaluations + rows,
+            evaluate_seconds=before.evaluate_seconds + now(self.device) - started,
+        )
+        if metrics is None:
+            self._end(
+                "diverged",
+                f"the loss became NaN or infinite between steps {before.steps} "
+                f"and {stop.steps_done}",
+            )
+        for row in rows:
+            told = on_evaluation and row["split"] == "validation" and on_evaluation(self.cell, row)
+            if told and not self.ended:
+                self._end(
+                    "censored",
+                    f"stopped by the scheduler at {row['budget_fraction']:g} of the budget",
+                )
+
+    def state(self) -> dict[str, Any]:
+        """All that further steps depend on, as plain values and tensors; taken between stops.
+
+        A member of the same cell that restores it goes on as this one does, bitwise on a CPU at
+        equal threads.
+        """
+        now(self.device)
+        return {
+            "device": self.device.type,
+            "steps": self.steps,
+            "weights": dict(self._model.state_dict()),
+            "velocity": list(self._optimiser.velocity),
+            "generator": self._generator.get_state(),
+            "summed_loss": self._summed_loss,
+            "evaluations": self.outcome.evaluations,
+            "train_seconds": self.outcome.train_seconds,
+            "evaluate_seconds": self.outcome.evaluate_seconds,
+            "total_seconds": self.outcome.earlier_seconds + time.perf_counter() - self._began,
+            "shared_prefix": self.outcome.shared_prefix,
+        }
+
+    def restore(self, state: Mapping[str, Any], fork: bool = False) -> None:
+        """Goes on from a state, before any step was taken here.
+
+        Args:
+            state: of this cell, or of one with the same `first_phase_id` if `fork`.
+            fork: whether it is the state of another cell.
+        """
+        self.steps = state["steps"]
+        # The stop at which a state is taken is still to come: what it evaluates may differ
+        # between cells that share a first phase.
+        self.stops_done = sum(stop.steps_done < self.steps for stop in self.stops)
+        before = self.stops[self.stops_done - 1].steps_done if self.stops_done else 0
+        self.outcome = dataclasses.replace(
+            self.outcome,
+            steps=before,
+            evaluations=state["evaluations"],
+            train_seconds=state["train_seconds"],
+            evaluate_seconds=state["evaluate_seconds"],
+            earlier_seconds=state["total_seconds"],
+            shared_prefix=fork or state["shared_prefix"],
+        )
+        # All in place: a CUDA graph holds on to these tensors.
+        self._model.load_state_dict(state["weights"])
+        self._generator.set_state(state["generator"])
+        self._summed_loss.copy_(state["summed_loss"])
+        self._batches = batch_order(self.cell, self.device, self.steps)
+        self.enter_phase(self.stops[self.stops_done].phase)
+        for velocity, saved in zip(self._optimiser.velocity, state["velocity"], strict=True):
+            velocity.copy_(saved)
+
+    def _end(self, status: str, reason: str) -> None:
+        self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)
+
+    def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
+        """The metrics of each split, None where any is not finite."""
+        found = {}
+        for name, split in self._splits.items():
+            metrics = evaluate(self._model, paradigm, split)
+            if metrics is None:
+                return None
+            found[name] = metrics
+        return found
+
+    def _step_of(self, model: Model, optimiser: SGD, generator: torch.Generator) -> Step:
+        return functools.partial(
+            train_step,
+            model=model,
+            paradigm=self._paradigm,
+            optimiser=optimiser,
+            mosaics=self._mosaics,
+            generator=generator,
+            micro_batch=self._micro_batch,
+        )
+
+    def _warm_up(self, rows: Tensor) -> None:
+        """Steps of a copy: libraries choose and set up their kernels on first use."""
+        model = copy.deepcopy(self._model)
+        optimiser = SGD(model.parameters(), lr=1e-6, momentum=self.cell.momentum)
+        step = self._step_of(model, optimiser, torch.Generator(self.device).manual_seed(0))
+        for _ in range(WARM_UP_STEPS[self.device.type]):
+            step(rows)
+
+    def _on_stream(self) -> contextlib.AbstractContextManager[Any]:
+        if self._stream is None:
+            return contextlib.nullcontext()
+        return torch.cuda.stream(self._stream)
+
+
+def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Tensor]:
+    """Endless batches of row indices, each (batch_size,) int64.
+
+    The order is a sequence of permutations of the n mosaics, each a function of seed and epoch
+    alone, cut into batches of equal size: a batch may end one epoch and begin the next.
+
+    Args:
+        cell: gives seed, n and batch size.
+        device: of the batches.
+        steps: batches to leave out at the start.
+    """
+    epoch, seen = divmod(steps * cell.batch_size, cell.n)
+    waiting = _permutation(cell, epoch, device)[seen:]
+    while True:
+        while len(waiting) < cell.batch_size:
+            epoch += 1
+            waiting = torch.cat([waiting, _permutation(cell, epoch, device)])
+        yield waiting[: cell.batch_size]
+        waiting = waiting[cell.batch_size :]
+
+
+def _permutation(cell: Cell, epoch: int, device: torch.device) -> Tensor:
+    rng = np.random.default_rng(stream_seed("order", cell.seed, epoch))
+    permutation = torch.from_numpy(rng.permutation(cell.n))
+    if device.type == "cuda":  # from pinned memory the copy waits for nothing
+        permutation = permutation.pin_memory().to(device, non_blocking=True)
+    return permutation
+
+
+def now(device: torch.device) -> float:
+    """Seconds on a wall clock, when all work given to the device is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

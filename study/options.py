@@ -1,0 +1,194 @@
+"""The options of `python -m study.run`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import NoReturn
+
+from search_spaces import all_studies
+from study import packs
+from study.axes import AXES
+from study.checkpoints import DEFAULT_INTERVAL
+from study.errors import RequestError
+from study.ranges import in_order
+
+
+def require_consistent(args: argparse.Namespace) -> None:
+    """Refuses options that contradict one another.
+
+    Raises:
+        RequestError: names them.
+    """
+    if args.search and not args.num_samples:
+        raise RequestError("--search needs --num-samples K, the number of its suggestions.")
+    if args.num_samples and not args.search:
+        raise RequestError("--num-samples is of a search: add --search optuna.")
+    if args.search and args.scheduler and len(args.objective) > 1:
+        raise RequestError(
+            "--scheduler asha ranks by one metric: give one --objective, or leave it out."
+        )
+    if args.pack not in ("auto", "none") and (args.search or args.scheduler):
+        other = "--search" if args.search else "--scheduler"
+        raise RequestError(f"--pack {args.pack} cannot be combined with {other}: leave one out.")
+
+
+def _objective(text: str) -> tuple[str, ...]:
+    try:
+        return in_order(text.split(","))
+    except RequestError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 0, got {text!r}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _seconds(text: str) -> float:
+    if not _number(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be seconds > 0, got {text!r}")
+    return float(text)
+
+
+def _share(text: str) -> float:
+    gpus = _number(text)
+    if not (0 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
+        raise argparse.ArgumentTypeError(
+            f"must be a fraction of a GPU or a whole number of them, got {text!r}"
+        )
+    return gpus
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message}. See `python -m study.run --help`.")
+
+
+def parser() -> argparse.ArgumentParser:
+    studies = all_studies()
+    lines = ["studies:"]
+    for space in studies.values():
+        lines.append(f"  {space.name:<10}{space.about}")
+        lines += [
+            f"    --preset {name:<7}{preset.about}" for name, preset in space.presets.items()
+        ]
+    lines.append("\naxes, for --set axis=value,value ...:")
+    lines += [f"  {name:<20}{axis.about}" for name, axis in AXES.items()]
+    lines.append(_EXAMPLES)
+    built = _Parser(
+        prog="python -m study.run",
+        description="Runs a study of attention paradigms at equal compute.",
+        epilog="\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = built.add_argument
+    add("study", metavar="STUDY", help=", ".join(studies))
+    add("--preset", default="quick", help="quick (default) or paper")
+    add("--plan", action="store_true", help="print what would run, its cost and time; run nothing")
+    add("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
+    add("--set", nargs="+", action="extend", default=[], metavar="AXIS=V,V", help="values of axes")
+    add("--results", default="results", metavar="DIR", help="results directory (./results)")
+    add("--data-dir", metavar="DIR", help="where the data set lies; default: downloaded")
+    add("--cache-dir", metavar="DIR", help="for downloads and prepared data")
+    add(
+        "--select",
+        choices=("accuracy", "saif"),
+        default="accuracy",
+        help="validation metric that "
+        "chooses learning rate and switch point; saif uses the hidden foreground",
+    )
+    add(
+        "--tracking",
+        metavar="URI",
+        help="MLflow tracking URI, or none; default: "
+        "MLFLOW_TRACKING_URI or a database in the results directory",
+    )
+    add(
+        "--pack",
+        choices=("auto", *packs.AXES),
+        default="auto",
+        help="cells that train together in one process: those that differ in these only; auto: "
+        "where a GPU is measured to be faster with them",
+    )
+    add(
+        "--micro-batch",
+        type=_positive,
+        metavar="N",
+        help="mosaics a forward and backward pass; fewer take less memory (default: by device)",
+    )
+    add(
+        "--search",
+        choices=("optuna",),
+        help="suggest learning rates, switch points and "
+        "paradigms within the ranges of their axes, instead of the grid",
+    )
+    add("--num-samples", type=_positive, metavar="K", help="suggestions of a search, in total")
+    add(
+        "--objective",
+        type=_objective,
+        default=("accuracy",),
+        metavar="NAME[,NAME]",
+        help="validation metric that a search improves, averaged over seeds: accuracy (default), "
+        "saif, or both for a Pareto front",
+    )
+    add(
+        "--scheduler",
+        choices=("asha",),
+        help="stop options that do worse than others of their paradigm early; they are marked as "
+        "censored and cannot be chosen",
+    )
+    add(
+        "--no-share",
+        action="store_true",
+        help="train every cell from its start; default: hybrids fork from the soft cell of the "
+        "same seed and learning rate, with the same numbers",
+    )
+    add(
+        "--gpus-per-trial",
+        type=_share,
+        metavar="G",
+        help="GPUs a trial asks for, a fraction to share one; default: 1 where there are any",
+    )
+    add("--max-concurrent", type=_positive, metavar="N", help="trials at a time at most")
+    add(
+        "--max-retries",
+        type=_count,
+        default=3,
+        metavar="N",
+        help="how often a trial is tried again whose worker was lost (3)",
+    )
+    add(
+        "--checkpoint-every",
+        type=_seconds,
+        default=DEFAULT_INTERVAL,
+        metavar="S",
+        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+    )
+    add("--address", metavar="ADDR", help="of a running Ray cluster; default: this machine")
+    return built
+
+
+_EXAMPLES = """
+examples:
+  python -m study.run digits
+  python -m study.run cifar10 --data-dir ~/data/cifar10 --plan
+  python -m study.run cifar10 --preset paper --set m=5 seed=0-5
+  python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
+  python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
+"""

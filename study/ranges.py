@@ -1,0 +1,211 @@
+"""What a search may suggest: ranges between the least and the greatest values of the axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from search_spaces import By, Values
+from study.axes import AXES, SAME
+from study.cell import is_positive
+from study.errors import RequestError, unknown
+
+if TYPE_CHECKING:
+    import optuna
+
+OBJECTIVES = ("accuracy", "saif")
+
+SIGNIFICANT_DIGITS = 4
+"""Of a suggested number before it becomes a cell: finer steps do not change how a cell learns, and
+a cell's id shall not depend on the last bit of a logarithm."""
+
+_HYBRID_AXES = ("lr", "hard_lr", "switch_point")
+_SEARCHED = ("paradigm", *_HYBRID_AXES)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The interval in which a number is searched.
+
+    Args:
+        low: its least value.
+        high: its greatest value, > low.
+        log: drawn uniformly in its logarithm.
+    """
+
+    low: float
+    high: float
+    log: bool
+
+    def suggest(self, trial: optuna.Trial, name: str) -> float:
+        """A suggested number, rounded for people, within the bounds."""
+        value = trial.suggest_float(name, self.low, self.high, log=self.log)
+        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
+
+    @property
+    def text(self) -> str:
+        how = "log-uniform" if self.log else "uniform"
+        return f"{self.low:g} to {self.high:g} ({how})"
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a search may suggest.
+
+    Attributes:
+        fixed: axis -> value, of the axes that are not searched.
+        seeds: with which every suggestion is trained.
+        paradigms: paradigm -> axis -> range, or the value where it has only one.
+    """
+
+    fixed: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    paradigms: Mapping[str, Mapping[str, Range | float | str]]
+
+    @classmethod
+    def of(cls, axes: Mapping[str, Values | By]) -> Space:
+        """The space between the least and the greatest values of the axes of a study.
+
+        Args:
+            axes: as `study.axes.resolve` gives them.
+
+        Raises:
+            RequestError: another axis has several values, or nothing is left to search.
+        """
+        fixed: dict[str, Any] = {}
+        # Those that depend on another axis come last, when it has its value.
+        for name in sorted(AXES, key=lambda name: isinstance(axes[name], By)):
+            if name not in (*_SEARCHED, "seed"):
+                fixed[name] = _only(name, _values(axes[name], name, fixed))
+        paradigms = {}
+        for paradigm in _values(axes["paradigm"], "paradigm", fixed):
+            names = _HYBRID_AXES if paradigm == "hybrid" else ("lr",)
+            point = {**fixed, "paradigm": paradigm}
+            paradigms[paradigm] = {n: _range(n, _values(axes[n], n, point)) for n in names}
+        space = cls(fixed, tuple(_values(axes["seed"], "seed", fixed)), paradigms)
+        if len(paradigms) == 1 and not any(space._ranges()):
+            raise RequestError(
+                "nothing to search: every axis has one value. Give the ends of a range, "
+                "e.g. --set lr=0.001,1."
+            )
+        return space
+
+    def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
+        """One point: paradigm, lr and, of a hybrid, hard_lr and switch_point.
+
+        A parameter carries the name of its paradigm, since its range and its meaning may differ.
+        """
+        names = list(self.paradigms)
+        paradigm = trial.suggest_categorical("paradigm", names) if len(names) > 1 else names[0]
+        point: dict[str, Any] = {"paradigm": paradigm}
+        for axis, values in self.paradigms[paradigm].items():
+            if isinstance(values, Range):
+                point[axis] = values.suggest(trial, f"{paradigm}.{axis}")
+            else:
+                point[axis] = values
+        return point
+
+    def middles(self) -> Iterator[dict[str, Any]]:
+        """One point a paradigm, in the middle of its ranges."""
+        for paradigm, values in self.paradigms.items():
+            yield {"paradigm": paradigm} | {
+                axis: _middle(value) if isinstance(value, Range) else value
+                for axis, value in values.items()
+            }
+
+    def examples(self) -> Iterator[dict[str, Any]]:
+        """One whole point a seed and paradigm, in the middle of its ranges."""
+        for seed in self.seeds:
+            for middle in self.middles():
+                yield {**self.fixed, **middle, "seed": seed}
+
+    def describe(self, num_samples: int, objective: Sequence[str]) -> str:
+        """What a search would try, in lines for people."""
+        count = len(self.seeds)
+        head = (
+            f"search: {num_samples} suggestions x {count} seed{'s' * (count > 1)} = "
+            f"{num_samples * count} cells, by validation {' and '.join(in_order(objective))}"
+        )
+        return "\n".join([head, *(f"  {line}" for line in self.lines)])
+
+    @property
+    def key(self) -> list[Any]:
+        """What all suggestions of one Optuna study share: seeds, paradigms, what is not searched.
+
+        Ranges are not among it: a study whose ranges change continues.
+        """
+        paradigms = {
+            paradigm: {a: None if isinstance(v, Range) else v for a, v in values.items()}
+            for paradigm, values in self.paradigms.items()
+        }
+        return [self.seeds, sorted(paradigms), paradigms]
+
+    @property
+    def lines(self) -> list[str]:
+        """For people: one line a paradigm."""
+        lines = []
+        for paradigm, values in self.paradigms.items():
+            parts = [
+                f"{axis} {value.text if isinstance(value, Range) else value}"
+                for axis, value in values.items()
+            ]
+            lines.append(f"{paradigm}: {', '.join(parts)}")
+        return lines
+
+    def _ranges(self) -> Iterator[Range]:
+        for values in self.paradigms.values():
+            yield from (value for value in values.values() if isinstance(value, Range))
+
+
+def in_order(objective: Sequence[str]) -> tuple[str, ...]:
+    """The objectives in one order however they were typed, so that they name one study."""
+    for name in objective:
+        if name not in OBJECTIVES:
+            raise unknown("objective", name, OBJECTIVES)
+    if not objective:
+        raise RequestError(f"a search needs an objective: {' or '.join(OBJECTIVES)}.")
+    return tuple(name for name in OBJECTIVES if name in objective)
+
+
+def _values(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
+    values = axis.values.get(point[axis.axis], axis.otherwise) if isinstance(axis, By) else axis
+    if not values:
+        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
+    return values
+
+
+def _only(name: str, values: Values) -> Any:
+    if len(values) > 1:
+        raise RequestError(
+            f"a search compares cells that differ in {', '.join(_SEARCHED)} and seed only, but "
+            f"{name} has {len(values)} values ({', '.join(map(str, values))}). "
+            f"Give one with --set {name}={values[0]}."
+        )
+    return values[0]
+
+
+def _range(axis: str, values: Values) -> Range | float | str:
+    if axis == "hard_lr" and SAME in values:
+        if len(values) > 1:
+            raise RequestError(
+                f"a search takes hard_lr either as {SAME} or as numbers, "
+                f"got {', '.join(map(str, values))}. Give --set hard_lr={SAME} or two numbers."
+            )
+        return SAME
+    low, high = float(min(values)), float(max(values))
+    below = 1.0 if axis == "switch_point" else math.inf
+    if not (all(map(is_positive, values)) and high < below):
+        rule = "between 0 and 1" if axis == "switch_point" else "> 0"
+        raise RequestError(
+            f"a search takes values {rule} for {axis}, got {', '.join(map(str, values))}. "
+            f"Change them with --set {axis}=LOW,HIGH."
+        )
+    return low if low == high else Range(low, high, log=axis != "switch_point")
+
+
+def _middle(values: Range) -> float:
+    if values.log:
+        return math.sqrt(values.low) * math.sqrt(values.high)
+    return (values.low + values.high) / 2

@@ -1,0 +1,82 @@
+"""Prefix sharing: cells whose first phases agree train them once and fork.
+
+Hybrids with switch points s1 < s2 < ... and the soft cell of the same seed and learning rate take
+the same steps until the first of them leaves its first phase. The cell that stays longest, the
+*trunk*, trains as ever and keeps its state where others leave it; each of those starts there. What
+every cell reports, its compute included, is what it would have reported alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from study import compute
+from study.cell import Cell
+from study.checkpoints import fork_name
+from study.compute import ModelFlops
+from study.jobs import Job
+from study.storage import Storage
+
+
+def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[Job]:
+    """One job a cell, in the order of the cells, with trunks before what forks from them.
+
+    Args:
+        cells: to train.
+        flops: cell id -> forward FLOPs of its model.
+    """
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.first_phase_id, []).append(cell)
+    jobs: list[Job] = []
+    for group in groups.values():
+        trunk = max(group, key=lambda cell: cell.schedule.phases[0].until)
+        forks = [
+            Job((cell,), waits_for=(trunk.id, first_phase(cell, flops[cell.id])[0]))
+            for cell in group
+            if cell is not trunk
+        ]
+        steps = {job.waits_for[1] for job in forks if job.waits_for}
+        jobs += [Job((trunk,), fork_steps=tuple(sorted(steps))), *forks]
+    return jobs
+
+
+def saved_flops(jobs: Iterable[Job], flops: Mapping[str, ModelFlops]) -> int:
+    """Training FLOPs of the first phases that are not trained again."""
+    return sum(
+        first_phase(cell, flops[cell.id])[1] for job in jobs if job.waits_for for cell in job.cells
+    )
+
+
+def first_phase(cell: Cell, flops: ModelFlops) -> tuple[int, int]:
+    """Steps and training FLOPs of a cell's first phase."""
+    stops = [stop for stop in compute.timeline(cell, flops) if stop.phase == 0]
+    return stops[-1].steps_done, stops[-1].compute_flops
+
+
+class ForkPoints:
+    """Removes the fork points of a study as soon as no cell needs them any more.
+
+    Args:
+        storage: the results directory.
+        jobs: of the study.
+    """
+
+    def __init__(self, storage: Storage, jobs: Iterable[Job]) -> None:
+        self._storage = storage
+        self._name: dict[str, str] = {}
+        self._needed_by: dict[str, set[str]] = {}
+        for job in jobs:
+            if job.waits_for:
+                (cell,) = job.cells
+                name = fork_name(cell, job.waits_for[1])
+                self._name[cell.id] = name
+                self._needed_by.setdefault(name, set()).add(cell.id)
+
+    def ended(self, cell_id: str) -> None:
+        """A cell is recorded."""
+        name = self._name.pop(cell_id, None)
+        if name is not None:
+            self._needed_by[name].discard(cell_id)
+            if not self._needed_by[name]:
+                self._storage.remove(name)

@@ -1,0 +1,276 @@
+"""One directory on a local disk or in an object store: whole files, none ever half written.
+
+Results, checkpoints and fork points go through here.
+Names are relative to the directory, with `/` between folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import uuid
+from collections.abc import Iterator
+
+import fsspec
+
+from study.errors import RequestError
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
+_REMEDIES = {
+    errno.ENOSPC: "Free space on its disk",
+    errno.EDQUOT: "Free space on its disk",
+    errno.ENOENT: "Bring the directory back",
+}
+
+
+class ResultsError(RequestError):
+    """A results directory that cannot be read or written; the message says which file and why."""
+
+
+class Storage:
+    """One directory.
+
+    Args:
+        url: local path or fsspec URL.
+
+    Attributes:
+        url: as given.
+        local: whether it lies on a file system of this machine.
+
+    Raises:
+        ResultsError: no file system is known or installed for the URL.
+    """
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        self.url = os.fspath(url)
+        try:
+            self._fs, root = fsspec.core.url_to_fs(self.url)
+        except (ImportError, OSError, ValueError) as error:
+            raise ResultsError(
+                f"cannot open the results directory {self.url} ({error})."
+            ) from error
+        self._root = root.rstrip("/")
+        protocol = self._fs.protocol
+        self.local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
+        self._locked = False
+
+    def make(self, folder: str) -> None:
+        """Makes a folder of the directory, and the directory, where they are not there.
+
+        Raises:
+            ResultsError: it cannot be made.
+        """
+        with self._writing(folder):
+            self._fs.makedirs(self._path(folder), exist_ok=True)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a whole file: who reads it sees all of it, or what was there before.
+
+        It makes no folder: a directory that was lost on the way (unmounted, deleted) must not be
+        made anew, empty, while a study runs.
+
+        Raises:
+            ResultsError: a full disk, a missing folder, no permission.
+        """
+        with self._writing(name):
+            self._write(self._path(name), data)
+
+    def probe(self, folder: str) -> None:
+        """Checks that a folder can be written.
+
+        Raises:
+            ResultsError: it cannot.
+        """
+        path = self._path(f"{folder}/probe.{uuid.uuid4().hex}.part")
+        with self._writing(folder):
+            self._write(path, b"")
+            self._fs.rm_file(path)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            ResultsError: it is there and cannot be read.
+        """
+        with self._reading(name):
+            if not self.local:
+                return self._fs.cat_file(self._path(name))
+            with open(self._path(name), "rb") as file:
+                return file.read()
+
+    def exists(self, name: str) -> bool:
+        """Whether a file or folder of this name is there."""
+        if self.local:
+            return os.path.exists(self._path(name))
+        self._fs.invalidate_cache()  # others write, too
+        return self._fs.exists(self._path(name))
+
+    def names(self, folder: str, suffix: str = "") -> list[str]:
+        """Names of the files under a folder and its folders, sorted; none without the folder.
+
+        Files that are still being written, or were when their writer was killed, are left out.
+
+        Raises:
+            ResultsError: the folder is there and cannot be listed.
+        """
+        found = self._files(folder)
+        return sorted(n for n in found if n.endswith(suffix) and not _PARTIAL.search(n))
+
+    def move(self, name: str, to: str) -> str:
+        """Moves a file, making the folders of its new name; never overwrites.
+
+        Returns:
+            The new name: `to`, or with a number before its extension where `to` is taken.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            ResultsError: it cannot be moved.
+        """
+        stem, extension = os.path.splitext(to)
+        target, number = to, 0
+        while self.exists(target):
+            number += 1
+            target = f"{stem}-{number}{extension}"
+        self.make(os.path.dirname(to))
+        if not self.exists(name):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
+        with self._writing(target):
+            self._fs.mv(self._path(name), self._path(target))
+        return target
+
+    def remove(self, name: str) -> None:
+        """Removes a file; none is no error.
+
+        Raises:
+            ResultsError: it is there and cannot be removed.
+        """
+        with self._writing(name), contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._path(name))
+
+    def sweep(self, folder: str = "") -> None:
+        """Removes the unfinished files that killed writers left under a folder.
+
+        For the one driver: while another holds the lock, its unfinished files are no left-overs,
+        and nothing is removed. An object store has neither locks nor such files.
+
+        Raises:
+            ResultsError: one cannot be removed.
+        """
+        try:
+            with contextlib.nullcontext() if self._locked else self.lock():
+                for name in self._files(folder):
+                    if _PARTIAL.search(name):
+                        self.remove(name)
+        except Locked:
+            return
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps other drivers out of a local directory; the lock ends with the process.
+
+        Raises:
+            Locked: another process holds it.
+            ResultsError: the directory cannot be locked.
+        """
+        if not self.local:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            with self._writing(".lock"):
+                file = stack.enter_context(open(self._path(".lock"), "w"))
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise Locked(
+                        f"another study is running with the results directory {self.url}. Wait "
+                        "for its end, or choose another directory with --results DIR."
+                    ) from None
+            self._locked = True
+            stack.callback(setattr, self, "_locked", False)
+            yield
+
+    def path(self, name: str) -> str:
+        """A name with the directory before it, for people."""
+        return f"{self.url.rstrip('/')}/{name}"
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        if not self.local:
+            self._fs.pipe_file(path, data)  # an object appears when it is complete
+            return
+        partial = f"{path}.{uuid.uuid4().hex}.part"
+        try:
+            with open(partial, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(partial)
+        _sync_folder(os.path.dirname(path))
+
+    def _files(self, folder: str) -> list[str]:
+        """Names of all files under a folder."""
+        with self._reading(folder):
+            if not self.local:
+                self._fs.invalidate_cache()  # others write, too
+                paths = self._fs.find(self._path(folder))
+            else:
+                paths = [
+                    os.path.join(where, name)
+                    for where, _, names in os.walk(self._path(folder), onerror=_unless_gone)
+                    for name in names
+                ]
+        return [path.removeprefix(f"{self._root}/") for path in paths]
+
+    @contextlib.contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            remedy = _REMEDIES.get(error.errno or 0, "Make it writable")
+            raise ResultsError(
+                f"cannot write to the results directory {self.path(name)} "
+                f"({error.strerror or error}). {remedy}: the same command goes on where this one "
+                "ended. Or choose another directory with --results DIR."
+            ) from error
+
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise ResultsError(
+                f"cannot read {self.path(name)} ({error.strerror or error}). Make it readable."
+            ) from error
+
+
+class Locked(ResultsError):
+    """A results directory with which another study runs."""
+
+
+def _sync_folder(path: str) -> None:
+    """Makes a rename outlast a power failure."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _unless_gone(error: OSError) -> None:
+    """For `os.walk`, which would take an unreadable folder for an empty one."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error

@@ -1,0 +1,269 @@
+"""The command that logs what MLflow lacks, as a user types it."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from mlflow import MlflowClient
+
+from analysis.compare import compare
+from analysis.loading import load
+from study import track, tracking
+from study.results import Results
+from study.tracking import MLflowTracker, RunStore, summary_metrics
+from tests.synthetic_results import make_cell, make_results, write
+from tests.test_tracking import Failing, _quiet, empty_database  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing is what takes the command its time; tests of tracking draw a real one."""
+
+    def draw_nothing(heatmaps: Mapping[str, np.ndarray], title: str) -> Figure:
+        return Figure(figsize=(0.1, 0.1))
+
+    monkeypatch.setattr("analysis.figures.heatmap_figure", draw_nothing)
+
+
+@pytest.fixture
+def results(tmp_path: Path, empty_database: Path) -> Iterator[Results]:  # noqa: F811
+    """Two studies, one with a report."""
+    made = make_results(tmp_path / "results")
+    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    for seed in range(2):
+        for paradigm, saif in (("soft", 0.2), ("lvml", 0.6)):
+            write(made, make_cell(paradigm, seed=seed), saif=saif + seed / 10)
+        write(made, make_cell("hard", m=5, seed=seed), study="other")
+    report = tmp_path / "results" / "report" / "digits" / "report.html"
+    report.parent.mkdir(parents=True)
+    report.write_text("<html></html>")
+    return made
+
+
+def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    status = track.main(args)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def snapshot(results: Results) -> dict[str, Any]:
+    """All that MLflow holds: run id -> its data, the times included."""
+    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+    held = {}
+    for experiment in client.search_experiments():
+        for run in client.search_runs([experiment.experiment_id]):
+            run_id = run.info.run_id
+            held[run_id] = {
+                "experiment": experiment.name,
+                "info": dict(run.info),
+                "data": run.data.to_dictionary(),
+                "histories": {
+                    name: [(m.step, m.value) for m in client.get_metric_history(run_id, name)]
+                    for name in run.data.metrics
+                },
+                "artifacts": sorted(file.path for file in client.list_artifacts(run_id)),
+            }
+    return held
+
+
+def parents(held: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        run["experiment"]: run for run in held.values() if "cell_id" not in run["data"]["tags"]
+    }
+
+
+def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    status, printed, errors = main(capsys, results.url)
+    assert (status, errors) == (0, "")
+    assert "digits: 4 cells: 0 were there, 4 logged\n" in printed
+    assert "other: 2 cells: 0 were there, 2 logged\n" in printed
+    ui = f"runs:   uv run mlflow ui --backend-store-uri sqlite:///{results.url}/mlflow.db\n"
+    assert printed.endswith(ui)
+    held = snapshot(results)
+    cells = results.cells().set_index("cell_id")
+    children = {
+        run["data"]["tags"]["cell_id"]: run
+        for run in held.values()
+        if "cell_id" in run["data"]["tags"]
+    }
+    assert len(held) == len(children) + 2 == len(cells) + 2
+    for cell_id, run in children.items():
+        assert run["experiment"] == cells.loc[cell_id, "study"]
+        assert run["artifacts"] == ["cell.json", "heatmap.png"]
+    for study, parent in parents(held).items():
+        assert parent["info"]["status"] == "FINISHED"
+        mine = cells.index[cells["study"] == study]
+        summary = summary_metrics(c.summary for c in compare(load(results, mine)))
+        assert parent["data"]["metrics"] == pytest.approx(summary)
+    assert len(parents(held)["digits"]["data"]["metrics"]) == 2 * 2
+    assert parents(held)["digits"]["artifacts"] == ["report.html"]
+    assert parents(held)["other"]["artifacts"] == []
+
+    again, printed, errors = main(capsys, results.url)
+    assert (again, errors) == (0, "")
+    assert "digits: 4 cells: 4 were there, 0 logged\n" in printed
+    assert snapshot(results) == held
+
+
+def test_one_study_alone(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    status, printed, _ = main(capsys, results.url, "--study", "other")
+    assert status == 0
+    assert "digits" not in printed
+    assert set(parents(snapshot(results))) == {"other"}
+
+
+def test_it_ends_what_a_killed_study_began(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two cells logged, a third in part, the parent running."""
+    cell_ids = results.cells().query("study == 'digits'")["cell_id"].tolist()
+    store = RunStore(results, "digits", None, lambda *_: Figure(figsize=(0.1, 0.1)))
+    assert all(error is None for _, error in store.log(dict.fromkeys(cell_ids[:2])))
+    done = set(snapshot(results))
+    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+    experiment = client.get_experiment_by_name("digits").experiment_id
+    partial = client.create_run(experiment, tags={"cell_id": cell_ids[2], "status": "done"})
+    status, printed, _ = main(capsys, results.url, "--study", "digits")
+    assert status == 0
+    assert "digits: 4 cells: 2 were there, 2 logged\n" in printed
+    held = snapshot(results)
+    assert len(held) == 5
+    assert done < set(held)
+    assert partial.info.run_id not in held
+    assert {run["info"]["status"] for run in held.values()} == {"FINISHED"}
+
+
+def test_a_summary_that_a_study_logged_is_left(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may have been chosen by SAIF, or over cells of another study, too."""
+    main(capsys, results.url, "--study", "other")
+    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+    parent = parents(snapshot(results))["other"]
+    name = next(iter(parent["data"]["metrics"]))
+    client.log_metric(parent["info"]["run_id"], name, 0.123)
+    main(capsys, results.url, "--study", "other")
+    assert parents(snapshot(results))["other"]["data"]["metrics"][name] == 0.123
+    # A run that was missing means that the study did not get to its end.
+    child = next(r for r in snapshot(results).values() if r["artifacts"] and r["experiment"])
+    client.delete_run(child["info"]["run_id"])
+    main(capsys, results.url, "--study", "other")
+    assert parents(snapshot(results))["other"]["data"]["metrics"] == parent["data"]["metrics"]
+
+
+def test_what_cannot_be_logged_is_counted(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(track, "PATIENCE", 1.0)
+    monkeypatch.setattr(tracking, "DOWN_SECONDS", 1.0)
+    monkeypatch.setattr(tracking, "FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(tracking, "LONGEST_PAUSE", 0.1)
+    failing = Failing(monkeypatch)
+    failing.patch("log_batch", lambda call: "before" if call > 2 else None)
+    status, printed, errors = main(capsys, results.url, "--study", "digits")
+    assert status == 1
+    assert "digits: 4 cells: 0 were there, 2 logged, 2 missing\n" in printed
+    assert errors.count("\n") == 1
+    assert "MLflow lacks 3 of 5 runs (the request was lost)" in errors
+    assert f"uv run python -m study.track {results.url}" in errors
+    monkeypatch.undo()
+    status, printed, _ = main(capsys, results.url, "--study", "digits")
+    assert status == 0
+    assert "digits: 4 cells: 2 were there, 2 logged\n" in printed
+
+
+def test_progress_is_shown(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(track, "FILE_INTERVAL", 0.0)
+    _, _, errors = main(capsys, results.url)
+    assert "/4 cells are in MLflow" in errors
+
+
+def test_ctrl_c_says_that_the_command_goes_on(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(tracker: MLflowTracker, *_: object) -> None:
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    monkeypatch.setattr(MLflowTracker, "wait", interrupt)
+    status, _, errors = main(capsys, results.url)
+    assert status == 130
+    assert "the same command goes on" in errors
+
+
+def test_a_running_study_keeps_it_out(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with results.lock():
+        status, _, errors = main(capsys, results.url)
+    assert status == 2
+    assert "another study is running" in errors
+    assert snapshot(results) == {}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["{results}/nowhere"], "holds no results"),
+        (["{empty}"], "holds no finished cell"),
+        (["{results}", "--study", "digit"], "Did you mean 'digits'?"),
+        (["{results}", "--tracking", "http://u:secret@127.0.0.1:1"], "does not answer"),
+        (["{results}", "--tracking", "nonsense://x"], "MLflow cannot track to nonsense://x"),
+        (["{results}", "--tracking", "sqlite:////proc/x.db"], "MLflow cannot track to sqlite"),
+        (["{results}", "--tracking", "none"], "--tracking URI"),
+        (["memory://{empty}"], "holds no results"),
+        (["nofs://bucket/x"], "nofs"),
+        (["{results}", "--frobnicate"], "study.track --help"),
+        ([], "RESULTS_DIR"),
+    ],
+)
+def test_requests_that_cannot_be_carried_out(
+    args: list[str],
+    message: str,
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    empty = make_results(tmp_path / "empty").url
+    args = [arg.format(results=results.url, empty=empty) for arg in args]
+    status, printed, errors = main(capsys, *args)
+    assert (status, printed) == (2, "")
+    assert message in errors
+    assert errors.startswith("study.track: ")
+    assert errors.count("\n") == 1
+    assert "secret" not in errors
+    assert snapshot(results) == {}
+
+
+@pytest.mark.parametrize("table", ["cells", "evaluations"])
+def test_a_damaged_file_is_named(
+    table: str, results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = next((Path(results.url) / table).glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:100])
+    status, _, errors = main(capsys, results.url)
+    assert status == 2
+    assert file.name in errors
+    assert errors.count("\n") == 1
+    assert snapshot(results) == {}
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        track.main(["--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for word in ("examples:", "python -m study.track results", "--tracking", "--study"):
+        assert word in text

@@ -1,0 +1,429 @@
+"""A real `mlflow server` that is killed, slow or away, and a database that is deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+
+from analysis.compare import compare
+from analysis.figures import heatmap_figure
+from analysis.loading import load
+from study.cell import Cell
+from study.results import Results
+from study.tracking import MLflowTracker, open_tracker, summary_metrics
+from tests.conftest import PROJECT
+from tests.synthetic_results import make_cell, make_results, write
+from tests.test_tracking import (
+    SUMMARY,
+    _quiet,  # noqa: F401
+    assert_exactly_once,
+    draw_nothing,
+    ids,
+    runs_of,
+)
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+
+START_SECONDS = 120
+CELLS = 24
+
+
+class Server:
+    """`mlflow server` on loopback with a database and a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        if self._process:
+            return
+        store = f"sqlite:///{self._folder / 'server.db'}"
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
+                    "--port", str(self.port), "--workers", "1", "--backend-store-uri", store,
+                    "--artifacts-destination", str(self._folder / "artifacts"),
+                ],
+                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert self._process.poll() is None, (self._folder / "log").read_text()[-2000:]
+            assert time.monotonic() < deadline, "mlflow server did not start"
+            time.sleep(0.2)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """SIGKILL to it and its workers."""
+        if self._process:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+class Proxy:
+    """Stands before a server, and delays or cuts what passes.
+
+    Args:
+        port: of the server.
+        fate: for what passes, in the direction "request" or "response": seconds to hold it back,
+            or None to drop it and both connections.
+    """
+
+    def __init__(self, port: int, fate: Callable[[str], float | None]) -> None:
+        self._port = port
+        self._fate = fate
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.uri = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with (
+            contextlib.suppress(OSError),
+            client,
+            socket.create_connection(("127.0.0.1", self._port)) as server,
+        ):
+            while True:
+                ready, _, _ = select.select([client, server], [], [])
+                for source in ready:
+                    target, way = (server, "request") if source is client else (client, "response")
+                    data = source.recv(1 << 16)
+                    held = self._fate(way) if data else None
+                    if held is None:
+                        return
+                    time.sleep(held)  # what the client gave up meanwhile passes all the same
+                    target.sendall(data)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Not yet started."""
+    made = Server(tmp_path_factory.mktemp("server"))
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest) -> str:
+    """An experiment for each test."""
+    return str(request.node.name)
+
+
+@pytest.fixture
+def cells(results: Results, study: str) -> list[Cell]:
+    return [
+        write(results, make_cell(paradigm, seed=seed), study=study)
+        for seed in range(CELLS // 2)
+        for paradigm in ("soft", "hybrid")
+    ]
+
+
+def start(results: Results, study: str, uri: str) -> MLflowTracker:
+    tracker = open_tracker(results, study, uri, draw_nothing)
+    assert isinstance(tracker, MLflowTracker)
+    return tracker
+
+
+def log_at_once(tracker: MLflowTracker, cells: list[Cell]) -> None:
+    started = time.monotonic()
+    tracker.log_cells(ids(cells))
+    assert time.monotonic() - started < 0.1
+
+
+def study_track(results: Results, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "study.track", results.url, *args],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run_ids(client: MlflowClient, study: str) -> set[str]:
+    children, parent = runs_of(client, study)
+    return {run.info.run_id for run in [*children, parent]}
+
+
+def rebuilt_summary(results: Results) -> dict[str, float]:
+    return summary_metrics(c.summary for c in compare(load(results)))
+
+
+def test_a_server_that_is_down_for_the_whole_study(
+    server: Server,
+    results: Results,
+    cells: list[Cell],
+    study: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server.kill()
+    started = time.monotonic()
+    tracker = start(results, study, server.uri)
+    for cell in cells:
+        log_at_once(tracker, [cell])
+    assert time.monotonic() - started < 10
+    started = time.monotonic()
+    tracker.finish(SUMMARY, [])
+    assert time.monotonic() - started < 20
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 3
+    assert f"MLflow takes the last {CELLS + 1} runs" in errors
+    assert f"MLflow lacks {CELLS + 1} of {CELLS + 1} runs" in errors
+    assert f"study.track {results.url} --tracking {server.uri}\n" in errors
+
+    down = study_track(results, "--tracking", server.uri)
+    assert (down.returncode, down.stdout) == (2, "")
+    assert down.stderr.count("\n") == 1
+    assert "does not answer" in down.stderr
+
+    server.start()
+    done = study_track(results, "--tracking", server.uri)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{study}: {CELLS} cells: 0 were there, {CELLS} logged\n" in done.stdout
+    assert f"runs:   {server.uri}\n" in done.stdout
+    client = MlflowClient(server.uri)
+    assert_exactly_once(results, cells, client, study, rebuilt_summary(results))
+    before = run_ids(client, study)
+    again = study_track(results, "--tracking", server.uri)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert f"{study}: {CELLS} cells: {CELLS} were there, 0 logged\n" in again.stdout
+    assert run_ids(client, study) == before
+
+
+def test_a_server_that_is_killed_while_it_logs(
+    server: Server, results: Results, cells: list[Cell], study: str
+) -> None:
+    server.start()
+    tracker = start(results, study, server.uri)
+    log_at_once(tracker, cells[: CELLS // 2])
+    deadline = time.monotonic() + 60
+    while tracker.missing > CELLS // 2 - 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    server.kill()
+    assert 0 < tracker.missing < CELLS // 2
+    log_at_once(tracker, cells[CELLS // 2 :])
+    time.sleep(3)  # the tracker finds out
+    assert tracker.missing > CELLS // 2
+    server.start()
+    tracker.wait(120, 120)
+    assert tracker.missing == 0
+    tracker.finish(SUMMARY, [])
+    assert_exactly_once(results, cells, MlflowClient(server.uri), study)
+
+
+@pytest.mark.parametrize("retries", ["0", "3"])  # by MLflow itself, which repeats what was done
+def test_a_server_whose_answers_are_lost(
+    server: Server,
+    results: Results,
+    cells: list[Cell],
+    study: str,
+    monkeypatch: pytest.MonkeyPatch,
+    retries: str,
+) -> None:
+    """One chunk in thirty is lost, in either direction: requests, and answers to what was done."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", retries)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
+    server.start()
+    draw = random.Random(1)
+    lost = []
+
+    def fate(way: str) -> float | None:
+        if draw.random() < 1 / 30:
+            lost.append(way)
+            return None
+        return 0
+
+    proxy = Proxy(server.port, fate)
+    tracker = start(results, study, proxy.uri)
+    log_at_once(tracker, cells)
+    tracker.wait(300, 60)
+    tracker.finish(SUMMARY, [], seconds=120)
+    proxy.close()
+    assert tracker.missing == 0
+    assert {"request", "response"} == set(lost)
+    assert_exactly_once(results, cells, MlflowClient(server.uri), study)
+
+
+def test_a_slow_server(
+    server: Server,
+    results: Results,
+    cells: list[Cell],
+    study: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Requests take longer than the client waits, now and then, and act after it gave up."""
+    server.start()
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
+    passed = {"request": 0, "response": 0}
+
+    def fate(way: str) -> float:
+        passed[way] += 1
+        return 4 if passed[way] % 30 == (12 if way == "request" else 27) else 0.05
+
+    proxy = Proxy(server.port, fate)
+    tracker = start(results, study, proxy.uri)
+    log_at_once(tracker, cells)
+    started = time.monotonic()
+    tracker.finish(SUMMARY, [], seconds=15)
+    assert 14 < time.monotonic() - started < 17
+    errors = capsys.readouterr().err
+    assert f"of {CELLS + 1} runs" in errors
+    assert f"study.track {results.url} --tracking {proxy.uri}" in errors
+    assert passed["request"] > 12
+    tracker._thread.join(30)
+    time.sleep(5)  # the last request arrives
+    proxy.close()
+    done = study_track(results, "--tracking", server.uri)
+    assert (done.returncode, done.stderr) == (0, "")
+    summary = rebuilt_summary(results)
+    assert_exactly_once(results, cells, MlflowClient(server.uri), study, summary)
+
+
+def test_a_server_that_hangs_holds_nobody_up(
+    server: Server,
+    results: Results,
+    cells: list[Cell],
+    study: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        started = time.monotonic()
+        tracker = start(results, study, uri)
+        assert time.monotonic() - started < 6
+        log_at_once(tracker, cells)
+        started = time.monotonic()
+        tracker.finish(SUMMARY, [])
+        assert time.monotonic() - started < 20
+        assert tracker.missing == CELLS + 1
+
+
+def held(results: Results, study: str, alias: str) -> dict[str, Any]:
+    """What MLflow's own database holds, without what differs between runs of one cell.
+
+    MLflow keeps an open database by its name, so a deleted one needs another name: an `alias`.
+    """
+    client = MlflowClient(f"sqlite:///{results.url}{alias}/mlflow.db")
+    children, parent = runs_of(client, study)
+    found = {}
+    for run in [*children, parent]:
+        tags = {k: v for k, v in run.data.tags.items() if k != "mlflow.parentRunId"}
+        folder = Path(run.info.artifact_uri.removeprefix("file://"))
+        histories = {
+            name: sorted(
+                (entry.step, entry.value, entry.timestamp if "cell_id" in tags else 0)
+                for entry in client.get_metric_history(run.info.run_id, name)
+            )
+            for name in run.data.metrics
+        }
+        found[tags.get("cell_id", "parent")] = {
+            "name": run.info.run_name,
+            "status": run.info.status,
+            "params": run.data.params,
+            "tags": tags,
+            "histories": histories,
+            "artifacts": {file.name: file.read_bytes() for file in folder.iterdir()},
+        }
+    assert len(found) == len(children) + 1
+    return found
+
+
+def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], study: str) -> None:
+    """The same params, metrics with their steps and times, tags and files."""
+    report = Path(results.url) / "report" / study / "report.html"
+    report.parent.mkdir(parents=True)
+    report.write_text("<html></html>")
+    tracker = open_tracker(results, study, None, heatmap_figure)
+    tracker.log_cells(ids(cells))
+    tracker.finish(rebuilt_summary(results), [report])
+    first = held(results, study, "")
+    assert len(first) == CELLS + 1
+    (Path(results.url) / "mlflow.db").unlink()
+    shutil.rmtree(Path(results.url) / "mlflow-artifacts")
+    done = study_track(results)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{study}: {CELLS} cells: 0 were there, {CELLS} logged\n" in done.stdout
+    assert held(results, study, "/.") == first
+
+
+def test_a_study_of_the_command_whose_server_is_down(server: Server, tmp_path: Path) -> None:
+    """From `study.run` to `study.track`, as a user types them."""
+    results = Results(tmp_path / "results")
+    server.kill()
+    run = subprocess.run(
+        [
+            sys.executable, "-m", "study.run", "digits", "--results", results.url,
+            "--tracking", server.uri, "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1",
+            "paradigm=soft,lvml", "batch_size=10", "evaluations=2", "train_metrics_size=20",
+            "validation_size=20", "test_size=20",
+        ],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert f"warning: the MLflow server {server.uri} does not answer" in run.stderr
+    assert "MLflow lacks 5 of 5 runs" in run.stderr
+    (line,) = (line for line in run.stderr.splitlines() if "MLflow lacks" in line)
+    command = line.partition("log them with: uv run ")[2].split()
+    assert command[:3] == ["python", "-m", "study.track"]
+    server.start()
+    done = subprocess.run(
+        [sys.executable, *command[1:]], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "digits: 4 cells: 0 were there, 4 logged\n" in done.stdout
+    client = MlflowClient(server.uri)
+    children, parent = runs_of(client)
+    assert {r.data.tags["cell_id"] for r in children} == set(results.cells()["cell_id"])
+    assert len(children) == 4
+    assert [f.path for f in client.list_artifacts(parent.info.run_id)] == ["report.html"]
