@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -67,7 +66,10 @@ def launch(
     jobs = Jobs(plan.jobs, max_retries, source)
     forks = ForkPoints(Storage(config["results"]), plan.jobs)
     running = Running(jobs, progress, on_cell, forks, source)
-    with ray_session(plan.concurrent * plan.threads, address) as ray, _scratch(config) as storage:
+    with (
+        ray_session(plan.concurrent * plan.threads, address) as ray,
+        _scratch(config, address) as storage,
+    ):
         from ray import tune
 
         resources = _resources(plan, ray.cluster_resources(), address)
@@ -96,25 +98,21 @@ def launch(
     for failure in jobs.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
+    forks.close()
     return jobs.failures
 
 
 @contextlib.contextmanager
-def _scratch(config: Mapping[str, Any]) -> Iterator[str]:
-    """A folder for Tune's own files; nothing is ever read from it.
+def _scratch(config: Mapping[str, Any], address: str | None) -> Iterator[str]:
+    """A folder for Tune's own files, from which nothing is ever read.
 
-    It lies with the results, where every node can write; what a killed driver left is removed.
+    On a cluster every node must be able to write there: it lies with the results.
     """
-    if "://" in config["results"]:
-        with tempfile.TemporaryDirectory(prefix="study-tune-") as folder:
-            yield folder
-        return
-    folder = os.path.join(config["results"], ".tune")
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
+    shared = None if address is None or "://" in config["results"] else config["results"]
+    with tempfile.TemporaryDirectory(
+        prefix=".tune-", dir=shared, ignore_cleanup_errors=True
+    ) as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _resources(plan: Plan, there: Mapping[str, float], address: str | None) -> dict[str, float]:

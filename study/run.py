@@ -136,7 +136,7 @@ def _train(
         progress, suggestions = _search(plan, axes, results, survey, args)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
     tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
-    tracker.log_cells(sorted(plan.finished))
+    tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:
         tracker.log_cells([cell_id])

@@ -49,6 +49,9 @@ DOWN_SECONDS = 10.0
 SILENT_SECONDS = 3.0
 """How long it waits before it says so."""
 
+STOP_SECONDS = 2.0
+"""How long it lets a run that is being logged get to its end."""
+
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
 
@@ -59,9 +62,6 @@ _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
 """Environment variables of MLflow, where the user has not set them."""
-
-_ENTITIES = 1000
-"""The server's limit of metrics and params in a call."""
 
 _PARENT = ""
 """Stands for the cell id of the parent run."""
@@ -350,8 +350,7 @@ class RunStore:
                 for name, value in metrics.items()
                 if name not in held or not _equal(held[name], value)
             ]
-            for start in range(0, len(new), _ENTITIES):
-                self._client.log_batch(run_id, metrics=new[start : start + _ENTITIES])
+            self._client.log_batch(run_id, metrics=new)
             for file in files:
                 self._client.log_artifact(run_id, str(file))
             self._client.set_terminated(run_id)
@@ -454,10 +453,7 @@ class RunStore:
         run_id = run.info.run_id
         params = [Param(name, values[name]) for name in _PARAMS if name in values]
         metrics = list(_metrics(cell, evaluations))
-        first = _ENTITIES - len(params)
-        self._client.log_batch(run_id, metrics=metrics[:first], params=params)
-        for start in range(first, len(metrics), _ENTITIES):
-            self._client.log_batch(run_id, metrics=metrics[start : start + _ENTITIES])
+        self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
         self._client.log_dict(run_id, json.loads(cell["cell"]), "cell.json")
         if len(evaluations):
             last = evaluations[evaluations["step"] == evaluations["step"].max()]
@@ -565,10 +561,11 @@ class MLflowTracker:
             )
 
     def stop(self) -> None:
-        """Lets the thread end after the run it is at."""
+        """Lets the thread end after the run it is at, and waits for that a moment."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
+        self._thread.join(STOP_SECONDS)
 
     def _work(self) -> None:
         pause = FIRST_PAUSE

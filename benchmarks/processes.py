@@ -1,0 +1,39 @@
+"""The processes below one, read from /proc, so that they can be killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def below(pid: int) -> dict[int, str]:
+    """Every process below one: its id -> its command line."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        if fields := _read(path).rpartition(")")[2].split():
+            parents[int(path.parent.name)] = int(fields[1])
+    found = {}
+    for child in parents:
+        above = parents[child]
+        while above in parents and above != pid:
+            above = parents[above]
+        if above == pid:
+            found[child] = _read(Path(f"/proc/{child}/cmdline")).replace("\0", " ")
+    return found
+
+
+def training(pid: int) -> list[int]:
+    """Those of them that train: Ray names its workers by what they run."""
+    return [child for child, command in below(pid).items() if "ImplicitFunc" in command]
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, be it still waited for."""
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return not fields or fields[0] == "Z"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # it ended
+        return ""
