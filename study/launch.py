@@ -98,7 +98,6 @@ def launch(
     for failure in jobs.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
-    forks.close()
     return jobs.failures
 
 

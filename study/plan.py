@@ -81,13 +81,6 @@ class Plan:
     def to_run(self) -> list[Cell]:
         return [cell for cell in self.cells if cell.id not in self.finished]
 
-    @property
-    def ended_first_phases(self) -> set[str]:
-        """`first_phase_id` of the cells from whose first phase none that is left may fork."""
-        return {cell.first_phase_id for cell in self.cells} - {
-            cell.first_phase_id for cell in self.to_run
-        }
-
     @cached_property
     def jobs(self) -> list[Job]:
         """The cells to run, as trials."""

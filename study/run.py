@@ -15,6 +15,7 @@ from search_spaces import SearchSpace, all_studies
 from study import __version__, checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve
+from study.cell import Cell
 from study.describe import describe
 from study.dry_run import dry_run
 from study.errors import RequestError, unknown
@@ -26,7 +27,7 @@ from study.packs import Packing
 from study.plan import UNKNOWN_DIGEST, CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
-from study.results import Results, Survey
+from study.results import Results, ResultsError, Survey
 from study.search import Search, Suggestions
 from study.tracking import Tracker, open_tracker, summary_metrics
 
@@ -78,7 +79,7 @@ def _run(args: argparse.Namespace) -> int:
     with results.lock():
         for name in results.set_aside(survey.damaged):
             print(f"set aside a damaged file as {name}; its cells run again", file=sys.stderr)
-        checkpoints.sweep(results.storage, plan.finished, plan.ended_first_phases)
+        _sweep(results, plan.cells, plan.finished)
         return _train(plan, axes, config, survey, seconds, args)
 
 
@@ -139,8 +140,14 @@ def _train(
     tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:
+        rows = results.cells([cell_id]) if results.storage.exists("cells") else None
+        if rows is None or rows.empty:
+            raise ResultsError(
+                f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
+                "directory back: the same command goes on where this one ended."
+            )
         tracker.log_cells([cell_id])
-        return str(results.cells([cell_id])["status"].iloc[0])
+        return str(rows["status"].iloc[0])
 
     failures: list[Failure] = []
     if plan.to_run or suggestions:
@@ -164,6 +171,7 @@ def _train(
             return CELLS_FAILED
     cells = suggestions.search.cells if suggestions else plan.cells
     failed = {cell_id for failure in failures for cell_id in failure.cell_ids}
+    _sweep(results, cells, {cell.id for cell in cells} - failed)
     _report(plan, [cell.id for cell in cells if cell.id not in failed], failed, tracker, args)
     if suggestions:
         print(suggestions.search.summary())
@@ -177,6 +185,12 @@ def _train(
             file=sys.stderr,
         )
     return CELLS_FAILED if failed else DONE
+
+
+def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) -> None:
+    """Removes the checkpoints and fork points, left by a kill, that no cell needs."""
+    needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
+    checkpoints.sweep(results.storage, ended, {cell.first_phase_id for cell in cells} - needed)
 
 
 def _search(

@@ -80,9 +80,3 @@ class ForkPoints:
             self._needed_by[name].discard(cell_id)
             if not self._needed_by[name]:
                 self._storage.remove(name)
-
-    def close(self) -> None:
-        """The study is over: a trunk that was lost may have kept its points a second time."""
-        for name, needed_by in self._needed_by.items():
-            if not needed_by:
-                self._storage.remove(name)
