@@ -42,7 +42,7 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     """
     known: dict[tuple[Any, ...], tuple[float, float]] = {}
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
-    with _timing(plan.threads) as device:
+    with _timing(plan) as device:
         return {
             cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known, cell.id in forks)
             / plan.packing.speedup
@@ -61,7 +61,7 @@ def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
     """
     if requested != "auto":
         return Packing(requested)
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() or plan.gpus_per_trial == 0:
         reason = (
             "no GPU here to time packs on" if remote else "on CPUs packed cells only take turns"
         )
@@ -72,7 +72,7 @@ def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
     sizes = {min(len(largest), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1}
     for members in sorted(sizes, reverse=True):
         try:
-            with _timing(plan.threads) as device:
+            with _timing(plan) as device:
                 speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
         except torch.OutOfMemoryError:
             continue
@@ -83,11 +83,11 @@ def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
 
 
 @contextlib.contextmanager
-def _timing(threads: int) -> Iterator[torch.device]:
+def _timing(plan: Plan) -> Iterator[torch.device]:
     """This process as a trial's is, for a while; the driver waits afterwards, workers train."""
     before = torch.get_num_threads()
     try:
-        yield execution.set_up(threads)
+        yield execution.set_up(plan.threads, gpu=plan.gpus_per_trial != 0)
     finally:
         torch.set_num_threads(before)
         execution.give_back_memory()

@@ -21,15 +21,17 @@ PASS_BYTES = {"cpu": 12 * 2**20, "cuda": 2**28}
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
 
-def set_up(threads: int) -> torch.device:
+def set_up(threads: int, gpu: bool = True) -> torch.device:
     """The device of this process, made ready: its CPU threads and, on a GPU, what CUDA may do.
+
+    Without `gpu`, one that is there is not used.
 
     float32 means float32: TensorFloat-32, which has the range of float32 and 10 bits of mantissa,
     stays off.
     """
     torch.set_num_threads(threads)
     keep_freed_memory()
-    if not torch.cuda.is_available():
+    if not (gpu and torch.cuda.is_available()):
         return torch.device("cpu")
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -17,6 +17,7 @@ from typing import Any
 
 from study.cluster import ray_session
 from study.errors import RequestError
+from study.execution import give_back_memory
 from study.failures import Failure, failure_of
 from study.jobs import Job, Jobs, Source
 from study.plan import Plan
@@ -78,7 +79,12 @@ def launch(
         judging = ray.remote(num_cpus=0)(_Judging).remote(judge) if judge else None
         tune.Tuner(
             tune.with_resources(_trainable(train, judging), resources),
-            param_space={**config, "threads": plan.threads, "share": plan.share},
+            param_space={
+                **config,
+                "threads": plan.threads,
+                "gpu": resources["gpu"] > 0,
+                "share": plan.share,
+            },
             tune_config=tune.TuneConfig(
                 num_samples=-1,
                 search_alg=_search_algorithm(tune.search.Searcher, running, plan.max_concurrent),
@@ -150,10 +156,13 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # its node was lost: all cells go on
 
+        failure = None
         try:
             train(config, report)
         except Exception as error:
             failure = failure_of(error)
+        if failure is not None:  # here nothing holds on to its tensors any more
+            give_back_memory()
             tune.report({"event": "failure", "kind": failure.kind, "text": failure.text})
 
     return trial

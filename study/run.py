@@ -171,7 +171,9 @@ def _train(
             return CELLS_FAILED
     cells = suggestions.search.cells if suggestions else plan.cells
     failed = {cell_id for failure in failures for cell_id in failure.cell_ids}
-    _sweep(results, cells, {cell.id for cell in cells} - failed)
+    ended = {cell.id for cell in cells} - failed
+    tracker.log_cells(sorted(ended))  # a search finds cells that an earlier run recorded
+    _sweep(results, cells, ended)
     _report(plan, [cell.id for cell in cells if cell.id not in failed], failed, tracker, args)
     if suggestions:
         print(suggestions.search.summary())

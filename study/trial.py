@@ -41,6 +41,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             results: results directory, path or URL.
             data_dir, cache_dir: as `study.tasks.load` takes them.
             threads: CPU threads of this process.
+            gpu: whether to use a GPU if there is one (yes).
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
             dry_run: if True, nothing is recorded.
@@ -58,7 +59,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     """
     results = Results(config["results"])
     record = not config.get("dry_run")
-    device = execution.set_up(config["threads"])
+    device = execution.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:
         cells = [cell for cell in cells if not results.has_cell(cell.id)]

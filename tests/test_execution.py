@@ -89,3 +89,9 @@ def test_freed_memory_can_be_given_back() -> None:
     execution.keep_freed_memory()
     execution.give_back_memory()  # and everything still works
     assert torch.ones(2**22).sum() == 2**22
+
+
+def test_a_gpu_that_is_not_asked_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--gpus-per-trial 0` on a machine that has one."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert execution.set_up(1, gpu=False) == torch.device("cpu")
