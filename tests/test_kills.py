@@ -228,7 +228,7 @@ def test_a_lost_directory_stops_the_study_and_loses_nothing(
 ) -> None:
     results, away = tmp_path / "results", tmp_path / "away"
     process = start(results)
-    wait_for("cells/*", results, process)
+    wait_for("cells/*.parquet", results, process)
     results.rename(away)
     printed, _ = process.communicate(timeout=300)
     last = printed.splitlines()[-1]
