@@ -20,7 +20,7 @@ from analysis import html
 from analysis.compare import Comparison, Select, compare
 from analysis.figures import figure_png, heatmap_figure, mean_heatmaps
 from analysis.loading import load
-from analysis.sections import comparison_section, groups_without_choice, section_title
+from analysis.sections import comparison_section, section_title, stopped_options
 from analysis.tables import comparison_text
 from study.results import Results, ResultsError
 
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = compare(evaluations, asked.budget, asked.select)
         for comparison in found:
             print(comparison_text(comparison.summary, asked.published), end="\n\n")
-            for sentence in groups_without_choice(comparison):
+            for sentence in stopped_options(comparison):
                 print(f"note: {sentence}")
         folder = asked.out or _default_out(asked.results_dir)
         title = _title(evaluations, asked.study)

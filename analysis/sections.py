@@ -51,18 +51,23 @@ def comparison_section(comparison: Comparison, published: bool = False) -> list[
     return body + _options(comparison) + _cells(comparison) + _settings(comparison)
 
 
-def groups_without_choice(comparison: Comparison) -> list[str]:
-    """One sentence for each paradigm that the summary lacks."""
-    chosen = set(comparison.choice["paradigm"])
-    return [
-        f"{name}: every option has a censored seed, so none can be chosen."
-        for name in comparison.options["paradigm"].unique()
-        if name not in chosen
-    ]
+def stopped_options(comparison: Comparison) -> list[str]:
+    """One sentence for each paradigm some options of which were stopped early."""
+    texts = []
+    for name, options in comparison.options.groupby("paradigm", sort=False):
+        censored = int((options["num_censored"] > 0).sum())
+        if censored == len(options):
+            texts.append(f"{name}: every option has a censored seed, so none can be chosen.")
+        elif censored:
+            texts.append(
+                f"{name}: {censored} of {len(options)} options were stopped early and cannot be "
+                "chosen."
+            )
+    return texts
 
 
 def _warnings(comparison: Comparison) -> list[str]:
-    texts = groups_without_choice(comparison)
+    texts = stopped_options(comparison)
     if (comparison.choice["select"] == "saif").any():
         texts.append(f"Options were {HIDDEN_FOREGROUND}.")
     return texts + edge_warnings(comparison.options, comparison.choice)

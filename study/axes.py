@@ -112,6 +112,18 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     return axes
 
 
+def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
+    """The values of an axis where the other axes have those of a point.
+
+    Raises:
+        RequestError: there is none.
+    """
+    values = axis.values.get(point[axis.axis], axis.otherwise) if isinstance(axis, By) else axis
+    if not values:
+        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
+    return values
+
+
 def _parse_values(name: str, text: str, task: str) -> Values:
     axis, names = AXES[name], choices(name, task)
     values: list[Any] = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import pickle
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -84,9 +85,7 @@ class Checkpoints:
 
     def due(self, members: Sequence[Member]) -> bool:
         """Whether to save now, between two steps."""
-        return time.monotonic() - self._saved >= self._interval or bool(
-            self._fork_steps and members[0].steps in self._fork_steps
-        )
+        return self._is_fork_point(members) or self._is_overdue(members)
 
     def save(self, members: Sequence[Member]) -> None:
         """Keeps the states of members, and where others fork that of the one there is.
@@ -94,18 +93,27 @@ class Checkpoints:
         Raises:
             ResultsError: it cannot be written.
         """
-        for member in members:
-            data = _packed(member.state())
-            if member.steps in self._fork_steps:
-                self._storage.write(fork_name(member.cell, member.steps), data)
-                self._on_fork(member.steps)
-            else:
-                self._storage.write(_checkpoint(member.cell.id), data)
-        self._saved = time.monotonic()
+        if self._is_fork_point(members):
+            (member,) = members
+            self._write(fork_name(member.cell, member.steps), member)
+            self._on_fork(member.steps)
+        if self._is_overdue(members):
+            for member in members:
+                self._write(_checkpoint(member.cell.id), member)
+            self._saved = time.monotonic()
+
+    def _is_overdue(self, members: Sequence[Member]) -> bool:
+        return time.monotonic() - self._saved >= self._interval
+
+    def _is_fork_point(self, members: Sequence[Member]) -> bool:
+        return bool(self._fork_steps) and members[0].steps in self._fork_steps
+
+    def _write(self, name: str, member: Member) -> None:
+        self._storage.write(name, _packed(name, member.state()))
 
     def _load(self, name: str, device: str) -> dict[str, Any] | None:
         try:
-            state = _unpacked(self._storage.read(name))
+            state = _unpacked(name, self._storage.read(name))
         except FileNotFoundError:
             return None
         except ValueError as error:
@@ -144,20 +152,23 @@ def _checkpoint(cell_id: str) -> str:
     return f"checkpoints/{cell_id}.ckpt"
 
 
-def _packed(state: dict[str, Any]) -> bytes:
+def _packed(name: str, state: dict[str, Any]) -> bytes:
     sink = io.BytesIO()
     torch.save(state, sink)
     data = sink.getvalue()
-    return _digest(data) + data
+    return _digest(name, data) + data
 
 
-def _unpacked(data: bytes) -> dict[str, Any]:
-    """Raises ValueError for anything that `_packed` did not make."""
+def _unpacked(name: str, data: bytes) -> dict[str, Any]:
+    """Raises ValueError for anything that `_packed` did not make for this name."""
     digest, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-    if _digest(data) != digest:
+    if _digest(name, data) != digest:
         raise ValueError("its content does not have its checksum")
-    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    try:
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError) as error:
+        raise ValueError("it holds more than tensors and plain values") from error
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(_FORMAT + data).digest()
+def _digest(name: str, data: bytes) -> bytes:
+    return hashlib.sha256(_FORMAT + name.encode() + data).digest()

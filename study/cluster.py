@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +26,7 @@ _RAY_SETTINGS = {
     "MALLOC_ARENA_MAX": "1",
     # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
     # Ctrl-C reaches the command, which says how to go on.
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
@@ -61,12 +64,35 @@ def ray_session(cores: int, address: str | None = None) -> Iterator[Any]:
         except (OSError, ValueError, RuntimeError) as error:
             raise RequestError(
                 f"no Ray cluster at --address {address} ({' '.join(str(error).split())}). Start "
-                "one with `ray start --head`, or leave --address out to run on this machine."
+                "one with `ray start --head`, or leave --address out to run on this machine. A "
+                "cluster with token authentication wants its token on this machine, too."
             ) from error
     try:
-        yield ray
+        with _terminating():
+            yield ray
     finally:
         ray.shutdown()
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as batch systems and containers send it: stops a study like Ctrl-C."""
+
+
+@contextlib.contextmanager
+def _terminating() -> Iterator[None]:
+    """Takes SIGTERM from Ray, whose handler aborts the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _require_listener(address: str) -> None:

@@ -45,8 +45,8 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
         if plan.search:
             total *= plan.searched_cells / len(plan.to_run)
         yield (
-            f"estimated time on this machine: {duration(total)}, {plan.concurrent} trials at a "
-            f"time, CPU threads each: {plan.threads}"
+            f"estimated time on this machine: {duration(total)}, trials at a time: "
+            f"{plan.concurrent}, CPU threads each: {plan.threads}"
         )
         yield _packing(plan)
         yield _sharing(plan)
@@ -73,8 +73,10 @@ def _sharing(plan: Plan) -> str:
     total = sum(compute.timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
     saved = saved_flops(plan.jobs, plan.flops)
     forks = sum(1 for job in plan.jobs if job.waits_for)
+    if not forks:
+        return "shared prefixes: none (no two cells begin alike)"
     return (
-        f"shared prefixes: {forks} cells start from the steps of another one, which saves "
+        f"shared prefixes: {forks} of the cells start from the steps of another one, which saves "
         f"{saved:.3g} of {total:.3g} training FLOPs ({saved / total:.0%}); --no-share runs all"
     )
 

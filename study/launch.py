@@ -9,7 +9,9 @@ is a worker that was lost.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -111,13 +113,19 @@ def launch(
 def _scratch(config: Mapping[str, Any], address: str | None) -> Iterator[str]:
     """A folder for Tune's own files, from which nothing is ever read.
 
-    On a cluster every node must be able to write there: it lies with the results.
+    On a cluster every node must be able to write there: it lies with the results. What a killed
+    driver left is removed.
     """
-    shared = None if address is None or "://" in config["results"] else config["results"]
-    with tempfile.TemporaryDirectory(
-        prefix=".tune-", dir=shared, ignore_cleanup_errors=True
-    ) as folder:
-        yield folder
+    if address is None or "://" in config["results"]:
+        name = hashlib.sha256(config["results"].encode()).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir(), f"attention-study-{os.getuid()}-{name}")
+    else:
+        folder = Path(config["results"], ".tune")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _resources(plan: Plan, there: Mapping[str, float], address: str | None) -> dict[str, float]:
@@ -366,9 +374,8 @@ def _failure_of_trial(trial: Any) -> Failure:
     error: BaseException | None = None
     if path := trial.pickled_error_file:  # written by Tune on this machine
         error = cloudpickle.loads(Path(path).read_bytes())
-    text = " ".join(str(error or "Ray gave no reason").split())
     if isinstance(error, OutOfMemoryError):
-        return Failure("out of memory", text)
+        return Failure("out of memory", "Ray stopped its worker before the machine ran out")
     if error is None or (isinstance(error, RayActorError) and not error.actor_init_failed):
-        return Failure("worker lost", text)
+        return Failure("worker lost", "its process or its node died")
     return Failure("bug", str(error))

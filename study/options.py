@@ -15,7 +15,7 @@ from study.ranges import in_order
 
 
 def require_consistent(args: argparse.Namespace) -> None:
-    """Refuses options that contradict one another.
+    """Refuses options that contradict one another; fills in the objective of a search.
 
     Raises:
         RequestError: names them.
@@ -24,6 +24,9 @@ def require_consistent(args: argparse.Namespace) -> None:
         raise RequestError("--search needs --num-samples K, the number of its suggestions.")
     if args.num_samples and not args.search:
         raise RequestError("--num-samples is of a search: add --search optuna.")
+    if args.objective and not args.search:
+        raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
+    args.objective = args.objective or ("accuracy",)
     if args.search and args.scheduler and len(args.objective) > 1:
         raise RequestError(
             "--scheduler asha ranks by one metric: give one --objective, or leave it out."
@@ -67,16 +70,16 @@ def _seconds(text: str) -> float:
 
 def _share(text: str) -> float:
     gpus = _number(text)
-    if not (0 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
+    if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
         raise argparse.ArgumentTypeError(
-            f"must be a fraction of a GPU or a whole number of them, got {text!r}"
+            f"must be a fraction of a GPU (0.01 to 1) or a whole number of them, got {text!r}"
         )
     return gpus
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message}. See `python -m study.run --help`.")
+        raise RequestError(f"{message.rstrip('.')}. See `python -m study.run --help`.")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -142,7 +145,6 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--objective",
         type=_objective,
-        default=("accuracy",),
         metavar="NAME[,NAME]",
         help="validation metric that a search improves, averaged over seeds: accuracy (default), "
         "saif, or both for a Pareto front",

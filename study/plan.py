@@ -14,7 +14,7 @@ import torch
 
 from search_spaces import By, SearchSpace, Values
 from study import compute, models
-from study.axes import AXES, SAME
+from study.axes import AXES, SAME, values_at
 from study.cell import LARGEST_WIDTH, WIDTH_RULE, Cell, Schedule, is_positive, require
 from study.compute import ModelFlops
 from study.errors import RequestError
@@ -139,18 +139,39 @@ def make_plan(
 
 
 def with_packing(
-    plan: Plan, packing: Packing, share: bool = False, no_share_reason: str = "as asked"
+    plan: Plan,
+    packing: Packing,
+    share: bool = False,
+    no_share_reason: str = "as asked",
+    remote: bool = False,
 ) -> Plan:
     """The plan with packs or shared prefixes, and this machine divided among its trials.
 
     Forks and packs are not combined: where cells are packed, none shares a prefix.
+
+    Args:
+        plan: whose cells to divide.
+        packing: how to pack them.
+        share: whether cells share prefixes.
+        no_share_reason: why not, for people.
+        remote: whether other machines will train them.
+
+    Raises:
+        RequestError: this machine lacks the GPUs that a trial asks for.
     """
+    gpus = torch.cuda.device_count()
+    if not remote and (plan.gpus_per_trial or 0) > gpus:
+        raise RequestError(
+            f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. Leave "
+            "it out to use what is there."
+        )
     cores = _cores()
-    slots = gpu_slots(torch.cuda.device_count(), plan.gpus_per_trial)
+    slots = gpu_slots(gpus, plan.gpus_per_trial)
     # By the whole grid, so that a resumed study trains its cells with as many threads as before.
     trials = plan.searched_cells or len(form(plan.cells, packing, slots or cores))
-    limit = min(trials, plan.max_concurrent or trials)
-    concurrent, threads = share_cores(limit, cores, slots)
+    concurrent, threads = share_cores(trials, cores, slots)
+    # Fewer at a time have no more threads: numbers follow from the grid, not from this option.
+    concurrent = min(concurrent, plan.max_concurrent or concurrent)
     packed = packing.choice != "none"
     return replace(
         plan,
@@ -193,13 +214,13 @@ def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
     _refuse_huge_grid(axes)
     conditional = ("paradigm", "lr", "hard_lr", "switch_point")
     outer = [name for name in AXES if name not in conditional]
-    outer_values = [_values(axes[name], name, {}) for name in outer]
+    outer_values = [values_at(axes[name], name, {}) for name in outer]
     for combination in itertools.product(*outer_values):
         point = dict(zip(outer, combination, strict=True))
-        for paradigm in _values(axes["paradigm"], "paradigm", point):
+        for paradigm in values_at(axes["paradigm"], "paradigm", point):
             names = conditional[1:] if paradigm == "hybrid" else ("lr",)
             of_paradigm = {**point, "paradigm": paradigm}
-            values = [_values(axes[name], name, of_paradigm) for name in names]
+            values = [values_at(axes[name], name, of_paradigm) for name in names]
             for rest in itertools.product(*values):
                 yield {**of_paradigm, **dict(zip(names, rest, strict=True))}
 
@@ -218,13 +239,6 @@ def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
             f"the grid has up to {count:,} cells, more than {LARGEST_GRID:,}. "
             "Narrow it with --set."
         )
-
-
-def _values(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
-    values = axis.values.get(point[axis.axis], axis.otherwise) if isinstance(axis, By) else axis
-    if not values:
-        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
-    return values
 
 
 class CellMaker:

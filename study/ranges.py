@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from search_spaces import By, Values
-from study.axes import AXES, SAME
+from study.axes import AXES, SAME, values_at
 from study.cell import is_positive
 from study.errors import RequestError, unknown
 
@@ -78,13 +78,13 @@ class Space:
         # Those that depend on another axis come last, when it has its value.
         for name in sorted(AXES, key=lambda name: isinstance(axes[name], By)):
             if name not in (*_SEARCHED, "seed"):
-                fixed[name] = _only(name, _values(axes[name], name, fixed))
+                fixed[name] = _only(name, values_at(axes[name], name, fixed))
         paradigms = {}
-        for paradigm in _values(axes["paradigm"], "paradigm", fixed):
+        for paradigm in values_at(axes["paradigm"], "paradigm", fixed):
             names = _HYBRID_AXES if paradigm == "hybrid" else ("lr",)
             point = {**fixed, "paradigm": paradigm}
-            paradigms[paradigm] = {n: _range(n, _values(axes[n], n, point)) for n in names}
-        space = cls(fixed, tuple(_values(axes["seed"], "seed", fixed)), paradigms)
+            paradigms[paradigm] = {n: _range(n, values_at(axes[n], n, point)) for n in names}
+        space = cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)
         if len(paradigms) == 1 and not any(space._ranges()):
             raise RequestError(
                 "nothing to search: every axis has one value. Give the ends of a range, "
@@ -167,13 +167,6 @@ def in_order(objective: Sequence[str]) -> tuple[str, ...]:
     if not objective:
         raise RequestError(f"a search needs an objective: {' or '.join(OBJECTIVES)}.")
     return tuple(name for name in OBJECTIVES if name in objective)
-
-
-def _values(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
-    values = axis.values.get(point[axis.axis], axis.otherwise) if isinstance(axis, By) else axis
-    if not values:
-        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
-    return values
 
 
 def _only(name: str, values: Values) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from study import __version__, checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve
 from study.cell import Cell
+from study.cluster import Terminated
 from study.describe import describe
 from study.dry_run import dry_run
 from study.errors import RequestError, unknown
@@ -31,7 +33,7 @@ from study.results import Results, ResultsError, Survey
 from study.search import Search, Suggestions
 from study.tracking import Tracker, open_tracker, summary_metrics
 
-DONE, CELLS_FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+DONE, CELLS_FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RequestError as error:
         print(f"study.run: {' '.join(str(error).split())}", file=sys.stderr)
         return UNUSABLE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as signal:
         print("\nstopped; the same command goes on where this one ended", file=sys.stderr)
-        return INTERRUPTED
+        return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -53,20 +55,31 @@ def _run(args: argparse.Namespace) -> int:
     require_consistent(args)
     space = studies[args.study]
     axes = resolve(space, args.preset, args.set)
-    results = Results(args.results if "://" in args.results else _absolute(args.results))
+    results = Results(_absolute(args.results))
     survey = results.survey()
     plan = _plan(space, axes, args, survey)
-    if not (args.plan or args.dry_run):
-        results.prepare()
+    with contextlib.ExitStack() as stack:
+        if not (args.plan or args.dry_run):
+            results.prepare()
+            stack.enter_context(results.lock())
+        return _carry_out(plan, axes, survey, args)
+
+
+def _carry_out(
+    plan: Plan, axes: Mapping[str, Any], survey: Survey, args: argparse.Namespace
+) -> int:
+    """Prints the plan and does with it what was asked for."""
+    plan = _divided(plan, args)
     seconds = cell_seconds(plan, plan.to_run)
-    print(describe(plan, space.presets[args.preset].about, seconds), flush=True)
+    about = all_studies()[plan.study].presets[plan.preset].about
+    print(describe(plan, about, seconds), flush=True)
     if args.plan:
         for damage in survey.damaged:
             print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
         return DONE
     config = {
-        "study": space.name,
-        "results": results.url,
+        "study": plan.study,
+        "results": _absolute(args.results),
         "data_dir": args.data_dir and _absolute(args.data_dir),
         "cache_dir": args.cache_dir and _absolute(args.cache_dir),
         "micro_batch": args.micro_batch,
@@ -76,11 +89,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.dry_run:
         dry_run(plan, config)
         return DONE
-    with results.lock():
-        for name in results.set_aside(survey.damaged):
-            print(f"set aside a damaged file as {name}; its cells run again", file=sys.stderr)
-        _sweep(results, plan.cells, plan.finished)
-        return _train(plan, axes, config, survey, seconds, args)
+    return _train(plan, axes, config, survey, seconds, args)
 
 
 def _plan(
@@ -96,18 +105,24 @@ def _plan(
     else:
         digest = tasks.load(space.task, args.data_dir, args.cache_dir).data_digest
     plan = make_plan(space, args.preset, points, info, digest, _finished(survey, args))
-    plan = dataclasses.replace(
+    return dataclasses.replace(
         plan,
         gpus_per_trial=args.gpus_per_trial,
         max_concurrent=args.max_concurrent,
         search=searched.describe(args.num_samples, args.objective) if searched else "",
         searched_cells=args.num_samples * len(searched.seeds) if searched else 0,
     )
+
+
+def _divided(plan: Plan, args: argparse.Namespace) -> Plan:
+    """The plan with its cells in packs or with shared prefixes, and the machine among them."""
+    remote = args.address is not None
     if args.search or args.scheduler:
         reason = "a search knows its cells one by one" if args.search else "ASHA may stop them"
-        return with_packing(plan, Packing(reason=reason), no_share_reason=reason)
-    packing = choose_packing(args.pack, plan, remote=args.address is not None)
-    return with_packing(plan, packing, share=not args.no_share)
+        packing = Packing(reason=reason)
+        return with_packing(plan, packing, no_share_reason=reason, remote=remote)
+    packing = choose_packing(args.pack, plan, remote)
+    return with_packing(plan, packing, share=not args.no_share, remote=remote)
 
 
 def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
@@ -131,6 +146,10 @@ def _train(
     from analysis.figures import heatmap_figure
 
     results = Results(config["results"])
+    if survey.damaged:
+        names = ", ".join(results.set_aside(survey.damaged))
+        print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
+    _sweep(results, plan.cells, {*plan.finished, *_finished(survey, args)})
     progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
     suggestions = None
     if args.search:
@@ -238,7 +257,7 @@ def _report(
     from analysis.compare import compare
     from analysis.loading import load
     from analysis.report import write_page
-    from analysis.sections import groups_without_choice
+    from analysis.sections import stopped_options
     from analysis.tables import comparison_text
 
     evaluations = load(args.results, cell_ids)
@@ -248,8 +267,8 @@ def _report(
     for comparison in comparisons:
         if len(comparison.summary):
             print(comparison_text(comparison.summary, published), end="\n\n")
-        for sentence in groups_without_choice(comparison):
-            print(f"note: {sentence}")
+        for sentence in stopped_options(comparison):
+            print(f"note: {sentence}\n")
     about = all_studies()[plan.study].presets[plan.preset].about
     changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
     print(f"preset {plan.preset}: {about}{changed}")
@@ -272,8 +291,8 @@ def _report(
 
 
 def _absolute(path: str) -> str:
-    """Workers have another working directory."""
-    return str(Path(path).expanduser().resolve())
+    """Workers have another working directory; a URL stays."""
+    return path if "://" in path else str(Path(path).expanduser().resolve())
 
 
 def _report_folder(results: str, study: str) -> Path:

@@ -182,7 +182,7 @@ class Search:
                 lines += self._best()
         if "saif" in self._objective:
             lines.append("Suggestions were chosen by validation SAIF: uses the hidden foreground.")
-        return "\n".join([*lines, f"search: optuna-dashboard {shlex.quote(self._url)}"])
+        return "\n".join([*lines, f"search: uvx optuna-dashboard {shlex.quote(self._url)}"])
 
     def _best(self) -> list[str]:
         rows = sorted(self._study.best_trials, key=lambda trial: [-v for v in trial.values])

@@ -62,7 +62,10 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     device = execution.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:
-        cells = [cell for cell in cells if not results.has_cell(cell.id)]
+        recorded = [cell.id for cell in cells if results.has_cell(cell.id)]
+        for cell_id in recorded:  # by a worker that was lost before it removed its checkpoint
+            discard(results.storage, cell_id)
+        cells = [cell for cell in cells if cell.id not in recorded]
     if not cells:
         return {}
     checkpoints = _checkpoints(config, results, cells, report) if record else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from study import checkpoints
 from study.cell import Cell, Phase, Schedule
 from study.checkpoints import Checkpoints, discard, fork_name, sweep
 from study.member import Member, Outcome
@@ -37,14 +37,14 @@ class Killed(BaseException):
 
 
 class Killing(Checkpoints):
-    """Checkpoints before each of the given steps' ends, and dies after the last of them."""
+    """Saves after the given steps, and dies after the last of them."""
 
     def __init__(self, storage: Storage, steps: Sequence[int], **changes: Any) -> None:
         super().__init__(storage, interval=1e9, **changes)
         self._steps = list(steps)
 
-    def due(self, members: Sequence[Member]) -> bool:
-        return members[0].steps in self._steps or super().due(members)
+    def _is_overdue(self, members: Sequence[Member]) -> bool:
+        return members[0].steps in self._steps
 
     def save(self, members: Sequence[Member]) -> None:
         super().save(members)
@@ -167,6 +167,28 @@ def test_forked_equals_straight(digits: MosaicTask, storage: Storage, lost: int 
         assert numbers(outcome) == numbers(whole)
 
 
+def test_a_trunk_has_a_checkpoint_of_its_own_however_close_its_forks_are(
+    digits: MosaicTask, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fork points every 2 s and an interval of 3 s, by a clock that counts steps."""
+    cell = tiny_cell(digits)
+    clock = [0.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: clock[0])
+    kept: list[int] = []
+
+    class Watched(Checkpoints):
+        def due(self, members: Sequence[Member]) -> bool:
+            clock[0] += 1
+            return super().due(members)
+
+        def _write(self, name: str, member: Member) -> None:
+            kept.append(member.steps) if name.startswith("checkpoints/") else None
+            super()._write(name, member)
+
+    whole = train(cell, digits, checkpoints=Watched(storage, 3, range(2, 100, 2)))
+    assert kept == list(range(3, whole.steps + 1, 3))
+
+
 def test_a_fork_is_killed_and_resumed_too(digits: MosaicTask, storage: Storage) -> None:
     trunk, fork, *_ = hybrids(digits)
     at = first_phase(fork, FLOPS)[0]
@@ -198,7 +220,19 @@ def test_without_sharing_no_fork_point_is_used(digits: MosaicTask, storage: Stor
     assert not train(fork, digits, checkpoints=Checkpoints(storage, share=False)).shared_prefix
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign"])
+def _of_another_cell(task: MosaicTask, storage: Storage, folder: str) -> bytes:
+    trunk, fork, *_ = hybrids(task, seed=5)
+    at = first_phase(fork, FLOPS)[0]
+    before = set(storage.names(folder))
+    with pytest.raises(Killed):
+        train(trunk, task, checkpoints=Killing(storage, [at + 1], fork_steps=[at]))
+    (name,) = set(storage.names(folder)) - before
+    data = storage.read(name)
+    storage.remove(name)
+    return data
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "another cell's"])
 @pytest.mark.parametrize("folder", ["checkpoints", "forks"])
 def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
     digits: MosaicTask, storage: Storage, damage: str, folder: str
@@ -218,6 +252,7 @@ def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
         "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
         "empty": b"",
         "foreign": b"a file of something else" * 10,
+        "another cell's": _of_another_cell(digits, storage, folder),
     }[damage]
     storage.write(name, bad)
     notes: list[str] = []
@@ -231,7 +266,6 @@ def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
 
 def test_a_checkpoint_runs_no_code(digits: MosaicTask, storage: Storage, tmp_path: Path) -> None:
     """Not even one whose checksum is right."""
-    from study import checkpoints
 
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
@@ -241,9 +275,11 @@ def test_a_checkpoint_runs_no_code(digits: MosaicTask, storage: Storage, tmp_pat
     sink = tmp_path / "evil.pt"
     torch.save({"device": "cpu", "steps": Evil()}, sink)
     data = sink.read_bytes()
-    storage.write(f"checkpoints/{cell.id}.ckpt", checkpoints._digest(data) + data)
-    with pytest.raises(pickle.UnpicklingError):
-        train(cell, digits, checkpoints=Checkpoints(storage))
+    name = f"checkpoints/{cell.id}.ckpt"
+    storage.write(name, checkpoints._digest(name, data) + data)
+    notes: list[str] = []
+    train(cell, digits, checkpoints=Checkpoints(storage, note=notes.append))
+    assert "it holds more than tensors and plain values" in notes[0]
     assert not (tmp_path / "ran").exists()
 
 
