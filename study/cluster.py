@@ -85,12 +85,19 @@ def _terminating() -> Iterator[None]:
         yield
         return
 
+    received = []
+
     def stop(number: int, frame: object) -> None:
-        raise Terminated
+        received.append(number)
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except KeyboardInterrupt:  # Tune raises one of its own
+        if received:
+            raise Terminated from None
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -8,9 +8,13 @@ any fsspec URL) holds
 
 A file is written whole, evaluations first, so a reader never sees half a cell. Files may have any
 other name, lie in folders and hold many cells (`study.compact` makes such): one rule covers all,
-a row in `cells/NAME` counts while `evaluations/NAME` is there. So directories are merged by
-copying: `cp -r other/cells results/cells/other && cp -r other/evaluations
+a row in `cells/NAME` counts while `evaluations/NAME` holds its evaluations. So directories are
+merged by copying: `cp -r other/cells results/cells/other && cp -r other/evaluations
 results/evaluations/other`.
+
+The evaluations of a done cell are one a point of the cell and split, those of others some of
+these. `evaluations/NAME` with less, or with rows of a cell that `cells/NAME` has not, is damaged,
+and so is a file that is named like a cell and holds others only.
 
 Copies of a cell that are equal are one; others are a contradiction, which names both files. A
 censored copy gives way to one that went on. A cell's two rows are always taken from one pair of
@@ -22,6 +26,7 @@ Many studies may share a directory, one at a time.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
@@ -125,6 +130,9 @@ EVALUATIONS_SCHEMA = pa.schema(
 are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
 attention; `inference` names the paradigm whose formula made the predictions."""
 
+SPLITS = ("train", "validation", "test")
+"""An evaluation is one row for each of these."""
+
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
@@ -152,7 +160,7 @@ class Survey:
 
     Attributes:
         statuses: id -> done, diverged or censored of every complete cell.
-        damaged: truncated and foreign files, by name.
+        damaged: files that are truncated, foreign, links to nothing, or hold the rows of others.
     """
 
     statuses: Mapping[str, str]
@@ -279,13 +287,15 @@ class Results:
     def has_cell(self, cell_id: str) -> bool:
         """Whether a cell is complete under its own name, and not censored."""
         file = _own_file(cell_id)
-        if not self.storage.exists(f"evaluations/{file}"):
-            return False
         try:
-            rows = self._parsed("cells", file, {cell_id})
+            rows = self._parsed("cells", file, columns=_IDENTITY)
+            evaluations = self._parsed("evaluations", file, columns=_KEY)
         except (FileNotFoundError, _Damaged):
             return False
-        return rows["status"].to_pylist() in (["done"], ["diverged"])
+        if _faults(file, rows, evaluations):
+            return False
+        status = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"]
+        return status.to_pylist() in (["done"], ["diverged"])
 
     def finished(self) -> set[str]:
         """Ids of the complete cells, none without a directory.
@@ -328,8 +338,12 @@ class Results:
                 files that hold different results of one cell.
         """
         cell_ids = None if cell_ids is None else set(cell_ids)
-        rows = self._while_files_vanish(lambda: self._cells(cell_ids)[0])
-        return rows.to_pandas()
+
+        def read() -> pa.Table:
+            cells, _ = self._pairs(cell_ids, evaluations_columns=_KEY)
+            return _taken_cells(cells, self._checked_copies(cells))
+
+        return self._while_files_vanish(read).to_pandas()
 
     def evaluations(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
         """One row a (cell, evaluation, split), of the cells that `cells` gives, in its order.
@@ -338,10 +352,12 @@ class Results:
             ResultsError: as `cells`.
         """
         cell_ids = None if cell_ids is None else set(cell_ids)
-        rows = self._while_files_vanish(
-            lambda: self._evaluations(self._cells(cell_ids, _IDENTITY)[1], cell_ids)
-        )
-        return rows.to_pandas()
+
+        def read() -> pa.Table:
+            cells, evaluations = self._pairs(cell_ids, cells_columns=_IDENTITY)
+            return self._taken_evaluations(evaluations, self._checked_copies(cells))
+
+        return self._while_files_vanish(read).to_pandas()
 
     def merged(self) -> Merged:
         """Every complete cell once.
@@ -351,10 +367,12 @@ class Results:
         """
 
         def read() -> Merged:
-            cells, copies = self._cells(None)
+            cells, evaluations = self._pairs(None)
+            copies = self._checked_copies(cells)
             own = set(copies.loc[copies["own"], "file"])
             files = sorted(set(copies["file"]), key=lambda file: (file not in own, file))
-            evaluations = self._evaluations(copies, None)
+            cells = _taken_cells(cells, copies)
+            evaluations = self._taken_evaluations(evaluations, copies)
             return Merged(cells, evaluations, files[::-1], self._left_over(cells))
 
         return self._while_files_vanish(read)
@@ -414,24 +432,52 @@ class Results:
             return {file: each for file, each in found.items() if isinstance(each, pa.Table)}
 
         listed = self._list()
+        # Evaluations last, as they are written first: those of a row that is there are there.
         cells = look("cells", _IDENTITY, listed["cells"])
-        evaluations = look("evaluations", ["cell_id"], listed["evaluations"])
-        complete = {file: rows for file, rows in cells.items() if file in evaluations}
+        evaluations = look("evaluations", _KEY, listed["evaluations"])
+        complete = {}
+        for file in sorted({*cells, *evaluations}):
+            faults = _faults(file, cells.get(file), evaluations.get(file))
+            damaged.extend(faults)
+            if file in cells and file in evaluations and not faults:
+                complete[file] = cells[file]
         copies = _copies(_joined(complete, _selected("cells", _IDENTITY)))
         taken = copies[copies["taken"]]
         statuses = dict(zip(taken["cell_id"], taken["status"], strict=True))
-        return Survey(statuses, tuple(damaged))
+        return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
 
-    def _cells(
-        self, cell_ids: set[str] | None, columns: list[str] | None = None
-    ) -> tuple[pa.Table, pd.DataFrame]:
-        """The cells' rows that are taken, and what `_copies` says of all."""
+    def _pairs(
+        self,
+        cell_ids: set[str] | None,
+        cells_columns: list[str] | None = None,
+        evaluations_columns: list[str] | None = None,
+    ) -> tuple[pa.Table, pa.Table]:
+        """The rows of both tables, of all complete cells or of `cell_ids`, with their `file`."""
         files = self._files() if cell_ids is None else self._files_of(cell_ids)
-        rows = self._read("cells", files, cell_ids, columns)
-        copies = _copies(rows)
+        cells = self._read("cells", files, cell_ids, cells_columns)
+        if cell_ids is not None:
+            files = [file for file in files if len(cells[file])]
+        # Evaluations last, as they are written first: those of a row that is there are there.
+        evaluations = self._read("evaluations", files, cell_ids, evaluations_columns)
+        for file in files:
+            for damage in _faults(file, cells[file], evaluations[file]):
+                raise self._refusal(damage)
+        return (
+            _joined(
+                {file: _of(cells[file], cell_ids) for file in files},
+                _selected("cells", cells_columns),
+            ),
+            _joined(
+                {file: _of(evaluations[file], cell_ids) for file in files},
+                _selected("evaluations", evaluations_columns),
+            ),
+        )
+
+    def _checked_copies(self, cells: pa.Table) -> pd.DataFrame:
+        """What `_copies` says, when none contradicts another."""
+        copies = _copies(cells)
         _refuse_different_cells(copies, self.storage)
-        taken = copies.index[copies["taken"]]
-        return rows.drop_columns("file").take(taken.to_numpy()), copies
+        return copies
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
         """Names of the files, in both tables, to look for some cells in."""
@@ -446,9 +492,8 @@ class Results:
             own | {file for file, name in files if name in wanted or not _OWN_NAME.match(name)}
         )
 
-    def _evaluations(self, copies: pd.DataFrame, cell_ids: set[str] | None) -> pa.Table:
+    def _taken_evaluations(self, rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
         """The evaluations of the cells' rows that are taken."""
-        rows = self._read("evaluations", sorted(set(copies["file"])), cell_ids)
         frame = rows.select([*_KEY, *METRICS, "file"]).to_pandas()
         _refuse_different_evaluations(frame, copies, self.storage)
         file = frame["cell_id"].map(_taken_files(copies)).to_numpy(object)
@@ -459,7 +504,8 @@ class Results:
     def _left_over(self, cells: pa.Table) -> list[str]:
         listed = self._list()
         alone = sorted(set(listed["evaluations"]) - set(listed["cells"]))
-        rows = self._read("evaluations", alone, columns=["cell_id"]).to_pandas()
+        parts = self._read("evaluations", alone, columns=["cell_id"])
+        rows = _joined(parts, _selected("evaluations", ["cell_id"])).to_pandas()
         elsewhere = rows["cell_id"].isin(cells["cell_id"].to_pylist())
         needed = set(rows.loc[~elsewhere, "file"])
         return [f"evaluations/{file}" for file in alone if file not in needed]
@@ -470,20 +516,22 @@ class Results:
         files: list[str],
         cell_ids: set[str] | None = None,
         columns: list[str] | None = None,
-    ) -> pa.Table:
-        """The rows of some files, of all cells or of `cell_ids`, with their `file`."""
+    ) -> dict[str, pa.Table]:
+        """File -> its rows, of all cells or of `cell_ids`; all of a file named like a cell."""
 
         def read(file: str) -> pa.Table:
             try:
-                return self._parsed(table, file, cell_ids, columns)
+                return self._parsed(table, file, None if _own_id(file) else cell_ids, columns)
             except _Damaged as error:
-                raise ResultsError(
-                    f"{self.storage.path(f'{table}/{file}')} is damaged ({error}). Run its study "
-                    "again, which sets it aside and runs its cells, or move it away."
-                ) from error
+                raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
 
-        parts = dict(zip(files, self._each(read, files), strict=True))
-        return _joined(parts, _selected(table, columns))
+        return dict(zip(files, self._each(read, files), strict=True))
+
+    def _refusal(self, damage: Damage) -> ResultsError:
+        return ResultsError(
+            f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its study "
+            "again, which sets it aside and runs its cells, or move it away."
+        )
 
     def _each(self, read: Callable[[str], T], files: list[str]) -> list[T]:
         """`read` of each file."""
@@ -504,11 +552,16 @@ class Results:
         Raises:
             FileNotFoundError: it is not there.
             ResultsError: it is of another schema.
-            _Damaged: it is truncated or foreign.
+            _Damaged: it is truncated or foreign, or a link to nothing.
         """
         name = f"{table}/{file}"
         schema = _selected(table, columns)
-        data = pa.BufferReader(self.storage.read(name))
+        try:
+            data = pa.BufferReader(self.storage.read(name))
+        except (FileNotFoundError, ResultsError) as error:
+            if self.storage.is_broken_link(name):
+                raise _Damaged("it is a link to nothing") from error
+            raise
         how = {"columns": schema.names, "use_threads": False}
         try:
             opened = pq.ParquetFile(data, page_checksum_verification=True)
@@ -523,16 +576,15 @@ class Results:
             raise _Damaged(" ".join(str(error).split())) from error
         if rows.schema != schema:
             raise _Damaged(_FOREIGN)
-        if cell_ids is not None:
-            rows = rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
-        return rows
+        return _of(rows, cell_ids)
 
 
 class _Damaged(Exception):
-    """A file that is truncated or foreign; the message is the reason."""
+    """A file that is no result in itself; the message is the reason."""
 
 
 _FOREIGN = "it was not written by this platform"
+_OF_ANOTHER = "it holds the evaluations of another cell"
 _IDENTITY = ["cell_id", "cell", "status", "steps"]
 """Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""
 _KEY = ["cell_id", "split", "budget_fraction"]
@@ -540,6 +592,69 @@ _KEY = ["cell_id", "split", "budget_fraction"]
 
 def _own_file(cell_id: str) -> str:
     return f"{cell_id}.parquet"
+
+
+def _own_id(file: str) -> str | None:
+    """The id of the cell that a file is named like."""
+    name = os.path.basename(file)
+    return name.partition(".")[0] if _OWN_NAME.match(name) else None
+
+
+def _faults(file: str, cells: pa.Table | None, evaluations: pa.Table | None) -> list[Damage]:
+    """Whether the files of one name in both tables hold what they have to: then none.
+
+    Args:
+        file: their name.
+        cells: the columns `_IDENTITY` of the one, None: it is not there.
+        evaluations: the columns `_KEY` of the other, likewise.
+    """
+    own = _own_id(file)
+    faults = [
+        Damage(f"{table}/{file}", reason)
+        for table, rows, reason in (
+            ("cells", cells, "it holds another cell"),
+            ("evaluations", evaluations, _OF_ANOTHER),
+        )
+        if own and rows and own not in rows["cell_id"].to_pylist()
+    ]
+    if faults or cells is None or evaluations is None:
+        return faults
+    found: dict[str, set[tuple[float, str]]] = {}
+    for cell_id, split, fraction in zip(*_lists(evaluations, _KEY), strict=True):
+        found.setdefault(cell_id, set()).add((fraction, split))
+    ids, texts, statuses, _ = _lists(cells, _IDENTITY)
+    if not found.keys() <= set(ids):
+        return [Damage(f"evaluations/{file}", _OF_ANOTHER)]
+    for cell_id, text, status in zip(ids, texts, statuses, strict=True):
+        try:
+            points = json.loads(text)["evaluation_points"]
+            expected = set(itertools.product(points, SPLITS))
+        except (TypeError, ValueError, KeyError):
+            return [Damage(f"cells/{file}", f"cell {cell_id} has no evaluation points")]
+        held = found.get(cell_id, set())
+        if not held <= expected:
+            reason = f"it holds evaluations that cell {cell_id} has not"
+            return [Damage(f"evaluations/{file}", reason)]
+        if status == "done" and held != expected:
+            reason = f"it lacks evaluations of cell {cell_id}"
+            return [Damage(f"evaluations/{file}", reason)]
+    return []
+
+
+def _lists(rows: pa.Table, columns: list[str]) -> list[list[Any]]:
+    return [rows[name].to_pylist() for name in columns]
+
+
+def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
+    """The rows of some cells, None: of all."""
+    if cell_ids is None:
+        return rows
+    return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
+
+
+def _taken_cells(rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
+    """The cells' rows that are taken."""
+    return rows.drop_columns("file").take(copies.index[copies["taken"]].to_numpy())
 
 
 def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

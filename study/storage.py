@@ -109,6 +109,11 @@ class Storage:
         self._fs.invalidate_cache()  # others write, too
         return self._fs.exists(self._path(name))
 
+    def is_broken_link(self, name: str) -> bool:
+        """Whether a link of this name is there, and what it leads to is not."""
+        path = self._path(name)
+        return self.local and os.path.islink(path) and not os.path.exists(path)
+
     def names(self, folder: str, suffix: str = "") -> list[str]:
         """Names of the files under a folder and its folders, sorted; none without the folder.
 
@@ -132,11 +137,11 @@ class Storage:
         """
         stem, extension = os.path.splitext(to)
         target, number = to, 0
-        while self.exists(target):
+        while self.exists(target) or self.is_broken_link(target):
             number += 1
             target = f"{stem}-{number}{extension}"
         self.make(os.path.dirname(to))
-        if not self.exists(name):
+        if not self.exists(name) and not self.is_broken_link(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
         with self._writing(target):
             self._fs.mv(self._path(name), self._path(target))

@@ -17,6 +17,7 @@ from tests.synthetic_results import POINTS, make_cell, make_results, write
 from tests.test_results import (
     CONTRADICTIONS,
     TABLES,
+    WRONG_EVALUATIONS,
     acting_before,
     assert_same,
     contents,
@@ -173,7 +174,7 @@ def snapshot(folder: Path) -> dict[Path, bytes]:
 def test_contradictions_are_refused(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    cell = write(results, make_cell())
+    cell = write(results, make_cell(), status="diverged")
     copy(results, cell, "copy.parquet", CONTRADICTIONS[kind])
     before = snapshot(tmp_path)
     status, line = run(results, capsys)
@@ -201,6 +202,31 @@ def test_damaged_files_are_refused(
     status, line = run(results, capsys)
     assert status == 2
     assert f"{path} is damaged (" in line
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("kind", WRONG_EVALUATIONS)
+def test_evaluations_that_are_not_the_cell_s_are_refused(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    compacted: bool,
+) -> None:
+    """Merged, they would be lost for good."""
+    cells = write_some(results)
+    if compacted:
+        compact.compact(results)
+        for cell in cells[:2]:
+            copy(results, cell, f"{cell.id}.parquet")
+    act, reason = WRONG_EVALUATIONS[kind]
+    act(results, cells)
+    before = snapshot(tmp_path)
+    status, line = run(results, capsys)
+    assert status == 2
+    assert f"{tmp_path}/results/evaluations/{cells[0].id}.parquet is damaged (" in line
+    assert reason in line
     assert snapshot(tmp_path) == before
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import tempfile
 import uuid
@@ -12,14 +14,16 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell
-from study.results import Damage, Results, ResultsError
+from study.results import SPLITS, Damage, Results, ResultsError
 from study.storage import Storage
+from study.tasks import mosaics
 from tests.synthetic_results import POINTS, make_cell, make_results, write
 
 TABLES = ("cells", "evaluations")
@@ -235,21 +239,17 @@ CONTRADICTIONS = {
     "missing number": changed("evaluations", ftpt=float("nan")),
     "missing row": lambda table, rows: rows if table == "cells" else rows.iloc[1:],
     "no rows": lambda table, rows: rows if table == "cells" else rows.iloc[:0],
-    "other points": lambda table, rows: (
-        rows
-        if table == "cells"
-        else rows.assign(budget_fraction=rows["budget_fraction"].replace(0.25, 0.3))
-    ),
-    "status": changed("cells", status="diverged"),
+    "status": changed("cells", status="done"),
     "steps": changed("cells", steps=99),
-    "cell": changed("cells", cell="{}"),
+    "cell": changed("cells", cell=json.dumps({"evaluation_points": POINTS})),
 }
+"""Of a cell that diverged: a done one without some of its rows is damaged by itself."""
 
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
 def test_contradictions_name_both_files(results: Results, kind: str, turned: bool) -> None:
-    cell = write(results, make_cell())
+    cell = write(results, make_cell(), status="diverged")
     copy(results, cell, "copy.parquet", CONTRADICTIONS[kind])
     if turned:
         for table in TABLES:
@@ -459,13 +459,209 @@ def test_a_reader_is_not_confused_by_a_merge(results: Results) -> None:
             unmerge()
 
 
-def test_a_name_without_a_file_is_named(results: Results, tmp_path: Path) -> None:
+def test_a_name_without_a_file_is_named(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an object store may list what was removed."""
     write(results, make_cell())
-    for table in TABLES:
-        (tmp_path / "results" / table / "link.parquet").symlink_to(tmp_path / "gone")
+    names = Storage.names
+    monkeypatch.setattr(
+        Storage,
+        "names",
+        lambda self, table, suffix="": [*names(self, table, suffix), f"{table}/gone.parquet"],
+    )
     for read in (results.cells, results.survey):
-        with pytest.raises(ResultsError, match=r"is listed, but not there .*link\.parquet"):
+        with pytest.raises(ResultsError, match=r"is listed, but not there .*gone\.parquet"):
             read()
+
+
+# --- files that hold what they should not
+
+
+def one_of_another(results: Results, cells: list[Cell]) -> None:
+    own, other = (f"evaluations/{cell.id}.parquet" for cell in cells[:2])
+    results.storage.write(own, results.storage.read(other))
+
+
+def rows_of_evaluations(
+    take: Callable[[pd.DataFrame], pd.DataFrame],
+) -> Callable[[Results, list[Cell]], None]:
+    """Changes the rows of the first cell's evaluations."""
+
+    def act(results: Results, cells: list[Cell]) -> None:
+        copy(
+            results,
+            cells[0],
+            f"{cells[0].id}.parquet",
+            lambda table, rows: rows if table == "cells" else take(rows),
+        )
+
+    return act
+
+
+def a_dangling_link(results: Results, cells: list[Cell]) -> None:
+    path = Path(results.url) / "evaluations" / f"{cells[0].id}.parquet"
+    path.unlink()
+    path.symlink_to("/nowhere/at/all")
+
+
+def a_link_to_itself(results: Results, cells: list[Cell]) -> None:
+    path = Path(results.url) / "evaluations" / f"{cells[0].id}.parquet"
+    path.unlink()
+    path.symlink_to(path)
+
+
+WRONG_EVALUATIONS = {
+    "of another cell": (one_of_another, "holds the evaluations of another cell"),
+    "and of another cell": (
+        rows_of_evaluations(lambda rows: pd.concat([rows, rows.assign(cell_id="0" * 16)])),
+        "holds the evaluations of another cell",
+    ),
+    "no rows": (rows_of_evaluations(lambda rows: rows.iloc[:0]), "lacks evaluations of cell"),
+    "half of the points": (
+        rows_of_evaluations(lambda rows: rows.iloc[: len(rows) // 2]),
+        "lacks evaluations of cell",
+    ),
+    "no last point": (
+        rows_of_evaluations(lambda rows: rows[rows["budget_fraction"] < 1]),
+        "lacks evaluations of cell",
+    ),
+    "one split": (
+        rows_of_evaluations(lambda rows: rows[rows["split"] == "test"]),
+        "lacks evaluations of cell",
+    ),
+    "one row less": (rows_of_evaluations(lambda rows: rows.iloc[1:]), "lacks evaluations of cell"),
+    "another point": (
+        rows_of_evaluations(
+            lambda rows: rows.assign(budget_fraction=rows["budget_fraction"].replace(0.25, 0.3))
+        ),
+        "holds evaluations that cell",
+    ),
+    "link to nothing": (a_dangling_link, "is a link to nothing"),
+    "link to itself": (a_link_to_itself, "is a link to nothing"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_EVALUATIONS)
+def test_a_cell_counts_only_with_its_own_evaluations(results: Results, kind: str) -> None:
+    cells = write_some(results)
+    before = frames(results)
+    act, reason = WRONG_EVALUATIONS[kind]
+    act(results, cells)
+    name = f"evaluations/{cells[0].id}.parquet"
+    survey = results.survey()
+    assert [damage.name for damage in survey.damaged] == [name]
+    assert reason in survey.damaged[0].reason
+    assert set(survey.statuses) == {cell.id for cell in cells[1:]}
+    assert not results.has_cell(cells[0].id)
+    for read in (results.cells, results.evaluations):
+        for ids in (None, [cells[0].id]):
+            with pytest.raises(ResultsError, match=rf"{name} is damaged \(.*{reason}"):
+                read(ids)
+        assert set(read([cells[1].id])["cell_id"]) == {cells[1].id}
+    (aside,) = results.set_aside(survey.damaged)
+    assert os.path.lexists(aside)
+    assert results.survey() == dataclasses.replace(survey, damaged=())
+    assert len(results.cells()) == len(cells) - 1
+    write(results, cells[0], 0.8)
+    assert_same(frames(results), before)
+
+
+@pytest.mark.parametrize("status", ["diverged", "censored"])
+def test_evaluations_of_another_cell_damage_whatever_has_ended_early(
+    results: Results, status: str
+) -> None:
+    cells = [
+        write(results, make_cell(seed=0), status=status, points=()),
+        write(results, make_cell(seed=1)),
+    ]
+    assert results.survey().damaged == ()
+    one_of_another(results, cells)
+    (damage,) = results.survey().damaged
+    assert damage == Damage(
+        f"evaluations/{cells[0].id}.parquet", "it holds the evaluations of another cell"
+    )
+    for read in (results.cells, results.evaluations):
+        with pytest.raises(ResultsError, match=f"{damage.name} is damaged"):
+            read([cells[0].id])
+
+
+@pytest.mark.parametrize("partner", [True, False])
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("folder", ["", "other/"])
+def test_a_file_named_like_a_cell_holds_it(
+    results: Results, table: str, folder: str, partner: bool
+) -> None:
+    cells = write_some(results)
+    named = f"{folder}{cells[0].id}.parquet"
+    for each in TABLES:
+        data = results.storage.read(f"{each}/{cells[0].id}.parquet")
+        other = results.storage.read(f"{each}/{cells[1].id}.parquet")
+        results.storage.remove(f"{each}/{cells[0].id}.parquet")
+        results.storage.make(f"{each}/{folder}".rstrip("/"))
+        if each == table or partner:
+            results.storage.write(f"{each}/{named}", other if each == table else data)
+    survey = results.survey()
+    assert [damage.name for damage in survey.damaged] == [f"{table}/{named}"]
+    assert set(survey.statuses) == {cell.id for cell in cells[1:]}
+    assert not results.has_cell(cells[0].id)
+    assert len(results.set_aside(survey.damaged)) == 1
+    assert results.survey() == dataclasses.replace(survey, damaged=())
+
+
+def test_a_compacted_file_holds_the_evaluations_of_its_cells_only(results: Results) -> None:
+    cells = write_some(results)
+    merged = results.merged()
+    for held, names in (
+        (
+            merged.cells.filter(pc.not_equal(merged.cells["cell_id"], cells[0].id)),
+            ["evaluations/compact-0.parquet"],
+        ),
+        (merged.cells, []),
+    ):
+        results.write_table("evaluations", "compact-0.parquet", merged.evaluations)
+        results.write_table("cells", "compact-0.parquet", held)
+        damaged = results.survey().damaged
+        assert [damage.name for damage in damaged] == names
+        assert results.finished() == {cell.id for cell in cells}
+        if names:
+            assert damaged[0].reason == "it holds the evaluations of another cell"
+            with pytest.raises(ResultsError, match=f"{names[0]} is damaged"):
+                results.evaluations()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"evaluation_points": 1}'])
+def test_a_row_of_no_cell_is_damaged(results: Results, text: str) -> None:
+    cell = write(results, make_cell())
+    copy(results, cell, f"{cell.id}.parquet", changed("cells", cell=text))
+    (damage,) = results.survey().damaged
+    assert damage == Damage(f"cells/{cell.id}.parquet", f"cell {cell.id} has no evaluation points")
+    assert not results.has_cell(cell.id)
+
+
+def test_splits_are_those_of_the_tasks() -> None:
+    assert SPLITS == mosaics.SPLITS
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_dangling_link_is_damaged_and_never_overwrites_another(
+    results: Results, tmp_path: Path, table: str
+) -> None:
+    cell = write(results, make_cell())
+    before = frames(results)
+    for number in range(2):
+        name = f"{table}/link.parquet"
+        (tmp_path / "results" / name).symlink_to(tmp_path / f"gone-{number}")
+        assert_same(frames(results), before)
+        survey = results.survey()
+        assert survey.damaged == (Damage(name, "it is a link to nothing"),)
+        assert set(survey.statuses) == {cell.id}
+        (aside,) = results.set_aside(survey.damaged)
+        assert Path(aside).readlink() == tmp_path / f"gone-{number}"
+    assert len(list((tmp_path / "results" / "damaged" / table).iterdir())) == 2
+    for each in TABLES:  # as a link to a whole folder, copied without its target
+        (tmp_path / "results" / each / "link.parquet").symlink_to(tmp_path / "gone")
+    assert len(results.survey().damaged) == 2
+    with pytest.raises(ResultsError, match=r"link\.parquet is damaged \(it is a link to nothing"):
+        results.cells()
 
 
 def test_preparing_makes_folders_and_sweeps(results: Results, tmp_path: Path) -> None:
@@ -478,7 +674,7 @@ def test_preparing_makes_folders_and_sweeps(results: Results, tmp_path: Path) ->
     results.prepare()
     assert not part.exists()
     assert {path.name for path in (tmp_path / "results").iterdir() if path.is_dir()} == {
-        "cells", "evaluations", "checkpoints", "forks", "probes",
+        "cells", "evaluations", "checkpoints", "forks",
     }  # fmt: skip
 
 

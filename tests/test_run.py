@@ -363,7 +363,7 @@ def test_shared_prefixes_change_nothing(
     ray_instance: None,
 ) -> None:
     results, first = finished
-    assert re.search(r"shared prefixes: 2 cells .* saves [\d.e+]+ of", first)
+    assert re.search(r"shared prefixes: 2 of the cells .* saves [\d.e+]+ of", first)
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(tmp_path)]
     status, printed, _ = main(capsys, *arguments, "--no-share")
     assert status == 0
