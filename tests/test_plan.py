@@ -88,26 +88,34 @@ def test_seeds_vary_slowest() -> None:
     assert seeds == sorted(seeds)
 
 
-values = st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)
+CHOICES = {
+    "seed": [0, 1, 2, 3],
+    "lr": [0.01, 0.03, 0.1],
+    "switch_point": [0.2, 0.4, 0.7],
+    "paradigm": ["soft", "hard", "lvml", "hybrid"],
+    "m": [3, 5],
+}
+grids = st.fixed_dictionaries(
+    {axis: st.lists(st.sampled_from(of), min_size=1, unique=True) for axis, of in CHOICES.items()}
+)
 
 
-@given(values, values)
-@settings(max_examples=20)
-def test_a_wider_grid_only_adds_cells(some: list[int], more: list[int]) -> None:
-    def seeds(numbers: list[int]) -> Plan:
-        return plan("digits", f"seed={','.join(map(str, numbers))}", "paradigm=soft,hard")
+@given(grids, grids)
+@settings(max_examples=40)
+def test_a_wider_grid_only_adds_cells(some: dict[str, list], more: dict[str, list]) -> None:
+    """plan(grid) + plan(wider grid) is plan(wider grid), whatever is widened."""
+    wider = {axis: list(dict.fromkeys([*some[axis], *more[axis]])) for axis in CHOICES}
 
-    narrow, wide = seeds(some), seeds([*some, *more])
-    ids = {cell.id for cell in narrow.cells}
-    assert ids <= {cell.id for cell in wide.cells}
-    resumed = plan(
-        "digits",
-        f"seed={','.join(map(str, [*some, *more]))}",
-        "paradigm=soft,hard",
-        finished=ids,
-    )
-    assert {cell.id for cell in resumed.to_run} == {cell.id for cell in wide.cells} - ids
-    assert resumed.finished == ids
+    def planned(grid: dict[str, list], finished: set[str] = frozenset()) -> Plan:
+        sets = [f"{axis}={','.join(map(str, values))}" for axis, values in grid.items()]
+        return plan("digits", *sets, finished=finished)
+
+    ids = {cell.id for cell in planned(some).cells}
+    whole = {cell.id for cell in planned(wider).cells}
+    rest = planned(wider, ids)
+    assert ids <= whole
+    assert {cell.id for cell in rest.to_run} == whole - ids
+    assert rest.finished == ids
 
 
 def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
