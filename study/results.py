@@ -26,15 +26,12 @@ Many studies may share a directory, one at a time.
 from __future__ import annotations
 
 import io
-import itertools
-import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -42,116 +39,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from study.cell import Cell
+from study.copies import (
+    IDENTITY,
+    KEY,
+    OWN_NAME,
+    copies_of,
+    faults_of,
+    own_file,
+    own_id,
+    refuse_different_cells,
+    refuse_different_evaluations,
+    taken_files,
+)
+from study.copies import Damage as Damage
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
+from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
+from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
+from study.schema import METRICS as METRICS
+from study.schema import SCHEMA_VERSION, SCHEMAS, Table
+from study.schema import SPLITS as SPLITS
+from study.schema import cell_columns as cell_columns
 from study.storage import ResultsError as ResultsError
 from study.storage import Storage
 
-SCHEMA_VERSION = 2
-DUPLICATE_TOLERANCE = 1e-6
-"""Two files of one cell whose metrics differ by more than this are a contradiction."""
-
 _METADATA_KEY = b"attention_study_schema"
-_METRICS = {
-    "loss": pa.float64(),
-    "accuracy": pa.float64(),
-    "saif": pa.float64(),
-    "foreground_attention_mean": pa.float64(),
-    "ftpt": pa.float64(),
-    "ffpt": pa.float64(),
-    "ftpf": pa.float64(),
-    "ffpf": pa.float64(),
-}
-METRICS = tuple(_METRICS)
-"""Metric columns of an evaluation. All but `loss` (nats) are fractions in [0, 1]; the last four
-are shares of (argmax focus true/false) x (prediction true/false)."""
-
-CELLS_SCHEMA = pa.schema(
-    {
-        "study": pa.string(),
-        "cell_id": pa.string(),
-        "comparison_id": pa.string(),
-        "task": pa.string(),
-        "data_digest": pa.string(),
-        "num_classes": pa.int64(),
-        "split_scheme": pa.string(),
-        "m": pa.int64(),
-        "n": pa.int64(),
-        "architecture": pa.string(),
-        "batch_size": pa.int64(),
-        "precision": pa.string(),
-        "paradigm": pa.string(),
-        "schedule": pa.string(),
-        "lr": pa.float64(),
-        "last_lr": pa.float64(),
-        "switch_point": pa.float64(),
-        "seed": pa.int64(),
-        "budget_amount": pa.int64(),
-        "budget_unit": pa.string(),
-        "cell": pa.string(),
-        "status": pa.string(),
-        "status_reason": pa.string(),
-        "steps": pa.int64(),
-        "total_train_seconds": pa.float64(),
-        "total_evaluate_seconds": pa.float64(),
-        "total_seconds": pa.float64(),
-        "device": pa.string(),
-        "threads": pa.int64(),
-        "pack": pa.int64(),
-        "micro_batch": pa.int64(),
-        "shared_prefix": pa.bool_(),
-        "code_version": pa.string(),
-        "package_versions": pa.string(),
-        "finished_at": pa.string(),
-    }
-)
-"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads;
-`last_lr` is the last phase's learning rate; `status` is done, diverged or censored (stopped by a
-scheduler, so shorter). `total_seconds` is the wall time from the start of the cell to its record,
-`total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
-the whole pack."""
-
-EVALUATIONS_SCHEMA = pa.schema(
-    {
-        "cell_id": pa.string(),
-        "step": pa.int64(),
-        "mosaics_seen": pa.int64(),
-        "budget_fraction": pa.float64(),
-        "compute_flops": pa.int64(),
-        "train_seconds": pa.float64(),
-        "split": pa.string(),
-        "inference": pa.string(),
-        "num_evaluated": pa.int64(),
-        **_METRICS,
-        "heatmap": pa.list_(pa.float64()),
-    }
-)
-"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent; `train_seconds`
-are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
-attention; `inference` names the paradigm whose formula made the predictions."""
-
-SPLITS = ("train", "validation", "test")
-"""An evaluation is one row for each of these."""
 
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
-Table = Literal["cells", "evaluations"]
-_SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
-_FOLDERS = (*_SCHEMAS, "checkpoints", "forks")
-_OWN_NAME = re.compile(r"[0-9a-f]{16}\.parquet$")
+_FOLDERS = (*SCHEMAS, "checkpoints", "forks")
 _ROWS_A_GROUP = 10_000  # a reader of one cell skips the other groups of a compacted file
 _REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A file that is no result: its name in the directory, and why."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -184,31 +104,6 @@ class Merged:
     evaluations: pa.Table
     files: list[str]
     left_over: list[str]
-
-
-def cell_columns(cell: Cell) -> dict[str, Any]:
-    """The columns of `CELLS_SCHEMA` that a cell itself determines."""
-    return {
-        "cell_id": cell.id,
-        "comparison_id": cell.comparison_id,
-        "task": cell.task,
-        "data_digest": cell.data_digest,
-        "split_scheme": cell.split,
-        "m": cell.m,
-        "n": cell.n,
-        "architecture": cell.architecture,
-        "batch_size": cell.batch_size,
-        "precision": cell.precision,
-        "paradigm": cell.paradigm,
-        "schedule": cell.schedule.text,
-        "lr": cell.lr,
-        "last_lr": cell.schedule.phases[-1].lr,
-        "switch_point": cell.switch_point,
-        "seed": cell.seed,
-        "budget_amount": cell.budget.amount,
-        "budget_unit": cell.budget.unit,
-        "cell": json.dumps(cell.to_dict(), sort_keys=True),
-    }
 
 
 class Results:
@@ -264,9 +159,9 @@ class Results:
         if self.has_cell(cell_id):
             return
         # The row of a censored or incomplete cell must not count with the new evaluations.
-        self.storage.remove(f"cells/{_own_file(cell_id)}")
-        self.write_table("evaluations", _own_file(cell_id), _table("evaluations", evaluations))
-        self.write_table("cells", _own_file(cell_id), _table("cells", [cell]))
+        self.storage.remove(f"cells/{own_file(cell_id)}")
+        self.write_table("evaluations", own_file(cell_id), _table("evaluations", evaluations))
+        self.write_table("cells", own_file(cell_id), _table("cells", [cell]))
 
     def write_table(self, table: Table, file: str, rows: pa.Table) -> None:
         """Writes a file of a table.
@@ -286,13 +181,13 @@ class Results:
 
     def has_cell(self, cell_id: str) -> bool:
         """Whether a cell is complete under its own name, and not censored."""
-        file = _own_file(cell_id)
+        file = own_file(cell_id)
         try:
-            rows = self._parsed("cells", file, columns=_IDENTITY)
-            evaluations = self._parsed("evaluations", file, columns=_KEY)
+            rows = self._parsed("cells", file, columns=IDENTITY)
+            evaluations = self._parsed("evaluations", file, columns=KEY)
         except (FileNotFoundError, _Damaged):
             return False
-        if _faults(file, rows, evaluations):
+        if faults_of(file, rows, evaluations):
             return False
         status = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"]
         return status.to_pylist() in (["done"], ["diverged"])
@@ -340,7 +235,7 @@ class Results:
         cell_ids = None if cell_ids is None else set(cell_ids)
 
         def read() -> pa.Table:
-            cells, _ = self._pairs(cell_ids, evaluations_columns=_KEY)
+            cells, _ = self._pairs(cell_ids, evaluations_columns=KEY)
             return _taken_cells(cells, self._checked_copies(cells))
 
         return self._while_files_vanish(read).to_pandas()
@@ -354,7 +249,7 @@ class Results:
         cell_ids = None if cell_ids is None else set(cell_ids)
 
         def read() -> pa.Table:
-            cells, evaluations = self._pairs(cell_ids, cells_columns=_IDENTITY)
+            cells, evaluations = self._pairs(cell_ids, cells_columns=IDENTITY)
             return self._taken_evaluations(evaluations, self._checked_copies(cells))
 
         return self._while_files_vanish(read).to_pandas()
@@ -433,15 +328,15 @@ class Results:
 
         listed = self._list()
         # Evaluations last, as they are written first: those of a row that is there are there.
-        cells = look("cells", _IDENTITY, listed["cells"])
-        evaluations = look("evaluations", _KEY, listed["evaluations"])
+        cells = look("cells", IDENTITY, listed["cells"])
+        evaluations = look("evaluations", KEY, listed["evaluations"])
         complete = {}
         for file in sorted({*cells, *evaluations}):
-            faults = _faults(file, cells.get(file), evaluations.get(file))
+            faults = faults_of(file, cells.get(file), evaluations.get(file))
             damaged.extend(faults)
             if file in cells and file in evaluations and not faults:
                 complete[file] = cells[file]
-        copies = _copies(_joined(complete, _selected("cells", _IDENTITY)))
+        copies = copies_of(_joined(complete, _selected("cells", IDENTITY)))
         taken = copies[copies["taken"]]
         statuses = dict(zip(taken["cell_id"], taken["status"], strict=True))
         return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
@@ -460,7 +355,7 @@ class Results:
         # Evaluations last, as they are written first: those of a row that is there are there.
         evaluations = self._read("evaluations", files, cell_ids, evaluations_columns)
         for file in files:
-            for damage in _faults(file, cells[file], evaluations[file]):
+            for damage in faults_of(file, cells[file], evaluations[file]):
                 raise self._refusal(damage)
         return (
             _joined(
@@ -474,30 +369,30 @@ class Results:
         )
 
     def _checked_copies(self, cells: pa.Table) -> pd.DataFrame:
-        """What `_copies` says, when none contradicts another."""
-        copies = _copies(cells)
-        _refuse_different_cells(copies, self.storage)
+        """What `copies_of` says, when none contradicts another."""
+        copies = copies_of(cells)
+        refuse_different_cells(copies, self.storage)
         return copies
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
         """Names of the files, in both tables, to look for some cells in."""
         missing = {cell_id for cell_id in cell_ids if not self.has_cell(cell_id)}
-        own = {_own_file(cell_id) for cell_id in cell_ids - missing}
+        own = {own_file(cell_id) for cell_id in cell_ids - missing}
         if not missing:
             return sorted(own)
-        wanted = {_own_file(cell_id) for cell_id in missing}
+        wanted = {own_file(cell_id) for cell_id in missing}
         files = [(file, os.path.basename(file)) for file in self._files()]
         # A file that is named like a cell holds that cell: others need not be opened.
         return sorted(
-            own | {file for file, name in files if name in wanted or not _OWN_NAME.match(name)}
+            own | {file for file, name in files if name in wanted or not OWN_NAME.match(name)}
         )
 
     def _taken_evaluations(self, rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
         """The evaluations of the cells' rows that are taken."""
-        frame = rows.select([*_KEY, *METRICS, "file"]).to_pandas()
-        _refuse_different_evaluations(frame, copies, self.storage)
-        file = frame["cell_id"].map(_taken_files(copies)).to_numpy(object)
-        taken = frame[frame["file"].to_numpy(object) == file].drop_duplicates(_KEY)
+        frame = rows.select([*KEY, *METRICS, "file"]).to_pandas()
+        refuse_different_evaluations(frame, copies, self.storage)
+        file = frame["cell_id"].map(taken_files(copies)).to_numpy(object)
+        taken = frame[frame["file"].to_numpy(object) == file].drop_duplicates(KEY)
         order = taken.sort_values("cell_id", kind="stable").index
         return rows.drop_columns("file").take(order.to_numpy())
 
@@ -521,7 +416,7 @@ class Results:
 
         def read(file: str) -> pa.Table:
             try:
-                return self._parsed(table, file, None if _own_id(file) else cell_ids, columns)
+                return self._parsed(table, file, None if own_id(file) else cell_ids, columns)
             except _Damaged as error:
                 raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
 
@@ -584,65 +479,6 @@ class _Damaged(Exception):
 
 
 _FOREIGN = "it was not written by this platform"
-_OF_ANOTHER = "it holds the evaluations of another cell"
-_IDENTITY = ["cell_id", "cell", "status", "steps"]
-"""Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""
-_KEY = ["cell_id", "split", "budget_fraction"]
-
-
-def _own_file(cell_id: str) -> str:
-    return f"{cell_id}.parquet"
-
-
-def _own_id(file: str) -> str | None:
-    """The id of the cell that a file is named like."""
-    name = os.path.basename(file)
-    return name.partition(".")[0] if _OWN_NAME.match(name) else None
-
-
-def _faults(file: str, cells: pa.Table | None, evaluations: pa.Table | None) -> list[Damage]:
-    """Whether the files of one name in both tables hold what they have to: then none.
-
-    Args:
-        file: their name.
-        cells: the columns `_IDENTITY` of the one, None: it is not there.
-        evaluations: the columns `_KEY` of the other, likewise.
-    """
-    own = _own_id(file)
-    faults = [
-        Damage(f"{table}/{file}", reason)
-        for table, rows, reason in (
-            ("cells", cells, "it holds another cell"),
-            ("evaluations", evaluations, _OF_ANOTHER),
-        )
-        if own and rows and own not in rows["cell_id"].to_pylist()
-    ]
-    if faults or cells is None or evaluations is None:
-        return faults
-    found: dict[str, set[tuple[float, str]]] = {}
-    for cell_id, split, fraction in zip(*_lists(evaluations, _KEY), strict=True):
-        found.setdefault(cell_id, set()).add((fraction, split))
-    ids, texts, statuses, _ = _lists(cells, _IDENTITY)
-    if not found.keys() <= set(ids):
-        return [Damage(f"evaluations/{file}", _OF_ANOTHER)]
-    for cell_id, text, status in zip(ids, texts, statuses, strict=True):
-        try:
-            points = json.loads(text)["evaluation_points"]
-            expected = set(itertools.product(points, SPLITS))
-        except (TypeError, ValueError, KeyError):
-            return [Damage(f"cells/{file}", f"cell {cell_id} has no evaluation points")]
-        held = found.get(cell_id, set())
-        if not held <= expected:
-            reason = f"it holds evaluations that cell {cell_id} has not"
-            return [Damage(f"evaluations/{file}", reason)]
-        if status == "done" and held != expected:
-            reason = f"it lacks evaluations of cell {cell_id}"
-            return [Damage(f"evaluations/{file}", reason)]
-    return []
-
-
-def _lists(rows: pa.Table, columns: list[str]) -> list[list[Any]]:
-    return [rows[name].to_pylist() for name in columns]
 
 
 def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
@@ -658,11 +494,11 @@ def _taken_cells(rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
 
 
 def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist([dict(row) for row in rows], _SCHEMAS[table])
+    return pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[table])
 
 
 def _selected(table: Table, columns: list[str] | None) -> pa.Schema:
-    schema = _SCHEMAS[table]
+    schema = SCHEMAS[table]
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
@@ -683,71 +519,3 @@ def _joined(parts: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:
     lengths = [len(part) for part in parts.values()]
     files = np.repeat(np.array(list(parts), dtype=object), np.array(lengths, dtype=int))
     return rows.append_column("file", pa.array(files, pa.string()))
-
-
-def _copies(rows: pa.Table) -> pd.DataFrame:
-    """Which row of each cell is taken.
-
-    Args:
-        rows: of cells, with their `file`.
-
-    Returns:
-        One row a row of `rows`, by cell and in the order in which copies are taken, with its
-        number as the index and the columns `_IDENTITY`, `file`, `own` (the file has the cell's
-        name), `gives_way` (censored, and another copy went on) and `taken`.
-    """
-    frame = rows.select([*_IDENTITY, "file"]).to_pandas()
-    censored = frame["status"] == "censored"
-    settled = set(frame.loc[~censored, "cell_id"])
-    frame["own"] = frame["file"] == frame["cell_id"] + ".parquet"
-    frame["gives_way"] = censored & frame["cell_id"].isin(settled)
-    frame = frame.sort_values(
-        ["cell_id", "gives_way", "own", "file"], ascending=[True, True, False, True]
-    )
-    frame["taken"] = ~frame.duplicated("cell_id")
-    return frame
-
-
-def _refuse_different_cells(copies: pd.DataFrame, storage: Storage) -> None:
-    distinct = copies[~copies["gives_way"]].drop_duplicates(_IDENTITY)
-    several = distinct[distinct.duplicated("cell_id", keep=False)]
-    if len(several):
-        cell_id = several["cell_id"].iloc[0]
-        files = several.loc[several["cell_id"] == cell_id, "file"]
-        raise _contradiction(cell_id, "cells", files.iloc[:2], storage)
-
-
-def _refuse_different_evaluations(
-    evaluations: pd.DataFrame, copies: pd.DataFrame, storage: Storage
-) -> None:
-    """Compares each copy's evaluations with those that are taken."""
-    others = copies[~copies["taken"] & ~copies["gives_way"]]
-    repeated = evaluations[evaluations["cell_id"].isin(others["cell_id"])].sort_values(_KEY)
-    keys = repeated[_KEY].to_numpy(object)
-    metrics = repeated[list(METRICS)].to_numpy(float)
-    rows = repeated.groupby(["cell_id", "file"]).indices
-    none = np.array([], dtype=int)
-    taken = _taken_files(copies)
-    for cell_id, file in zip(others["cell_id"], others["file"], strict=True):
-        one, other = (rows.get((cell_id, each), none) for each in (taken[cell_id], file))
-        same = np.array_equal(keys[one], keys[other]) and np.allclose(
-            metrics[one], metrics[other], DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, True
-        )
-        if not same:
-            raise _contradiction(cell_id, "evaluations", [taken[cell_id], file], storage)
-
-
-def _taken_files(copies: pd.DataFrame) -> dict[str, str]:
-    """Cell id -> the file that it is taken from."""
-    taken = copies[copies["taken"]]
-    return dict(zip(taken["cell_id"], taken["file"], strict=True))
-
-
-def _contradiction(
-    cell_id: str, table: Table, files: Iterable[str], storage: Storage
-) -> ResultsError:
-    paths = " and ".join(sorted(storage.path(f"{table}/{file}") for file in files))
-    return ResultsError(
-        f"cell {cell_id} has different results in {paths}. Move one of them away, with the file "
-        "of the same name in the other folder."
-    )

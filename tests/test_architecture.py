@@ -26,7 +26,8 @@ STOREYS = [
     ["study.member", "study.checkpoints"],
     ["study.evaluate", "study.compute", "study.step"],
     ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
-    ["study.packs", "study.jobs", "study.metrics", "study.storage"],
+    ["study.packs", "study.jobs", "study.metrics", "study.copies"],
+    ["study.schema", "study.storage"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
     ["study.errors", "study"],
 ]

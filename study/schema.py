@@ -1,0 +1,121 @@
+"""The columns of a results directory's two tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from study.cell import Cell
+
+SCHEMA_VERSION = 2
+
+_METRICS = {
+    "loss": pa.float64(),
+    "accuracy": pa.float64(),
+    "saif": pa.float64(),
+    "foreground_attention_mean": pa.float64(),
+    "ftpt": pa.float64(),
+    "ffpt": pa.float64(),
+    "ftpf": pa.float64(),
+    "ffpf": pa.float64(),
+}
+METRICS = tuple(_METRICS)
+"""Metric columns of an evaluation. All but `loss` (nats) are fractions in [0, 1]; the last four
+are shares of (argmax focus true/false) x (prediction true/false)."""
+
+CELLS_SCHEMA = pa.schema(
+    {
+        "study": pa.string(),
+        "cell_id": pa.string(),
+        "comparison_id": pa.string(),
+        "task": pa.string(),
+        "data_digest": pa.string(),
+        "num_classes": pa.int64(),
+        "split_scheme": pa.string(),
+        "m": pa.int64(),
+        "n": pa.int64(),
+        "architecture": pa.string(),
+        "batch_size": pa.int64(),
+        "precision": pa.string(),
+        "paradigm": pa.string(),
+        "schedule": pa.string(),
+        "lr": pa.float64(),
+        "last_lr": pa.float64(),
+        "switch_point": pa.float64(),
+        "seed": pa.int64(),
+        "budget_amount": pa.int64(),
+        "budget_unit": pa.string(),
+        "cell": pa.string(),
+        "status": pa.string(),
+        "status_reason": pa.string(),
+        "steps": pa.int64(),
+        "total_train_seconds": pa.float64(),
+        "total_evaluate_seconds": pa.float64(),
+        "total_seconds": pa.float64(),
+        "device": pa.string(),
+        "threads": pa.int64(),
+        "pack": pa.int64(),
+        "micro_batch": pa.int64(),
+        "shared_prefix": pa.bool_(),
+        "code_version": pa.string(),
+        "package_versions": pa.string(),
+        "finished_at": pa.string(),
+    }
+)
+"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads;
+`last_lr` is the last phase's learning rate; `status` is done, diverged or censored (stopped by a
+scheduler, so shorter). `total_seconds` is the wall time from the start of the cell to its record,
+`total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
+the whole pack."""
+
+EVALUATIONS_SCHEMA = pa.schema(
+    {
+        "cell_id": pa.string(),
+        "step": pa.int64(),
+        "mosaics_seen": pa.int64(),
+        "budget_fraction": pa.float64(),
+        "compute_flops": pa.int64(),
+        "train_seconds": pa.float64(),
+        "split": pa.string(),
+        "inference": pa.string(),
+        "num_evaluated": pa.int64(),
+        **_METRICS,
+        "heatmap": pa.list_(pa.float64()),
+    }
+)
+"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent; `train_seconds`
+are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
+attention; `inference` names the paradigm whose formula made the predictions."""
+
+SPLITS = ("train", "validation", "test")
+"""An evaluation is one row for each of these."""
+
+Table = Literal["cells", "evaluations"]
+SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
+
+
+def cell_columns(cell: Cell) -> dict[str, Any]:
+    """The columns of `CELLS_SCHEMA` that a cell itself determines."""
+    return {
+        "cell_id": cell.id,
+        "comparison_id": cell.comparison_id,
+        "task": cell.task,
+        "data_digest": cell.data_digest,
+        "split_scheme": cell.split,
+        "m": cell.m,
+        "n": cell.n,
+        "architecture": cell.architecture,
+        "batch_size": cell.batch_size,
+        "precision": cell.precision,
+        "paradigm": cell.paradigm,
+        "schedule": cell.schedule.text,
+        "lr": cell.lr,
+        "last_lr": cell.schedule.phases[-1].lr,
+        "switch_point": cell.switch_point,
+        "seed": cell.seed,
+        "budget_amount": cell.budget.amount,
+        "budget_unit": cell.budget.unit,
+        "cell": json.dumps(cell.to_dict(), sort_keys=True),
+    }
