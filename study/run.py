@@ -191,7 +191,8 @@ def _train(
     cells = suggestions.search.cells if suggestions else plan.cells
     failed = {cell_id for failure in failures for cell_id in failure.cell_ids}
     ended = {cell.id for cell in cells} - failed
-    tracker.log_cells(sorted(ended))  # a search finds cells that an earlier run recorded
+    if suggestions:  # which may have found cells that an earlier run recorded
+        tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
     _sweep(results, cells, ended)
     _report(plan, [cell.id for cell in cells if cell.id not in failed], failed, tracker, args)
     if suggestions:
