@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from study.cluster import ray_session
 from study.compute import ModelFlops, model_flops, soft_epochs
 from study.models import build
 from study.tasks.mosaics import MosaicTask
+
+# A shell that runs the suite in the background ignores SIGINT for it, and for what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine fails no test
 hypothesis.settings.load_profile("untimed")

@@ -165,6 +165,7 @@ def test_dry_run_says_what_diverges(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert re.search(r"dry run: soft .*: diverged", printed)
 
 
+@pytest.mark.faults
 def test_sigterm_stops_a_study_like_ctrl_c(tmp_path: Path) -> None:
     """Batch systems and containers send it."""
     args = [sys.executable, "-m", "study.run", "digits", *TINY, "epochs=3000", "--tracking",
@@ -200,6 +201,7 @@ def test_a_diverged_cell_is_a_result(tmp_path: Path) -> None:
     assert "mlflow ui" not in done.stdout
 
 
+@pytest.mark.faults
 def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path) -> None:
     long = [a.replace("epochs=2", "epochs=300") for a in TINY]
     args = [sys.executable, "-m", "study.run", "digits", *long, "--tracking", "none",
