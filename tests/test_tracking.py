@@ -574,7 +574,7 @@ def test_ctrl_c_ends_the_wait(
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         tracker.finish(SUMMARY, [])
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 9  # it gives up by itself after 10 s
     tracker._thread.join(10)
     assert not tracker._thread.is_alive()
 

