@@ -261,7 +261,7 @@ def _report(
     from analysis.sections import stopped_options
     from analysis.tables import comparison_text
 
-    evaluations = load(args.results, cell_ids)
+    evaluations = load(_absolute(args.results), cell_ids)
     comparisons = compare(evaluations, select=args.select) if len(evaluations) else []
     published = plan.preset == "paper" and not args.set
     print()

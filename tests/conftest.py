@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -85,6 +86,25 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def digits(cache_dir: Path) -> MosaicTask:
     return tasks.load("digits", cache_dir=str(cache_dir))
+
+
+@pytest.fixture(autouse=True)
+def mlflow_log_levels() -> Iterator[None]:
+    """Tracking silences the loggers of MLflow for its process; a test leaves them as they were."""
+    levels = {name: logging.getLogger(name).level for name in ("mlflow", "alembic")}
+    yield
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that MLflow has migrated, which takes it seconds."""
+    from mlflow import MlflowClient
+
+    file = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(tracking_uri=f"sqlite:///{file}").search_experiments()
+    return file
 
 
 def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: object) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from study import track, tracking
 from study.results import Results
 from study.tracking import MLflowTracker, RunStore, summary_metrics
 from tests.synthetic_results import make_cell, make_results, write
-from tests.test_tracking import Failing, _quiet, empty_database  # noqa: F401
+from tests.test_tracking import Failing
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def results(tmp_path: Path, empty_database: Path) -> Iterator[Results]:  # noqa: F811
+def results(tmp_path: Path, empty_database: Path) -> Results:
     """Two studies, one with a report."""
     made = make_results(tmp_path / "results")
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")

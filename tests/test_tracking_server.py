@@ -26,12 +26,11 @@ from analysis.figures import heatmap_figure
 from analysis.loading import load
 from study.cell import Cell
 from study.results import Results
-from study.tracking import MLflowTracker, open_tracker, summary_metrics
+from study.tracking import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
 from tests.conftest import PROJECT
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import (
     SUMMARY,
-    _quiet,  # noqa: F401
     assert_exactly_once,
     draw_nothing,
     ids,
@@ -312,7 +311,8 @@ def test_a_slow_server(
     log_at_once(tracker, cells)
     started = time.monotonic()
     tracker.finish(SUMMARY, [], seconds=15)
-    assert 14 < time.monotonic() - started < 40  # it is bounded, however slow the machine
+    # The seconds it was given, and a moment for the thread to end.
+    assert 14 < time.monotonic() - started < 15 + STOP_SECONDS + 1
     errors = capsys.readouterr().err
     assert f"of {CELLS + 1} runs" in errors
     assert f"study.track {results.url} --tracking {proxy.uri}" in errors
