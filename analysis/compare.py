@@ -35,6 +35,15 @@ _EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cel
 
 Select = Literal["accuracy", "saif"]
 
+Axis = Literal["flops", "seconds", "mosaics"]
+
+AXES: dict[Axis, str] = {
+    "flops": "compute_flops",
+    "seconds": "train_seconds",
+    "mosaics": "mosaics_seen",
+}
+"""What a comparison may hold equal -> its column."""
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -43,21 +52,28 @@ class Comparison:
     Attributes:
         task: name of the task.
         m: segments a mosaic.
-        cut: the fraction of the budget at which its cells were cut, see `equal_compute`.
+        axis: what was made equal, see `AXES`.
+        cut: the fraction of the cells' own budget that every done cell has reached within the
+            cut, see `equal_compute`.
+        cells: one row a cell, the columns of `CELLS_SCHEMA`.
         at_budget: one row a (cell, split), see `equal_compute`.
         options: one row an option, see `options`.
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`.
+        chosen: the rows of `at_budget` of the chosen options, with their heat maps.
         evaluations: all evaluations up to the cut of the chosen options' cells.
     """
 
     task: str
     m: int
+    axis: Axis
     cut: float
+    cells: pd.DataFrame
     at_budget: pd.DataFrame
     options: pd.DataFrame
     choice: pd.DataFrame
     summary: pd.DataFrame
+    chosen: pd.DataFrame
     evaluations: pd.DataFrame
 
 
@@ -86,11 +102,14 @@ def _compare(evaluations: pd.DataFrame, budget: float | None, select: Select) ->
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
+        axis="flops",
         cut=cut,
+        cells=evaluations.drop_duplicates("cell_id").drop(columns=_EVALUATION_COLUMNS),
         at_budget=at_budget,
         options=options(at_budget),
         choice=choice,
         summary=summarise(at_budget, choice),
+        chosen=_rows_of(choice, at_budget),
         evaluations=_rows_of(choice, evaluations.loc[kept]),
     )
 
