@@ -25,9 +25,12 @@ Many studies may share a directory, one at a time.
 
 from __future__ import annotations
 
+import bisect
+import contextlib
 import io
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -40,18 +43,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from study.copies import (
-    IDENTITY,
-    KEY,
-    OWN_NAME,
     copies_of,
-    faults_of,
-    own_file,
-    own_id,
     refuse_different_cells,
     refuse_different_evaluations,
     taken_files,
 )
-from study.copies import Damage as Damage
+from study.coverage import IDENTITY, KEY, OWN_NAME, Coverage, faults_of, own_file, own_id
+from study.coverage import Damage as Damage
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
 from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
@@ -68,7 +66,14 @@ COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
 _FOLDERS = (*SCHEMAS, "checkpoints", "forks")
+DICTIONARIES = ("cell_id", "split")
+"""Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
 _ROWS_A_GROUP = 10_000  # a reader of one cell skips the other groups of a compacted file
+_VALUES_A_PART = 8_000_000  # 64 MB as float64
+_HEATMAP_VALUES = (len(HEATMAP_EDGES) - 1) ** 2
+_SMALL_FILES = 1_000
 _REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
 
 T = TypeVar("T")
@@ -187,7 +192,7 @@ class Results:
             evaluations = self._parsed("evaluations", file, columns=KEY)
         except (FileNotFoundError, _Damaged):
             return False
-        if faults_of(file, rows, evaluations):
+        if faults_of(file, rows, [evaluations]):
             return False
         status = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"]
         return status.to_pylist() in (["done"], ["diverged"])
@@ -223,36 +228,78 @@ class Results:
                 moved.append(self.storage.move(each.name, f"damaged/{each.name}"))
         return [self.storage.path(name) for name in moved]
 
-    def cells(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
+    def cells(
+        self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """One row a complete cell, of all or of those of `cell_ids`, in the order of their ids.
 
         Of the cells of `cell_ids` that have files of their own name, only those are read.
+
+        Args:
+            cell_ids: keep these only; ids without a result are ignored.
+            columns: of `CELLS_SCHEMA`, None: all.
 
         Raises:
             ResultsError: no such directory, a file that is damaged or of another schema, or two
                 files that hold different results of one cell.
         """
-        cell_ids = None if cell_ids is None else set(cell_ids)
 
-        def read() -> pa.Table:
-            cells, _ = self._pairs(cell_ids, evaluations_columns=KEY)
-            return _taken_cells(cells, self._checked_copies(cells))
+        def exhaust(cells: pa.Table, parts: Iterator[pa.Table]) -> pa.Table:
+            for _ in parts:
+                pass
+            return cells
 
-        return self._while_files_vanish(read).to_pandas()
+        return self.scan(exhaust, KEY, cell_ids, columns).to_pandas()
 
-    def evaluations(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
+    def evaluations(
+        self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """One row a (cell, evaluation, split), of the cells that `cells` gives, in its order.
+
+        Args:
+            cell_ids: of these cells only.
+            columns: of `EVALUATIONS_SCHEMA`, None: all.
 
         Raises:
             ResultsError: as `cells`.
         """
-        cell_ids = None if cell_ids is None else set(cell_ids)
+        columns = EVALUATIONS_SCHEMA.names if columns is None else list(columns)
 
-        def read() -> pa.Table:
-            cells, evaluations = self._pairs(cell_ids, cells_columns=IDENTITY)
-            return self._taken_evaluations(evaluations, self._checked_copies(cells))
+        schema = _selected("evaluations", {*columns, "cell_id"})
 
-        return self._while_files_vanish(read).to_pandas()
+        def join(_: pa.Table, parts: Iterator[pa.Table]) -> pa.Table:
+            return _in_order_of_cells(parts, schema).select(columns)
+
+        return self.scan(join, schema.names, cell_ids, ["cell_id"]).to_pandas()
+
+    def scan(
+        self,
+        consume: Callable[[pa.Table, Iterator[pa.Table]], T],
+        columns: Iterable[str],
+        cell_ids: Iterable[str] | None = None,
+        cell_columns: Sequence[str] | None = None,
+    ) -> T:
+        """Reads the evaluations part by part: all at once they may be larger than memory.
+
+        Args:
+            consume: called with the rows of the complete cells, in the order of their ids, and
+                with the parts of their evaluations: tables with `columns`, in which `cell_id`
+                and `split` are dictionaries. It has to take them all, since the last tells
+                whether the files are whole. It is called again where a compaction removed files
+                meanwhile.
+            columns: of `EVALUATIONS_SCHEMA`.
+            cell_ids: of these cells only.
+            cell_columns: of `CELLS_SCHEMA`, None: all.
+
+        Returns:
+            What `consume` returned.
+
+        Raises:
+            ResultsError: as `cells`.
+        """
+        return self._scan(
+            lambda cells, _, parts: consume(cells, parts), columns, cell_ids, cell_columns
+        )
 
     def merged(self) -> Merged:
         """Every complete cell once.
@@ -261,16 +308,95 @@ class Results:
             ResultsError: as `cells`.
         """
 
-        def read() -> Merged:
-            cells, evaluations = self._pairs(None)
-            copies = self._checked_copies(cells)
+        def merge(cells: pa.Table, copies: pd.DataFrame, parts: Iterator[pa.Table]) -> Merged:
             own = set(copies.loc[copies["own"], "file"])
             files = sorted(set(copies["file"]), key=lambda file: (file not in own, file))
-            cells = _taken_cells(cells, copies)
-            evaluations = self._taken_evaluations(evaluations, copies)
+            evaluations = _in_order_of_cells(parts, EVALUATIONS_SCHEMA)
             return Merged(cells, evaluations, files[::-1], self._left_over(cells))
 
+        return self._scan(merge, EVALUATIONS_SCHEMA.names)
+
+    def _scan(
+        self,
+        consume: Callable[[pa.Table, pd.DataFrame, Iterator[pa.Table]], T],
+        columns: Iterable[str],
+        cell_ids: Iterable[str] | None = None,
+        cell_columns: Sequence[str] | None = None,
+    ) -> T:
+        """`scan`, which also tells what `copies_of` says."""
+        ids = None if cell_ids is None else set(cell_ids)
+        names = _selected("evaluations", columns).names
+        cell_columns = CELLS_SCHEMA.names if cell_columns is None else list(cell_columns)
+        read_columns = _selected("cells", {*cell_columns, *IDENTITY}).names
+
+        def read() -> T:
+            files = self._files() if ids is None else self._files_of(ids)
+            held = self._read("cells", files, ids, read_columns)
+            files = [file for file in files if ids is None or len(held[file])]
+            cells = _joined(
+                {file: _of(held[file], ids) for file in files}, _selected("cells", read_columns)
+            )
+            copies = copies_of(cells)
+            refuse_different_cells(copies, self.storage)
+            parts = self._parts_of({file: held[file] for file in files}, copies, ids, names)
+            return consume(_taken_cells(cells, copies).select(cell_columns), copies, parts)
+
         return self._while_files_vanish(read)
+
+    def _parts_of(
+        self,
+        held: Mapping[str, pa.Table],
+        copies: pd.DataFrame,
+        cell_ids: set[str] | None,
+        columns: list[str],
+    ) -> Iterator[pa.Table]:
+        """The evaluations of the cells' rows that are taken, each once.
+
+        Args:
+            held: file -> its rows of cells; they are in the same file of evaluations.
+            copies: as `copies_of` gives them.
+            cell_ids: of these cells only.
+            columns: to be given.
+        """
+        taken = taken_files(copies)
+        if cell_ids is not None:
+            taken = {cell_id: taken[cell_id] for cell_id in cell_ids & taken.keys()}
+        read_columns = _selected("evaluations", {*columns, *KEY}).names
+
+        def taken_rows(file: str, coverage: Coverage, rows: pa.Table) -> pa.Table:
+            mine = np.array([taken.get(i) == file for i in coverage.cell_ids] + [False])
+            kept = mine[coverage.add(rows)]
+            return (rows if kept.all() else rows.filter(pa.array(kept))).select(columns)
+
+        def refuse(coverage: Coverage) -> None:
+            for damage in coverage.faults():
+                raise self._refusal(damage)
+
+        small = [file for file in held if own_id(file)]
+        for start in range(0, len(small), _SMALL_FILES):
+            some = small[start : start + _SMALL_FILES]
+            parts = []
+            for file, rows in self._read("evaluations", some, cell_ids, read_columns).items():
+                coverage = Coverage(file, held[file])
+                parts.append(taken_rows(file, coverage, rows))
+                refuse(coverage)
+            yield _with_dictionaries(pa.concat_tables(parts))
+        for file in held:
+            if file not in small:
+                coverage = Coverage(file, held[file])
+                for rows in self._parts(file, cell_ids, read_columns):
+                    yield _with_dictionaries(taken_rows(file, coverage, rows))
+                refuse(coverage)
+        self._refuse_different_copies(copies)
+
+    def _refuse_different_copies(self, copies: pd.DataFrame) -> None:
+        several = set(copies.loc[~copies["taken"] & ~copies["gives_way"], "cell_id"])
+        if several:
+            files = sorted(set(copies.loc[copies["cell_id"].isin(several), "file"]))
+            columns = _selected("evaluations", {*KEY, *METRICS}).names
+            rows = self._read("evaluations", files, several, columns)
+            frame = _joined(rows, _selected("evaluations", columns)).to_pandas()
+            refuse_different_evaluations(frame, copies, self.storage)
 
     def _while_files_vanish(self, read: Callable[[], T]) -> T:
         """Reads again, from the list of files on, when a compaction removed some meanwhile."""
@@ -313,66 +439,40 @@ class Results:
         return sorted(set(listed["cells"]) & set(listed["evaluations"]))
 
     def _survey(self) -> Survey:
+        listed = self._list()
         damaged: list[Damage] = []
 
-        def look(table: Table, columns: list[str], files: list[str]) -> dict[str, pa.Table]:
-            def look_at(file: str) -> pa.Table | Damage:
-                try:
-                    return self._parsed(table, file).select(columns)
-                except _Damaged as error:
-                    return Damage(f"{table}/{file}", str(error))
+        def look_at_cells(file: str) -> pa.Table | Damage:
+            try:
+                return self._parsed("cells", file).select(IDENTITY)
+            except _Damaged as error:
+                return Damage(f"cells/{file}", str(error))
 
-            found = dict(zip(files, self._each(look_at, files), strict=True))
-            damaged.extend(each for each in found.values() if isinstance(each, Damage))
-            return {file: each for file, each in found.items() if isinstance(each, pa.Table)}
+        def look_at_evaluations(file: str) -> list[Damage]:
+            try:
+                parts = self._parts(file, None, EVALUATIONS_SCHEMA.names)
+                return faults_of(file, cells.get(file), parts)
+            except _Damaged as error:
+                return [Damage(f"evaluations/{file}", str(error))]
 
-        listed = self._list()
         # Evaluations last, as they are written first: those of a row that is there are there.
-        cells = look("cells", IDENTITY, listed["cells"])
-        evaluations = look("evaluations", KEY, listed["evaluations"])
+        cells = {}
+        for file, found in self._each(look_at_cells, listed["cells"]).items():
+            if isinstance(found, Damage):
+                damaged.append(found)
+            else:
+                cells[file] = found
         complete = {}
-        for file in sorted({*cells, *evaluations}):
-            faults = faults_of(file, cells.get(file), evaluations.get(file))
+        for file, faults in self._each(look_at_evaluations, listed["evaluations"]).items():
             damaged.extend(faults)
-            if file in cells and file in evaluations and not faults:
+            if file in cells and not faults:
                 complete[file] = cells[file]
+        for file in cells.keys() - set(listed["evaluations"]):
+            damaged.extend(Coverage(file, cells[file]).faults_of_cells)
         copies = copies_of(_joined(complete, _selected("cells", IDENTITY)))
         taken = copies[copies["taken"]]
         statuses = dict(zip(taken["cell_id"], taken["status"], strict=True))
         return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
-
-    def _pairs(
-        self,
-        cell_ids: set[str] | None,
-        cells_columns: list[str] | None = None,
-        evaluations_columns: list[str] | None = None,
-    ) -> tuple[pa.Table, pa.Table]:
-        """The rows of both tables, of all complete cells or of `cell_ids`, with their `file`."""
-        files = self._files() if cell_ids is None else self._files_of(cell_ids)
-        cells = self._read("cells", files, cell_ids, cells_columns)
-        if cell_ids is not None:
-            files = [file for file in files if len(cells[file])]
-        # Evaluations last, as they are written first: those of a row that is there are there.
-        evaluations = self._read("evaluations", files, cell_ids, evaluations_columns)
-        for file in files:
-            for damage in faults_of(file, cells[file], evaluations[file]):
-                raise self._refusal(damage)
-        return (
-            _joined(
-                {file: _of(cells[file], cell_ids) for file in files},
-                _selected("cells", cells_columns),
-            ),
-            _joined(
-                {file: _of(evaluations[file], cell_ids) for file in files},
-                _selected("evaluations", evaluations_columns),
-            ),
-        )
-
-    def _checked_copies(self, cells: pa.Table) -> pd.DataFrame:
-        """What `copies_of` says, when none contradicts another."""
-        copies = copies_of(cells)
-        refuse_different_cells(copies, self.storage)
-        return copies
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
         """Names of the files, in both tables, to look for some cells in."""
@@ -387,15 +487,6 @@ class Results:
             own | {file for file, name in files if name in wanted or not OWN_NAME.match(name)}
         )
 
-    def _taken_evaluations(self, rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
-        """The evaluations of the cells' rows that are taken."""
-        frame = rows.select([*KEY, *METRICS, "file"]).to_pandas()
-        refuse_different_evaluations(frame, copies, self.storage)
-        file = frame["cell_id"].map(taken_files(copies)).to_numpy(object)
-        taken = frame[frame["file"].to_numpy(object) == file].drop_duplicates(KEY)
-        order = taken.sort_values("cell_id", kind="stable").index
-        return rows.drop_columns("file").take(order.to_numpy())
-
     def _left_over(self, cells: pa.Table) -> list[str]:
         listed = self._list()
         alone = sorted(set(listed["evaluations"]) - set(listed["cells"]))
@@ -408,7 +499,7 @@ class Results:
     def _read(
         self,
         table: Table,
-        files: list[str],
+        files: Sequence[str],
         cell_ids: set[str] | None = None,
         columns: list[str] | None = None,
     ) -> dict[str, pa.Table]:
@@ -420,7 +511,7 @@ class Results:
             except _Damaged as error:
                 raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
 
-        return dict(zip(files, self._each(read, files), strict=True))
+        return self._each(read, files)
 
     def _refusal(self, damage: Damage) -> ResultsError:
         return ResultsError(
@@ -428,12 +519,12 @@ class Results:
             "again, which sets it aside and runs its cells, or move it away."
         )
 
-    def _each(self, read: Callable[[str], T], files: list[str]) -> list[T]:
-        """`read` of each file."""
+    def _each(self, read: Callable[[str], T], files: Sequence[str]) -> dict[str, T]:
+        """File -> `read` of it."""
         if self.storage.local or len(files) < 2:
-            return [read(file) for file in files]
+            return {file: read(file) for file in files}
         with ThreadPoolExecutor(_REQUESTS) as pool:
-            return list(pool.map(read, files))
+            return dict(zip(files, pool.map(read, files), strict=True))
 
     def _parsed(
         self,
@@ -449,29 +540,71 @@ class Results:
             ResultsError: it is of another schema.
             _Damaged: it is truncated or foreign, or a link to nothing.
         """
-        name = f"{table}/{file}"
         schema = _selected(table, columns)
+        parts = list(self._row_groups(table, file, cell_ids, schema, math.inf))
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    def _parts(
+        self, file: str, cell_ids: set[str] | None, columns: list[str]
+    ) -> Iterator[pa.Table]:
+        """The rows of a file of evaluations, so many at a time as there is room for.
+
+        Raises:
+            As `_parsed`, on the way.
+        """
+        schema = _selected("evaluations", columns)
+        values = len(columns) + _HEATMAP_VALUES * ("heatmap" in columns)
+        yield from self._row_groups(
+            "evaluations", file, cell_ids, schema, _VALUES_A_PART // values, DICTIONARIES
+        )
+
+    def _row_groups(
+        self,
+        table: Table,
+        file: str,
+        cell_ids: set[str] | None,
+        schema: pa.Schema,
+        most_rows: float,
+        dictionaries: Sequence[str] = (),
+    ) -> Iterator[pa.Table]:
+        """The rows of a file, as many row groups at a time as have so many rows, but at least one.
+
+        Args:
+            table, file: which.
+            cell_ids: of these cells only, None: of all.
+            schema: the columns to read.
+            most_rows: in a part.
+            dictionaries: columns to be given as such.
+        """
+        name = f"{table}/{file}"
         try:
-            data = pa.BufferReader(self.storage.read(name))
+            # A file of one cell takes one request; one of many may be larger than memory.
+            source = (
+                io.BytesIO(self.storage.read(name)) if own_id(file) else self.storage.open(name)
+            )
         except (FileNotFoundError, ResultsError) as error:
             if self.storage.is_broken_link(name):
                 raise _Damaged("it is a link to nothing") from error
             raise
-        how = {"columns": schema.names, "use_threads": False}
-        try:
-            opened = pq.ParquetFile(data, page_checksum_verification=True)
-            _check_version(self.storage.path(name), opened.schema_arrow)
-            if cell_ids is None or opened.metadata.num_row_groups <= 1:
-                rows = opened.read(**how)
-            else:
-                wanted = [("cell_id", "in", cell_ids)]
-                rows = pq.read_table(data, filters=wanted, page_checksum_verification=True, **how)
-            rows = rows.select(schema.names).replace_schema_metadata()
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            raise _Damaged(" ".join(str(error).split())) from error
-        if rows.schema != schema:
-            raise _Damaged(_FOREIGN)
-        return _of(rows, cell_ids)
+        with contextlib.closing(source):
+            try:
+                opened = pq.ParquetFile(
+                    source,
+                    read_dictionary=[each for each in dictionaries if each in schema.names],
+                    page_checksum_verification=True,
+                )
+                _check_version(self.storage.path(name), opened.schema_arrow)
+                if not _has(opened.schema_arrow, schema, dictionaries):
+                    raise _Damaged(_FOREIGN)
+                for groups in _grouped(opened.metadata, cell_ids, most_rows):
+                    rows = opened.read_row_groups(
+                        groups, schema.names, use_threads=not own_id(file)
+                    )
+                    yield _of(rows.select(schema.names).replace_schema_metadata(), cell_ids)
+            except KeyError as error:  # no such column
+                raise _Damaged(_FOREIGN) from error
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise _Damaged(" ".join(str(error).split())) from error
 
 
 class _Damaged(Exception):
@@ -479,6 +612,54 @@ class _Damaged(Exception):
 
 
 _FOREIGN = "it was not written by this platform"
+
+
+def _has(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> bool:
+    """Whether a file has the columns that are wanted, dictionaries or not."""
+    return all(
+        schema.get_field_index(field.name) >= 0
+        and schema.field(field.name).type
+        == (_DICTIONARY if field.name in dictionaries else field.type)
+        for field in wanted
+    )
+
+
+def _grouped(
+    metadata: pq.FileMetaData, cell_ids: set[str] | None, most_rows: float
+) -> Iterator[list[int]]:
+    """Numbers of the row groups that may hold some cells, None: any, to be read together."""
+    ids = None if cell_ids is None else sorted(cell_ids)
+    column = metadata.schema.names.index("cell_id")
+    together: list[int] = []
+    rows = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        range_ = group.column(column).statistics
+        if ids is not None and range_ is not None and range_.has_min_max:
+            at = bisect.bisect_left(ids, range_.min)
+            if at == len(ids) or ids[at] > range_.max:
+                continue
+        if together and rows + group.num_rows > most_rows:
+            yield together
+            together, rows = [], 0
+        together.append(number)
+        rows += group.num_rows
+    if together:
+        yield together
+
+
+def _with_dictionaries(rows: pa.Table) -> pa.Table:
+    for name in DICTIONARIES:
+        if name in rows.column_names and not pa.types.is_dictionary(rows[name].type):
+            at = rows.column_names.index(name)
+            rows = rows.set_column(at, name, rows[name].dictionary_encode())
+    return rows
+
+
+def _in_order_of_cells(parts: Iterator[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Parts of evaluations as one table; the rows of a cell stay in their order."""
+    rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
+    return rows.take(np.argsort(rows["cell_id"].to_numpy(), kind="stable"))
 
 
 def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
@@ -497,9 +678,13 @@ def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[table])
 
 
-def _selected(table: Table, columns: list[str] | None) -> pa.Schema:
+def _selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
+    """Some columns of a table, in its order."""
     schema = SCHEMAS[table]
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    if columns is None:
+        return schema
+    wanted = set(columns)
+    return pa.schema([field for field in schema if field.name in wanted])
 
 
 def _check_version(path: str, schema: pa.Schema) -> None:

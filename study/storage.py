@@ -13,6 +13,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import fsspec
 
@@ -101,6 +102,18 @@ class Storage:
                 return self._fs.cat_file(self._path(name))
             with open(self._path(name), "rb") as file:
                 return file.read()
+
+    def open(self, name: str) -> BinaryIO:
+        """A file to read pieces of.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            ResultsError: it is there and cannot be opened.
+        """
+        with self._reading(name):
+            if self.local:
+                return open(self._path(name), "rb")
+            return self._fs.open(self._path(name), "rb")
 
     def exists(self, name: str) -> bool:
         """Whether a file or folder of this name is there."""

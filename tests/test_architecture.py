@@ -18,6 +18,7 @@ STOREYS = [
     ["study.run", "study.track"],
     ["analysis"],
     ["study.launch", "study.tracking", "study.compact", "study.options", "study.dry_run"],
+    ["study.run_store"],
     ["study.cluster", "study.search", "study.asha"],
     ["study.describe", "study.trial", "study.progress"],
     ["study.estimate"],
@@ -26,13 +27,13 @@ STOREYS = [
     ["study.member", "study.checkpoints"],
     ["study.evaluate", "study.compute", "study.step"],
     ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
-    ["study.packs", "study.jobs", "study.metrics", "study.copies"],
+    ["study.packs", "study.jobs", "study.metrics", "study.copies", "study.coverage"],
     ["study.schema", "study.storage"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
     ["study.errors", "study"],
 ]
 MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch"}
-MAY_IMPORT_MLFLOW = {"study.tracking"}
+MAY_IMPORT_MLFLOW = {"study.run_store"}
 MAY_IMPORT_ANALYSIS = {"study.run", "study.track"}
 
 

@@ -1,0 +1,193 @@
+"""Whether the files of one name in both tables of a results directory hold what they have to.
+
+Pure functions of tables; `study.results` reads the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from study.schema import SPLITS
+
+IDENTITY = ["cell_id", "cell", "status", "steps"]
+"""Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""
+KEY = ["cell_id", "split", "budget_fraction"]
+
+OWN_NAME = re.compile(r"[0-9a-f]{16}\.parquet$")
+
+_OF_ANOTHER = "it holds the evaluations of another cell"
+_POINTS = re.compile(r'"evaluation_points": \[[^\[\]{}"]*\]')
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that is no result: its name in the directory, and why."""
+
+    name: str
+    reason: str
+
+
+def own_file(cell_id: str) -> str:
+    return f"{cell_id}.parquet"
+
+
+def own_id(file: str) -> str | None:
+    """The id of the cell that a file is named like."""
+    name = os.path.basename(file)
+    return name.partition(".")[0] if OWN_NAME.match(name) else None
+
+
+class Coverage:
+    """Whether the files of one name in both tables hold what they have to.
+
+    Made of the one, then told of the rows of the other, part by part.
+
+    Args:
+        file: their name.
+        cells: the columns `IDENTITY` of the rows of cells, None: the file is not there.
+
+    Attributes:
+        cell_ids: of the cells, each once; rows know them by number.
+        faults_of_cells: what is wrong with the rows of cells themselves.
+    """
+
+    def __init__(self, file: str, cells: pa.Table | None) -> None:
+        self._file, self._own = file, own_id(file)
+        self.faults_of_cells: list[Damage] = []
+        self._no_cells = cells is None
+        self._foreign = self._added = self._own_added = False
+        self.cell_ids = np.array([], dtype=object)
+        if cells is None:
+            return
+        ids, texts, statuses, _ = (cells[name].to_pylist() for name in IDENTITY)
+        if self._own and ids and self._own not in ids:
+            self.faults_of_cells.append(Damage(f"cells/{file}", "it holds another cell"))
+        first: dict[str, int] = {}
+        for row, cell_id in enumerate(ids):
+            first.setdefault(cell_id, row)
+        self.cell_ids = np.array(list(first), dtype=object)
+        self._index = pd.Index(self.cell_ids)
+        self._done = np.array([statuses[row] == "done" for row in first.values()], bool)
+        groups: dict[tuple[float, ...], int] = {}
+        group_of = []
+        for row in first.values():
+            try:
+                points = evaluation_points(texts[row])
+            except (TypeError, ValueError, KeyError):
+                reason = f"cell {ids[row]} has no evaluation points"
+                self.faults_of_cells.append(Damage(f"cells/{file}", reason))
+                points = ()
+            group_of.append(groups.setdefault(points, len(groups)))
+        self._points = np.unique(np.array([p for points in groups for p in points]))
+        # Of each group of cells with equal points, then of each cell: which (point, split) it has.
+        has = np.array([np.isin(self._points, points) for points in groups], bool)
+        self._has = np.repeat(has.reshape(len(groups), -1), len(SPLITS), axis=1)
+        self._group = np.array(group_of, np.int64)
+        self._seen = np.zeros((len(self.cell_ids), len(self._points) * len(SPLITS)), bool)
+        self._others = np.zeros(len(self.cell_ids), bool)
+
+    def add(self, rows: pa.Table) -> NDArray[np.int64]:
+        """Takes note of rows of evaluations, with at least the columns `KEY`.
+
+        Returns:
+            (rows,) the number of each row's cell in `cell_ids`; -1 where it is none of them, or
+            the row was added before.
+        """
+        ids, codes = _coded(rows["cell_id"])
+        if ids:
+            self._added = True
+            self._own_added |= self._own in ids
+        if self._no_cells:
+            return np.full(len(rows), -1)
+        cell = self._index.get_indexer(pd.Index(ids, dtype=object))[codes]
+        names, codes = _coded(rows["split"])
+        split = np.array([SPLITS.index(n) if n in SPLITS else -1 for n in names] or [-1])[codes]
+        fraction = rows["budget_fraction"].to_numpy()
+        at = np.searchsorted(self._points, fraction)
+        at[at == len(self._points)] = 0
+        mine = cell >= 0
+        known = mine & (split >= 0)
+        if len(self._points):
+            known &= self._points[at] == fraction
+        else:
+            known[:] = False
+        self._foreign |= not mine.all()
+        self._others[cell[mine & ~known]] = True
+        seen = self._seen.reshape(-1)
+        key = (cell * self._seen.shape[1] + at * len(SPLITS) + split)[known]
+        before = np.count_nonzero(seen)
+        new = ~seen[key]
+        seen[key] = True
+        if np.count_nonzero(seen) < before + len(key):
+            new &= ~pd.Series(key).duplicated().to_numpy()
+            cell[np.flatnonzero(known)[~new]] = -1
+        return cell
+
+    def faults(self) -> list[Damage]:
+        """What is wrong with the files, when all rows were added; none if nothing is."""
+        file, faults = self._file, list(self.faults_of_cells)
+        if self._own and self._added and not self._own_added:
+            faults.append(Damage(f"evaluations/{file}", _OF_ANOTHER))
+        if faults or self._no_cells:
+            return faults[:2]
+        if self._foreign:
+            return [Damage(f"evaluations/{file}", _OF_ANOTHER)]
+        has = self._has[self._group]
+        others = self._others | (self._seen & ~has).any(axis=1)
+        lacks = self._done & (has & ~self._seen).any(axis=1)
+        for cell_id in self.cell_ids[others]:
+            reason = f"it holds evaluations that cell {cell_id} has not"
+            return [Damage(f"evaluations/{file}", reason)]
+        for cell_id in self.cell_ids[lacks]:
+            return [Damage(f"evaluations/{file}", f"it lacks evaluations of cell {cell_id}")]
+        return []
+
+
+def faults_of(file: str, cells: pa.Table | None, evaluations: Iterable[pa.Table]) -> list[Damage]:
+    """Whether the files of one name in both tables hold what they have to: then none.
+
+    Args:
+        file: their name.
+        cells: the columns `IDENTITY` of the one, None: it is not there.
+        evaluations: parts of the other, with the columns `KEY`.
+    """
+    coverage = Coverage(file, cells)
+    for part in evaluations:
+        coverage.add(part)
+    return coverage.faults()
+
+
+def evaluation_points(cell: str) -> tuple[float, ...]:
+    """The evaluation points in the JSON of a cell.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has none.
+    """
+    # Most cells have the same: reading 100,000 whole JSON texts takes longer than all else here.
+    list_ = _POINTS.search(cell)
+    return _points_of(f"{{{list_[0]}}}" if list_ else cell)
+
+
+@lru_cache(maxsize=1_000)
+def _points_of(text: str) -> tuple[float, ...]:
+    return tuple(float(point) for point in json.loads(text)["evaluation_points"])
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The distinct values of a column, and the number of each row's value among them."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode(null_encoding="encode")
+    column = column.unify_dictionaries().combine_chunks()
+    if column.null_count:
+        column = column.dictionary_decode().dictionary_encode(null_encoding="encode")
+    return column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
