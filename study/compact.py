@@ -1,11 +1,11 @@
-"""The command `python -m study.compact RESULTS_DIR`: many small files become one a table."""
+"""The command `python -m study.compact RESULTS_DIR`: many small files become few."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -13,6 +13,9 @@ from study.errors import RequestError
 from study.results import COMPACT_PREFIX, Results, ResultsError
 
 DONE, UNUSABLE, INTERRUPTED = 0, 2, 130
+
+ROWS_A_FILE = 1_000_000
+"""Of evaluations, with heat maps 300 MB in memory; a cell with more has a file of its own."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +77,42 @@ def compact(results: Results) -> Compaction:
                 f"{storage.path(each.name)} is damaged ({each.reason}). Run its study again, "
                 "which sets it aside and runs its cells, or move it away; then compact."
             )
-        merged = results.merged()
+        layout = results.layout()
         for folder in ("cells", "evaluations"):
             storage.sweep(folder)
-        # Before anything is written: the merged file may have the name of one that is left over.
-        for name in merged.left_over:
+        # Before anything is written: a merged file may have the name of one that is left over.
+        for name in layout.left_over:
             storage.remove(name)
-        before = len(merged.files)
-        if before > 1:
-            ids = "".join(merged.cells["cell_id"].to_pylist())
-            file = f"{COMPACT_PREFIX}{hashlib.sha256(ids.encode()).hexdigest()[:16]}.parquet"
-            results.write_table("evaluations", file, merged.evaluations)
-            results.write_table("cells", file, merged.cells)
+        before, files = len(layout.files), _files_for(layout.num_rows)
+        after = min(before, len(files))
+        if after < before:
+            for file, cell_ids in files.items():
+                if any(layout.only_file.get(cell_id) != file for cell_id in cell_ids):
+                    cells, evaluations = results.tables(cell_ids)
+                    results.write_table("evaluations", file, evaluations)
+                    results.write_table("cells", file, cells)
             # A cell's row that the reader took before goes last: until then it takes no other.
-            for old in merged.files:
-                if old != file:
+            for old in layout.files:
+                if old not in files:
                     storage.remove(f"cells/{old}")
                     storage.remove(f"evaluations/{old}")
-    return Compaction(len(merged.cells), before, min(before, 1))
+    return Compaction(len(layout.num_rows), before, after)
+
+
+def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
+    """Name -> the cells of a merged file, so many that their rows fit into memory."""
+    together: list[list[str]] = []
+    rows = 0
+    for cell_id, count in num_rows.items():
+        if not together or rows + count > ROWS_A_FILE:
+            together.append([])
+            rows = 0
+        together[-1].append(cell_id)
+        rows += count
+    return {
+        f"{COMPACT_PREFIX}{hashlib.sha256(''.join(ids).encode()).hexdigest()[:16]}.parquet": ids
+        for ids in together
+    }
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,7 +123,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m study.compact",
-        description="Merges the small files of a results directory into one a table. Every row "
+        description="Merges the small files of a results directory into few large ones. Every row "
         "stays as it is, and studies and analyses go on with the directory as before. Refuses "
         "while a study runs; can be stopped at any moment and run again.",
         epilog=_EXAMPLES,

@@ -30,6 +30,7 @@ import contextlib
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -93,20 +94,21 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """Every complete cell once, as the reader takes it.
+class Layout:
+    """In which files the complete cells lie.
 
     Attributes:
-        cells: rows of `CELLS_SCHEMA`, in the order of their ids.
-        evaluations: rows of `EVALUATIONS_SCHEMA`, likewise.
+        num_rows: id -> rows of evaluations of every complete cell, in the order of the ids.
+        only_file: id -> the name, in both tables, of the file that holds a cell, of those of
+            which there is one copy.
         files: names, in both tables, of the files that hold them, from the last that the reader
             would take a cell from to the first.
         left_over: names in the directory of evaluations without their cells' rows, of cells that
             other files hold: what a killed compaction left.
     """
 
-    cells: pa.Table
-    evaluations: pa.Table
+    num_rows: Mapping[str, int]
+    only_file: Mapping[str, str]
     files: list[str]
     left_over: list[str]
 
@@ -301,20 +303,38 @@ class Results:
             lambda cells, _, parts: consume(cells, parts), columns, cell_ids, cell_columns
         )
 
-    def merged(self) -> Merged:
-        """Every complete cell once.
+    def tables(self, cell_ids: Iterable[str] | None = None) -> tuple[pa.Table, pa.Table]:
+        """The rows of `cells` and those of `evaluations`, of all cells or of `cell_ids`.
+
+        Raises:
+            ResultsError: as `cells`.
+        """
+        return self.scan(
+            lambda cells, parts: (cells, _in_order_of_cells(parts, EVALUATIONS_SCHEMA)),
+            EVALUATIONS_SCHEMA.names,
+            cell_ids,
+        )
+
+    def layout(self) -> Layout:
+        """Where every complete cell lies.
 
         Raises:
             ResultsError: as `cells`.
         """
 
-        def merge(cells: pa.Table, copies: pd.DataFrame, parts: Iterator[pa.Table]) -> Merged:
+        def look(cells: pa.Table, copies: pd.DataFrame, parts: Iterator[pa.Table]) -> Layout:
             own = set(copies.loc[copies["own"], "file"])
             files = sorted(set(copies["file"]), key=lambda file: (file not in own, file))
-            evaluations = _in_order_of_cells(parts, EVALUATIONS_SCHEMA)
-            return Merged(cells, evaluations, files[::-1], self._left_over(cells))
+            counts: Counter[str] = Counter()
+            for part in parts:
+                for count in part["cell_id"].value_counts().to_pylist():
+                    counts[count["values"]] += count["counts"]
+            num_rows = {cell_id: counts[cell_id] for cell_id in cells["cell_id"].to_pylist()}
+            single = copies[~copies.duplicated("cell_id", keep=False)]
+            only_file = dict(zip(single["cell_id"], single["file"], strict=True))
+            return Layout(num_rows, only_file, files[::-1], self._left_over(cells))
 
-        return self._scan(merge, EVALUATIONS_SCHEMA.names)
+        return self._scan(look, ["cell_id"], cell_columns=["cell_id"])
 
     def _scan(
         self,

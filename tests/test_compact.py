@@ -80,6 +80,31 @@ def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixtur
     assert contents(results) == whole
 
 
+def test_files_are_as_large_as_fits_into_memory(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compact, "ROWS_A_FILE", 25)
+    for seed in range(5):
+        write(results, make_cell(seed=seed), 0.1 * seed)  # 12 rows each
+    before = frames(results)
+    assert run(results, capsys)[1].endswith(
+        "5 files in each of cells/ and evaluations/ merged into 3"
+    )
+    assert_same(frames(results), before)
+    whole = contents(results)
+    assert len(whole) == 6
+    assert run(results, capsys) == (0, f"{results.url}: nothing to do (5 cells in 3 files)")
+    assert contents(results) == whole
+    last = max(make_cell(seed=seed).id for seed in range(5))
+    later = next(c for seed in range(5, 99) if (c := make_cell(seed=seed)).id > last)
+    write(results, later)
+    before = frames(results)
+    assert run(results, capsys)[1].endswith("merged into 3")
+    assert_same(frames(results), before)
+    kept = [name for name, data in contents(results).items() if whole.get(name) == data]
+    assert len(kept) == 4  # those of cells that are together as before are not written again
+
+
 def test_an_object_store_is_compacted(capsys: pytest.CaptureFixture[str]) -> None:
     results = in_memory()
     write_some(results)
@@ -123,7 +148,7 @@ def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) ->
         copy(first, cells[1], "other.parquet", on_another_machine)
     else:
         merge_other(first, cells)
-    small = len(first.merged().files) - again
+    small = len(first.layout().files) - again
     files, before, survey = contents(first), frames(first), first.survey()
     call, killed = 0, True
     while killed:

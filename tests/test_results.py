@@ -420,11 +420,11 @@ def test_a_reader_is_not_confused_by_a_merge(results: Results) -> None:
     """At whatever moment of a reading small files become one, the same is read."""
     write_some(results)
     before, files = frames(results), contents(results)
-    merged = results.merged()
+    merged_cells, merged_evaluations = results.tables()
 
     def merge() -> None:
-        results.write_table("evaluations", "compact-0.parquet", merged.evaluations)
-        results.write_table("cells", "compact-0.parquet", merged.cells)
+        results.write_table("evaluations", "compact-0.parquet", merged_evaluations)
+        results.write_table("cells", "compact-0.parquet", merged_cells)
         for name in files:
             results.storage.remove(name)
 
@@ -609,15 +609,15 @@ def test_a_file_named_like_a_cell_holds_it(
 
 def test_a_compacted_file_holds_the_evaluations_of_its_cells_only(results: Results) -> None:
     cells = write_some(results)
-    merged = results.merged()
+    merged_cells, merged_evaluations = results.tables()
     for held, names in (
         (
-            merged.cells.filter(pc.not_equal(merged.cells["cell_id"], cells[0].id)),
+            merged_cells.filter(pc.not_equal(merged_cells["cell_id"], cells[0].id)),
             ["evaluations/compact-0.parquet"],
         ),
-        (merged.cells, []),
+        (merged_cells, []),
     ):
-        results.write_table("evaluations", "compact-0.parquet", merged.evaluations)
+        results.write_table("evaluations", "compact-0.parquet", merged_evaluations)
         results.write_table("cells", "compact-0.parquet", held)
         damaged = results.survey().damaged
         assert [damage.name for damage in damaged] == names
