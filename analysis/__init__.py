@@ -6,7 +6,8 @@ knows of `study` only the schema of the results (`study.results`).
 
 from __future__ import annotations
 
-from analysis.compare import choose, equal_compute, summarise
+from analysis.choice import choose, summarise
+from analysis.compare import equal_compute
 from analysis.loading import load
 
 __all__ = ["choose", "equal_compute", "load", "summarise"]

@@ -1,15 +1,28 @@
-"""From a results directory to one table."""
+"""From a results directory to one table, or to its evaluations part by part."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import pandas as pd
+import pyarrow as pa
 
-from study.results import Results, ResultsError
+from study.results import (
+    CELLS_SCHEMA,
+    DICTIONARIES,
+    EVALUATIONS_SCHEMA,
+    Results,
+    ResultsError,
+)
+
+T = TypeVar("T")
 
 _COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
+_CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
+EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
 
 
 def load(
@@ -31,14 +44,135 @@ def load(
     Raises:
         ResultsError: not a readable results directory.
     """
-    results = results_dir if isinstance(results_dir, Results) else Results(results_dir)
-    # Cells first: a cell that finishes between the two reads is left for the next time.
+    results = _opened(results_dir)
+    ids = None if cell_ids is None else set(cell_ids)
+
+    # In one scan, so that a cell that finishes meanwhile is in both tables or in none.
+    def join(cells: pa.Table, parts: Iterator[pa.Table]) -> pd.DataFrame:
+        schema = EVALUATIONS_SCHEMA
+        rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
+        return cells.to_pandas().merge(
+            rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
+        )
+
+    table = _read(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
+    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+class TableSource:
+    """Cells and evaluations of a table at hand; see `analysis.cut.Source`.
+
+    Args:
+        evaluations: as `load` gives it.
+
+    Raises:
+        ResultsError: a column is missing.
+    """
+
+    def __init__(self, evaluations: pd.DataFrame) -> None:
+        self._rows = evaluations
+        known = {*_CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
+        missing = sorted(known - set(evaluations.columns))
+        if missing:
+            raise ResultsError(
+                f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
+            )
+
+    def scan(
+        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
+    ) -> T:
+        """See `analysis.cut.Source`; one part."""
+        cells = self._rows.drop_duplicates("cell_id").drop(
+            columns=EVALUATION_COLUMNS, errors="ignore"
+        )
+        held = self._rows[self._rows["split"].notna()]
+        part = {}
+        for name in columns:
+            kind = EVALUATIONS_SCHEMA.field(name).type
+            values = pa.array(held[name].to_numpy(_dtype(kind)), kind)
+            part[name] = values.dictionary_encode() if name in DICTIONARIES else values
+        rows = pa.table(part)
+        return consume(cells.reset_index(drop=True), iter([rows]))
+
+    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
+        """All rows of some cells."""
+        return self._rows[self._rows["cell_id"].isin(set(cell_ids))]
+
+    def settings(self, cell_id: str) -> str:
+        """The JSON of a cell."""
+        return str(self._rows.loc[self._rows["cell_id"] == cell_id, "cell"].iloc[0])
+
+
+class DirectorySource:
+    """Cells and evaluations of a results directory, never all in memory.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded.
+        cell_ids: only these.
+    """
+
+    def __init__(
+        self,
+        results_dir: str | os.PathLike[str] | Results,
+        study: str | None = None,
+        cell_ids: Iterable[str] | None = None,
+    ) -> None:
+        self._results = _opened(results_dir)
+        self._study = study
+        self._cell_ids = None if cell_ids is None else set(cell_ids)
+
+    def scan(
+        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
+    ) -> T:
+        """As `Results.scan`; without the JSON of the cells, which is most of their memory."""
+
+        def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:
+            return consume(self._of_study(cells.to_pandas()), parts)
+
+        return _read(
+            self._results,
+            lambda: self._results.scan(selected, columns, self._cell_ids, _CELL_COLUMNS),
+        )
+
+    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
+        """All evaluations of some cells, as `load` gives them."""
+        return load(self._results, cell_ids)
+
+    def settings(self, cell_id: str) -> str:
+        """The JSON of a cell."""
+        cells = _read(self._results, lambda: self._results.cells([cell_id], ["cell"]))
+        return str(cells["cell"].iloc[0])
+
+    def _of_study(self, cells: pd.DataFrame) -> pd.DataFrame:
+        if cells.empty:
+            which = "no finished cell" if self._cell_ids is None else "none of the requested cells"
+            raise ResultsError(
+                f"{self._results.url} holds {which}. Run or resume the study first."
+            )
+        if self._study is None:
+            return cells
+        names = sorted(cells["study"].unique())
+        if self._study not in names:
+            near = difflib.get_close_matches(self._study, names, n=1, cutoff=0.4)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ResultsError(
+                f"{self._results.url} holds no study {self._study!r}.{hint} "
+                f"It holds: {', '.join(names)}."
+            )
+        return cells[cells["study"] == self._study].reset_index(drop=True)
+
+
+def _opened(results_dir: str | os.PathLike[str] | Results) -> Results:
+    return results_dir if isinstance(results_dir, Results) else Results(results_dir)
+
+
+def _read(results: Results, read: Callable[[], T]) -> T:
     try:
-        cells = results.cells()
-        evaluations = results.evaluations()
+        return read()
     except OSError as error:
         raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error
-    if cell_ids is not None:
-        cells = cells[cells["cell_id"].isin(set(cell_ids))]
-    table = cells.merge(evaluations, on="cell_id", how="left", validate="one_to_many")
-    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def _dtype(kind: pa.DataType) -> type:
+    return int if pa.types.is_integer(kind) else float if pa.types.is_floating(kind) else object

@@ -1,41 +1,64 @@
-"""The report of a results directory: one self-contained HTML file.
+"""The report of a results directory: one self-contained HTML file, and the same in Markdown.
 
-python -m analysis.report RESULTS_DIR [--budget X] [--out DIR] [--select accuracy|saif]
+python -m analysis.report RESULTS_DIR [--budget X] [--axis flops|seconds|mosaics] [--threshold .8]
+    [--interpolate] [--out DIR] [--select accuracy|saif] [--study NAME] [--published]
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
+import textwrap
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import pandas as pd
-
-from analysis import html
-from analysis.compare import Comparison, Select, compare
-from analysis.figures import figure_png, heatmap_figure, mean_heatmaps
-from analysis.loading import load
-from analysis.sections import comparison_section, section_title, stopped_options
+from analysis import html, markdown
+from analysis.answer import QUESTION, answer
+from analysis.claims import claims
+from analysis.compare import Comparison, compare_results
+from analysis.exports import exports, short_id
+from analysis.figures import figure_pdf, figure_png
+from analysis.groups import AXES, Axis, Select
+from analysis.page import Block, Contents, Heading, Shown, Table, Text
+from analysis.pictures import pictures
+from analysis.sections import (
+    AXIS_NAMES,
+    USUAL_THRESHOLD,
+    comparison_blocks,
+    lone_paradigm,
+    section_title,
+    stopped_options,
+    unusual_cut,
+)
+from analysis.table_one import flat_header, table_one_cells, table_one_notes
 from analysis.tables import comparison_text
+from analysis.verdicts import verdict_lines
 from study.results import Results, ResultsError
 
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits
   python -m analysis.report results --study cifar10 --out reports/cifar10
+  python -m analysis.report results --axis seconds --interpolate
   python -m analysis.report s3://bucket/results --budget 2e12
 """
-_EXPLANATION = (
-    "SAIF is the share of instances that are classified rightly and confidently while attention "
-    "rests confidently on the true foreground. All paradigms are compared at equal training "
-    "compute; intervals are over seeds. In a heat map, a_z is the attention on the foreground, "
-    "s_y the score of the true class; numbers are % of the instances, and the outlined cell is "
-    "SAIF."
+_METHOD = (
+    "Equal compute: every cell is cut at the same point of the axis, at its last evaluation there "
+    "or before. A diverged cell counts as SAIF 0 and accuracy 1/C.",
+    "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
+    "validation mosaics; all numbers are of the test mosaics.",
+    "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
+    "seeds.",
+    "Verdicts: paired by seed. A pair is decided if the paired t test holds after Holm's "
+    "correction over the table (p < 0.05), a bootstrap that repeats the choice of learning rate "
+    "and switch point agrees, and there are at least 6 common seeds; else it is undecided. "
+    "'Seeds to decide' is the number at which the test would have 80 % power for the difference "
+    "seen. P(first higher) is the share of all pairs of seeds in which the first paradigm scores "
+    "higher, a tie counting half.",
 )
+_WIDTH = 99  # of sentences in the terminal
 
 
 def write_report(
@@ -46,75 +69,123 @@ def write_report(
     cell_ids: Collection[str] | None = None,
     budget: float | None = None,
     select: Select = "accuracy",
+    axis: Axis = "flops",
+    threshold: float = USUAL_THRESHOLD,
+    interpolate: bool = False,
     title: str | None = None,
     notes: Sequence[str] = (),
     published: bool = False,
 ) -> Path:
-    """Writes `report.html`: one section a comparison, pictures inside, nothing to download.
+    """Writes `report.html` and `report.md`: one section a comparison, nothing to download.
 
-    The heat maps are also written beside it, as `heatmaps-<split>-<comparison_id>.png`.
+    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `effort`, `cells`,
+    `claims`, as CSV and partly as Markdown and LaTeX) and `figures/`, as PNG and PDF.
 
     Args:
         results: path, URL or an open `Results`.
-        out_dir: local folder, made if missing; an older report.html in it is replaced.
+        out_dir: local folder, made if missing; files of an older report in it are replaced.
         study: only the cells that this study recorded. A cell that two studies share is recorded
             by the first of them, so name `cell_ids` where they are known; then `study` only
             names the report.
         cell_ids: only these cells; how many of them have no result is said.
-        budget: training FLOPs, see `analysis.equal_compute`.
-        select: metric that chooses the options, see `analysis.choose`.
+        budget, select, axis, threshold, interpolate: see `analysis.compare.compare_results`.
         title: of the page.
-        notes: paragraphs for the head of the page, e.g. skipped cells and why.
+        notes: paragraphs for the page, e.g. skipped cells and why.
         published: show the paper's Table 1 beside the measured numbers.
 
     Returns:
-        The path of the file.
+        The path of report.html.
 
     Raises:
         ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget
             or a folder that cannot be written; the message says what to do.
     """
     results = results if isinstance(results, Results) else Results(results)
-    evaluations = _evaluations(results, study, cell_ids)
-    found = compare(evaluations, budget, select)
-    title = title or _title(evaluations, study)
-    notes = [*notes, *_missing(evaluations, cell_ids)]
-    return write_page(found, out_dir, title, notes, published)
+    found = compare_results(results, study, cell_ids, budget, select, axis, threshold, interpolate)
+    title = title or _title(found, study)
+    notes = [*notes, *_missing(found, cell_ids)]
+    return write_page(found, out_dir, title, results.url, notes, published)
 
 
 def write_page(
     found: Sequence[Comparison],
     out_dir: str | os.PathLike[str],
     title: str,
+    results: str,
     notes: Sequence[str] = (),
     published: bool = False,
 ) -> Path:
     """Writes the report of comparisons that are at hand; else as `write_report`.
 
     Args:
-        found: as `analysis.compare.compare` gives them.
+        found: as `analysis.compare` gives them, at least one.
         out_dir, title, notes, published: as for `write_report`.
+        results: path or URL of the results directory, for the command that repeats a cell.
     """
-    return _write(_page(title, notes, found, published), found, Path(out_dir))
+    files = exports(found)
+    blocks = _head(found, notes)
+    titles = [section_title(comparison) for comparison in found]
+    anchors = [f"comparison-{i}" for i in range(1, len(found) + 1)]
+    if len(found) > 1:
+        blocks.append(Contents(list(zip(titles, anchors, strict=True))))
+    for comparison, name, anchor in zip(found, titles, anchors, strict=True):
+        shown = _draw(comparison, files)
+        blocks.append(Heading(name, 2, anchor))
+        blocks += comparison_blocks(comparison, claims(comparison), shown, results, published)
+    blocks += _tail(found)
+    files["report.html"] = html.render(title, blocks).encode()
+    files["report.md"] = markdown.render(title, blocks).encode()
+    out_dir = Path(out_dir)
+    _write(files, out_dir)
+    return out_dir / "report.html"
+
+
+def verdict_text(found: Sequence[Comparison]) -> str:
+    """The verdict of every pair, and the answer in three sentences, for the terminal."""
+    lines = []
+    for comparison in found:
+        if len(found) > 1:
+            lines.append(f"{comparison.task} m={comparison.m} ({short_id(comparison)}):")
+        lone = lone_paradigm(comparison)
+        lines += [lone] if lone else verdict_lines(comparison.paired)
+    sentences = [textwrap.fill(sentence, _WIDTH) for sentence in answer(found)]
+    return "\n".join([*lines, "", *sentences])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     asked = _parser().parse_args(argv)
     try:
-        evaluations = _evaluations(Results(asked.results_dir), asked.study, None)
-        found = compare(evaluations, asked.budget, asked.select)
-        for comparison in found:
-            print(comparison_text(comparison.summary, asked.published), end="\n\n")
-            for sentence in stopped_options(comparison):
-                print(f"note: {sentence}")
+        results = Results(asked.results_dir)
+        found = compare_results(
+            results,
+            study=asked.study,
+            budget=asked.budget,
+            select=asked.select,
+            axis=asked.axis,
+            threshold=asked.threshold,
+            interpolate=asked.interpolate,
+        )
+        print_comparisons(found, asked.published)
         folder = asked.out or _default_out(asked.results_dir)
-        title = _title(evaluations, asked.study)
-        print(f"report: {write_page(found, folder, title, published=asked.published)}")
+        title = _title(found, asked.study)
+        path = write_page(found, folder, title, results.url, published=asked.published)
+        print(f"report: {path}")
     except ResultsError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
+
+
+def print_comparisons(found: Sequence[Comparison], published: bool = False) -> None:
+    """Prints the tables, what was stopped early, the verdicts and the answer."""
+    for comparison in found:
+        if len(comparison.summary):
+            print(comparison_text(comparison.summary, published), end="\n\n")
+        for sentence in (*unusual_cut(comparison), *stopped_options(comparison)):
+            print(f"note: {sentence}\n")
+    if found:
+        print(verdict_text(found), end="\n\n")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -126,7 +197,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m analysis.report",
         description="Compares the paradigms in a results directory at equal compute: prints the "
-        "tables and writes a self-contained report.html.",
+        "tables and verdicts, and writes a self-contained report.html with its tables and "
+        "figures beside it.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -135,13 +207,35 @@ def _parser() -> argparse.ArgumentParser:
         "--budget",
         type=float,
         metavar="X",
-        help="compare at X training FLOPs (default: as far as every finished cell got)",
+        help="compare at X of the axis: training FLOPs, seconds or mosaics (default: as far as "
+        "every finished cell got)",
+    )
+    parser.add_argument(
+        "--axis",
+        choices=tuple(AXES),
+        default="flops",
+        help="what is made equal: training FLOPs, measured training seconds, or mosaics seen "
+        "(default: flops)",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=USUAL_THRESHOLD,
+        metavar="T",
+        help="attention and score from which an instance counts for SAIF: 0.2, 0.4, 0.6 or 0.8, "
+        "an edge of the recorded heat maps (default: 0.8)",
+    )
+    parser.add_argument(
+        "--interpolate",
+        action="store_true",
+        help="interpolate between the evaluations around the cut instead of taking the last one "
+        "within it",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder for report.html (default: RESULTS_DIR/report, for a URL ./report)",
+        help="folder for the report (default: RESULTS_DIR/report, for a URL ./report)",
     )
     parser.add_argument(
         "--select",
@@ -163,33 +257,16 @@ def _default_out(results_dir: str) -> Path:
     return Path("report") if "://" in results_dir else Path(results_dir, "report")
 
 
-def _title(evaluations: pd.DataFrame, study: str | None) -> str:
-    names = [study] if study else sorted(evaluations["study"].unique())
+def _title(found: Sequence[Comparison], study: str | None) -> str:
+    recorded = {name for comparison in found for name in comparison.cells["study"]}
+    names = [study] if study else sorted(recorded)
     return f"Attention at equal compute: {', '.join(names)}"
 
 
-def _evaluations(
-    results: Results, study: str | None, cell_ids: Collection[str] | None
-) -> pd.DataFrame:
-    evaluations = load(results, cell_ids)
-    if evaluations.empty:
-        which = "no finished cell" if cell_ids is None else "none of the requested cells"
-        raise ResultsError(f"{results.url} holds {which}. Run or resume the study first.")
-    if study is None or cell_ids is not None:
-        return evaluations
-    names = sorted(evaluations["study"].unique())
-    if study not in names:
-        near = difflib.get_close_matches(study, names, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ResultsError(
-            f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
-        )
-    return evaluations[evaluations["study"] == study]
-
-
-def _missing(evaluations: pd.DataFrame, cell_ids: Collection[str] | None) -> list[str]:
+def _missing(found: Sequence[Comparison], cell_ids: Collection[str] | None) -> list[str]:
     wanted = set(cell_ids or ())
-    missing = len(wanted - set(evaluations["cell_id"]))
+    present = {cell_id for comparison in found for cell_id in comparison.cells["cell_id"]}
+    missing = len(wanted - present)
     if not missing:
         return []
     return [
@@ -197,24 +274,69 @@ def _missing(evaluations: pd.DataFrame, cell_ids: Collection[str] | None) -> lis
     ]
 
 
-def _write(text: str, found: Sequence[Comparison], out_dir: Path) -> Path:
-    """The page, and beside it the heat maps of each comparison as pictures for papers."""
-    files = {"report.html": text.encode()}
-    for comparison in found:
-        for split in ("test", "train"):
-            heatmaps = mean_heatmaps(comparison.at_budget, comparison.choice, split)
-            if heatmaps:
-                name = f"{comparison.task}, m={comparison.m}, {split} mosaics, mean over seeds"
-                figure = heatmap_figure(heatmaps, name)
-                comparison_id = comparison.at_budget["comparison_id"].iloc[0]
-                files[f"heatmaps-{split}-{comparison_id}.png"] = figure_png(figure)
+def _head(found: Sequence[Comparison], notes: Sequence[str]) -> list[Block]:
+    """Question and answer, and what has to be known to understand them."""
+    threshold = found[0].threshold
+    explanation = (
+        "SAIF is the share of test mosaics that are classified rightly and confidently while "
+        "attention rests confidently on the true foreground: attention on the foreground "
+        f"a_z \u2265 {threshold:g} and score of the true class s_y \u2265 {threshold:g}. "
+        f"The paradigms are compared at equal {AXIS_NAMES[found[0].axis]}; intervals are over "
+        "seeds."
+    )
+    return [
+        Heading("Question", 2),
+        Text(QUESTION, "lead"),
+        Heading("Answer", 2),
+        *(Text(sentence, "lead") for sentence in answer(found)),
+        Text(explanation, "quiet"),
+        *(Text(note, "quiet") for note in notes),
+    ]
+
+
+def _tail(found: Sequence[Comparison]) -> list[Block]:
+    """What concerns all comparisons: the paper's table, and how everything was computed."""
+    header, rows = table_one_cells(found)
+    return [
+        Heading("In the layout of the paper's Table 1", 2, "table-1"),
+        Table(flat_header(header), rows),
+        *(Text(note, "quiet") for note in table_one_notes(found)),
+        Heading("How this was computed", 2, "method"),
+        *(Text(text) for text in _METHOD),
+    ]
+
+
+def _draw(comparison: Comparison, files: dict[str, bytes]) -> list[Shown]:
+    """The pictures of a comparison; their files, PNG and PDF, are added to `files`."""
+    shown = []
+    for picture in pictures(comparison):
+        stem = f"figures/{picture.name}-{short_id(comparison)}"
+        files[f"{stem}.png"] = png = figure_png(picture.figure)
+        picture.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
+        files[f"{stem}.pdf"] = figure_pdf(picture.figure)
+        shown.append(
+            Shown(
+                title=picture.title,
+                caption=picture.caption,
+                alt=picture.alt,
+                png=png,
+                file=f"{stem}.png",
+                wide=picture.wide,
+            )
+        )
+    return shown
+
+
+def _write(files: Mapping[str, bytes], out_dir: Path) -> None:
+    """Every file whole: a reader finds the old one or the new one, never half of it."""
     try:
-        out_dir.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
-            partial = out_dir / f".{name}-{uuid.uuid4().hex}.part"
+            path = out_dir / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
             try:
                 partial.write_bytes(data)
-                os.replace(partial, out_dir / name)
+                os.replace(partial, path)
             finally:
                 partial.unlink(missing_ok=True)
     except OSError as error:
@@ -222,18 +344,6 @@ def _write(text: str, found: Sequence[Comparison], out_dir: Path) -> Path:
             f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR "
             "of `python -m analysis.report`."
         ) from error
-    return out_dir / "report.html"
-
-
-def _page(title: str, notes: Sequence[str], found: Sequence[Comparison], published: bool) -> str:
-    titles = [section_title(comparison) for comparison in found]
-    anchors = [f"comparison-{i}" for i in range(1, len(found) + 1)]
-    body = [html.paragraph(_EXPLANATION, "quiet"), *(html.paragraph(note) for note in notes)]
-    if len(found) > 1:
-        body.append(html.contents(titles, anchors))
-    for comparison, name, anchor in zip(found, titles, anchors, strict=True):
-        body += [html.section(name, anchor), *comparison_section(comparison, published)]
-    return html.page(title, body)
 
 
 if __name__ == "__main__":

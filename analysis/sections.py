@@ -1,20 +1,20 @@
-"""What the report shows of one comparison: tables, figures, settings, as pieces of HTML."""
+"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks."""
 
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from analysis import html
-from analysis.compare import GROUP, OPTION, Comparison
-from analysis.figures import (
-    METRIC_LABELS,
-    compute_figure,
-    figure_png,
-    heatmap_figure,
-    mean_heatmaps,
-)
+from analysis.claims import Claim
+from analysis.compare import Comparison
+from analysis.effort import edge_warnings
+from analysis.exports import short_id
+from analysis.groups import GROUP, OPTION, paradigm_order
+from analysis.page import Block, Code, Heading, Shown, Table, Text
 from analysis.tables import (
     HIDDEN_FOREGROUND,
     comparison_cells,
@@ -26,16 +26,30 @@ from analysis.tables import (
     number,
     percent,
     rates,
+    spread_cells,
+)
+from analysis.verdicts import paired_cells, undecided_notes
+
+AXIS_NAMES = {
+    "flops": "training FLOPs",
+    "seconds": "measured training time",
+    "mosaics": "mosaics seen",
+}
+USUAL_THRESHOLD = 0.8
+"""Of SAIF, in the paper and in what cells record."""
+_UNEQUAL = (
+    " More options are more luck in the choice: the figures against search effort compare the "
+    "paradigms at equal numbers of options."
 )
 
 
 def section_title(comparison: Comparison) -> str:
     """What tells one comparison of a results directory from another."""
-    cell = comparison.at_budget.iloc[0]
+    cell = comparison.cells.iloc[0]
     return (
         f"{cell['task']}, m={cell['m']}, n={cell['n']}, {network_text(cell)}, "
         f"{cell['split_scheme']} bases, budget "
-        f"{number(cell['budget_amount'])} {_unit(cell)} ({cell['comparison_id'][:8]})"
+        f"{number(cell['budget_amount'])} {_unit(cell)} ({short_id(comparison)})"
     )
 
 
@@ -43,12 +57,32 @@ def _unit(cell: pd.Series) -> str:
     return "FLOPs" if cell["budget_unit"] == "flops" else str(cell["budget_unit"])
 
 
-def comparison_section(comparison: Comparison, published: bool = False) -> list[str]:
-    """The section below its title, as pieces of HTML."""
-    body = [html.paragraph(warning, "warning") for warning in _warnings(comparison)]
+def comparison_blocks(
+    comparison: Comparison,
+    claims: Sequence[Claim],
+    shown: Sequence[Shown],
+    results: str,
+    published: bool = False,
+) -> list[Block]:
+    """The section below its title: verdicts first, details later.
+
+    Args:
+        comparison: one comparison.
+        claims: what `analysis.claims.claims` says of it.
+        shown: its pictures.
+        results: path or URL of the results directory, for the command that repeats a cell.
+        published: show the paper's Table 1 beside the measured numbers.
+    """
+    blocks: list[Block] = []
     if len(comparison.summary):
-        body += _results(comparison, published) + _pictures(comparison)
-    return body + _options(comparison) + _cells(comparison) + _settings(comparison)
+        blocks += [*_verdicts(comparison), *_results(comparison, published)]
+    else:
+        blocks.append(Text("No option can be chosen, so there is nothing to compare.", "warning"))
+    blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
+    if shown:
+        blocks += [Heading("Figures"), *shown]
+    blocks += [*_claims(claims), *_options(comparison), *_cells(comparison)]
+    return [*blocks, *_settings(comparison), *_repeat(comparison, results)]
 
 
 def stopped_options(comparison: Comparison) -> list[str]:
@@ -66,82 +100,107 @@ def stopped_options(comparison: Comparison) -> list[str]:
     return texts
 
 
+def unusual_cut(comparison: Comparison) -> list[str]:
+    """What must be said where cells are not cut at equal FLOPs, or SAIF is not the usual one."""
+    texts = []
+    if comparison.axis != "flops":
+        name = AXIS_NAMES[comparison.axis]
+        unit = " s" if comparison.axis == "seconds" else ""
+        where = "" if comparison.budget is None else f" ({number(comparison.budget)}{unit})"
+        texts.append(f"Cells are cut at equal {name}{where}, not at equal training FLOPs.")
+    if comparison.interpolated:
+        texts.append("Numbers are interpolated between the evaluations around the cut.")
+    if comparison.threshold != USUAL_THRESHOLD:
+        threshold = f"{comparison.threshold:g}, not of {USUAL_THRESHOLD:g}"
+        texts.append(f"SAIF is that of threshold {threshold}.")
+    return texts
+
+
+def lone_paradigm(comparison: Comparison) -> str:
+    """Says that there is no pair, where there is none; else nothing."""
+    names = list(comparison.summary["paradigm"])
+    if len(names) > 1:
+        return ""
+    having = f"Only {names[0]} has results" if names else "No paradigm has results"
+    return f"{having} that can be compared, so there are no paired differences."
+
+
 def _warnings(comparison: Comparison) -> list[str]:
-    texts = stopped_options(comparison)
+    texts = [*unusual_cut(comparison), *stopped_options(comparison)]
     if (comparison.choice["select"] == "saif").any():
         texts.append(f"Options were {HIDDEN_FOREGROUND}.")
     return texts + edge_warnings(comparison.options, comparison.choice)
 
 
-def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
-    """One sentence for each chosen learning rate that is the smallest or largest tried.
-
-    Args:
-        options: as `analysis.compare.options` gives it.
-        choice: as `analysis.choose` gives it.
-    """
-    texts = []
-    for pick in choice.to_dict("records"):
-        tried = options[(options[GROUP] == pd.Series(pick)[GROUP]).all(axis=1)]
-        rates_of = {"learning rate": "lr"}
-        if not pd.isna(pick["switch_point"]):
-            rates_of = {"first learning rate": "lr", "last learning rate": "last_lr"}
-        for name, column in rates_of.items():
-            grid = sorted(tried[column].unique())
-            if len(grid) > 1 and pick[column] in (grid[0], grid[-1]):
-                end = "smallest" if pick[column] == grid[0] else "largest"
-                texts.append(
-                    f"{pick['paradigm']}: the chosen {name} {number(pick[column])} is the {end} "
-                    f"of the {len(grid)} tried; a better one may lie beyond the grid."
-                )
-    return texts
+def _verdicts(comparison: Comparison) -> list[Block]:
+    blocks: list[Block] = [Heading("Verdicts")]
+    if lone := lone_paradigm(comparison):
+        return [*blocks, Text(lone, "warning")]
+    header, rows = paired_cells(comparison.paired)
+    decided = [i for i, row in enumerate(rows) if row[2] != "undecided"]
+    pairs = sorted({int(n) for n in comparison.paired["num_pairs"]})
+    text = (
+        f"First minus second paradigm on the same seeds (n={_range(pairs)}), "
+        f"{cut_text(comparison.summary)}. Decided pairs are highlighted; the bootstrap repeats "
+        "the choice of learning rate and switch point."
+    )
+    table = Table(header, rows, left=(0, 1, 2), marked=decided)
+    notes = [Text(note, "quiet") for note in undecided_notes(comparison.paired)]
+    return [*blocks, Text(text), table, *notes]
 
 
-def _results(comparison: Comparison, published: bool) -> list[str]:
+def _range(counts: Sequence[int]) -> str:
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _results(comparison: Comparison, published: bool) -> list[Block]:
     summary = comparison.summary
     header, rows = comparison_cells(summary, published)
-    body = [
-        html.subsection("Comparison"),
-        html.paragraph(f"Mean over seeds on the {cut_text(summary)}."),
-        html.table(header, rows),
-        *(html.paragraph(note, "quiet") for note in footnotes(summary)),
+    blocks: list[Block] = [
+        Heading("Means"),
+        Text(f"Mean over seeds and t interval on the {cut_text(summary)}."),
+        Table(header, rows),
+    ]
+    if comparison.axis != "flops":
+        text = (
+            f"Cells are cut at equal {AXIS_NAMES[comparison.axis]}, not at equal training FLOPs."
+        )
+        blocks.append(Text(text, "warning"))
+    more = [
+        [
+            row["paradigm"],
+            percent(row["foreground_attention_mean"]),
+            interval(row, "foreground_attention_mean"),
+            nats(row["loss"]),
+            interval(row, "loss", nats),
+        ]
+        for row in summary.to_dict("records")
     ]
     level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
-    more = []
-    for row in summary.to_dict("records"):
-        cells = [row["paradigm"], percent(row["foreground_attention_mean"])]
-        cells += [interval(row, "foreground_attention_mean"), nats(row["loss"])]
-        more.append([*cells, interval(row, "loss", nats)])
-    header = ["paradigm", "mean foreground attention %", level, "loss (nats)", level]
-    return [*body, html.table(header, more)]
-
-
-def _pictures(comparison: Comparison) -> list[str]:
-    body = []
-    for split in ("test", "train"):
-        heatmaps = mean_heatmaps(comparison.at_budget, comparison.choice, split)
-        if heatmaps:
-            items = [
-                (
-                    figure_png(heatmap_figure({name: heatmap}, f"{split} split")),
-                    f"Heat map of {name} on the {split} split; SAIF {percent(heatmap[-1, -1])} %",
-                )
-                for name, heatmap in heatmaps.items()
-            ]
-            body += [html.subsection(f"Heat maps, {split} split"), html.pictures(items)]
-            text = "Mean over the seeds of the chosen option; diverged seeds have no heat map."
-            body.append(html.paragraph(text, "quiet"))
-    items = [
-        (
-            figure_png(compute_figure(comparison.evaluations, metric)),
-            f"{label} of each paradigm against training compute, test split",
-        )
-        for metric, label in METRIC_LABELS.items()
+    blocks += [
+        *(Text(note, "quiet") for note in footnotes(summary)),
+        Text("Interquartile mean (IQM) over seeds with a bootstrap interval:"),
+        Table(*spread_cells(summary)),
+        Text("Attention on the foreground, and loss, with t intervals:"),
+        Table(["paradigm", "foreground attention %", level, "loss (nats)", level], more),
     ]
-    return [*body, html.subsection("Against compute"), html.pictures(items, wide=True)]
+    return blocks
 
 
-def _options(comparison: Comparison) -> list[str]:
+def _claims(claims: Sequence[Claim]) -> list[Block]:
+    if not claims:
+        return []
+    rows = [[claim.name, claim.statement, claim.verdict, claim.measured] for claim in claims]
+    header = ["", "claim of the paper", "on this data", "measured"]
+    return [
+        Heading("Claims of the paper"),
+        Table(header, rows, left=range(4), wrap=(1, 3)),
+        Text("How each of them is tested:"),
+        *(Text(f"{claim.name}: {claim.test}", "quiet") for claim in claims),
+    ]
+
+
+def _options(comparison: Comparison) -> list[Block]:
     keys = GROUP + OPTION
     picks = pd.MultiIndex.from_frame(comparison.choice[keys])
     chosen = pd.MultiIndex.from_frame(comparison.options[keys]).isin(picks)
@@ -160,25 +219,31 @@ def _options(comparison: Comparison) -> list[str]:
         ]
         for row, picked in zip(comparison.options.to_dict("records"), chosen, strict=True)
     ]
+    tried = comparison.options.groupby("paradigm", sort=False).size()
+    counts = ", ".join(f"{name} {count}" for name, count in tried.items())
+    text = (
+        f"Options tried: {counts}."
+        + (_UNEQUAL if tried.nunique() > 1 else "")
+        + " Learning rate and switch point were chosen by the seed mean of validation "
+        + f"{'SAIF' if comparison.select == 'saif' else 'accuracy'}."
+    )
     marked = [i for i, picked in enumerate(chosen) if picked]
-    return [
-        html.subsection("Learning rates and switch points, by validation score"),
-        html.table(header, rows, left=(0, 9), marked=marked),
-    ]
+    table = Table(header, rows, left=(0, 9), marked=marked)
+    return [Heading("Fairness of the choice"), Text(text), table]
 
 
-def _cells(comparison: Comparison) -> list[str]:
-    cells = comparison.at_budget.drop_duplicates("cell_id")
-    counts = cells.groupby(["paradigm", "status"], sort=False).size().reset_index(name="cells")
-    body = [
-        html.subsection("Cells by end state"),
-        html.table(
-            ["paradigm", "ended as", "cells"],
-            counts.astype(str).to_numpy().tolist(),
-            left=(0, 1),
-        ),
+def _cells(comparison: Comparison) -> list[Block]:
+    cells = comparison.cells
+    rows = []
+    for name in paradigm_order(cells["paradigm"]):
+        counts = cells.loc[cells["paradigm"] == name, "status"].value_counts().sort_index()
+        rows += [[name, str(status), str(count)] for status, count in counts.items()]
+    blocks: list[Block] = [
+        Heading("Cells by end state"),
+        Table(["paradigm", "ended as", "cells"], rows, left=(0, 1)),
     ]
-    ended_early = cells[cells["status"] != "done"]
+    at_cut = comparison.at_budget.drop_duplicates("cell_id")
+    ended_early = at_cut[at_cut["status"] != "done"]
     if len(ended_early):
         header = ["paradigm", "learning rate", "switch point", "seed", "ended as"]
         header += ["last evaluation at % of budget", "SAIF % there", "accuracy % there", "reason"]
@@ -196,13 +261,13 @@ def _cells(comparison: Comparison) -> list[str]:
             ]
             for row in ended_early.to_dict("records")
         ]
-        body.append(html.paragraph("Cells that did not run to the end, on the test split:"))
-        body.append(html.table(header, rows, left=(0, 4, 8)))
-    return body
+        blocks.append(Text("Cells that did not run to the end, on the test split:"))
+        blocks.append(Table(header, rows, left=(0, 4, 8), wrap=(8,)))
+    return blocks
 
 
-def _settings(comparison: Comparison) -> list[str]:
-    cells = comparison.at_budget.drop_duplicates("cell_id")
+def _settings(comparison: Comparison) -> list[Block]:
+    cells = comparison.cells
     first = cells.iloc[0]
     train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
@@ -212,9 +277,10 @@ def _settings(comparison: Comparison) -> list[str]:
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],
         ["budget", f"{first['budget_amount']:,d} {_unit(first)}"],
+        ["made equal", AXIS_NAMES[comparison.axis]],
         ["data digest", first["data_digest"]],
         ["split", first["split_scheme"]],
-        *_other_settings(first["cell"]),
+        *_other_settings(comparison.settings),
         ["seeds", _listed(cells["seed"])],
         ["studies", _listed(cells["study"])],
         ["device", _listed(cells["device"])],
@@ -226,16 +292,45 @@ def _settings(comparison: Comparison) -> list[str]:
         ["training time, all cells", f"{train_seconds:,.0f} s"],
         ["last cell finished", str(cells["finished_at"].max())],
     ]
-    return [html.subsection("Settings"), html.table([], rows, left=(0, 1), wrap=True)]
+    return [Heading("Settings"), Table([], rows, left=(0, 1), wrap=(1,))]
 
 
-def _other_settings(cell: str) -> list[list[str]]:
-    """What else the cells of a comparison share, from the JSON of one of them."""
+def _repeat(comparison: Comparison, results: str) -> list[Block]:
+    """The command, and the ids of the cells behind the tables."""
+    test = comparison.chosen[comparison.chosen["split"] == "test"]
+    rows = [
+        [
+            row["cell_id"],
+            row["paradigm"],
+            rates(row),
+            number(row["switch_point"]),
+            str(row["seed"]),
+            percent(row["saif"]),
+            percent(row["accuracy"]),
+            row["status"],
+        ]
+        for row in test.to_dict("records")
+    ]
+    header = ["cell", "paradigm", "learning rate", "switch point", "seed"]
+    header += ["SAIF %", "accuracy %", "ended as"]
+    cell_id = rows[0][0] if rows else str(comparison.cells["cell_id"].iloc[0])
+    return [
+        Heading("Repeat any cell"),
+        Text(
+            "Trains the cell again and compares it with what is recorded. The cells of the chosen "
+            "options, on the test split, are below; every other cell is in cells.csv."
+        ),
+        Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
+        *([Table(header, rows, left=(0, 1, 7))] if rows else []),
+    ]
+
+
+def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:
+    """What else the cells of a comparison share."""
     named = {"task", "m", "n", "architecture", "batch_size", "budget", "data_digest", "split"}
-    values = json.loads(cell)
     return [
         [name.replace("_", " "), ", ".join(map(str, v)) if isinstance(v, list) else str(v)]
-        for name, v in sorted(values.items())
+        for name, v in sorted(settings.items())
         if name not in named | {"schedule", "seed"}
     ]
 

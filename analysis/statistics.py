@@ -1,12 +1,46 @@
-"""Intervals over seeds."""
+"""Statistics over seeds: pure functions of arrays, on NumPy and SciPy.
+
+One rule everywhere: NaN means "not known". A NaN among the values makes the result NaN, and an
+interval from fewer than two values is NaN: nothing is left out of a count in silence.
+
+`counts` are the multiplicities of a resample with replacement: how often each value was drawn.
+Functions that take them work on all resamples at once.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, nctdtr, stdtr, stdtrit
+
+MAX_SEEDS = 100_000
+"""Beyond this, `seeds_needed` says that no number of seeds decides."""
+
+_LARGE_SHIFT = 1e4
+
+
+@dataclass(frozen=True)
+class PairedT:
+    """What a paired t test says.
+
+    Attributes:
+        mean: of the differences, in their unit.
+        low: lower bound of the mean; NaN when n < 2.
+        high: upper bound of the mean; NaN when n < 2.
+        p: two-sided, of the hypothesis that the mean is 0, in [0, 1]; NaN when n < 2.
+        n: number of pairs.
+        std: of the differences, with n - 1 in the denominator; NaN when n < 2.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+    std: float
 
 
 def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
@@ -24,11 +58,8 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     Raises:
         ValueError: `values` is not one-dimensional or `confidence` is out of range.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"values must have one axis, got shape {array.shape}")
+    _check_fraction(confidence, "confidence")
+    array = _one_axis(values, "values")
     if array.size == 0:
         return math.nan, math.nan, math.nan
     mean = float(array.mean())
@@ -37,3 +68,314 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
     half = float(stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
     return mean, mean - half, mean + half
+
+
+def paired_t(differences: ArrayLike, confidence: float = 0.95) -> PairedT:
+    """Paired t test and interval: the one-sample t test of the differences, t = d / (s / sqrt n).
+
+    Equals `scipy.stats.ttest_rel`, which warns where the differences do not vary. Here equal
+    differences give an interval of no width and p = 0, or p = 1 where all of them are 0.
+
+    Args:
+        differences: (n,) one a pair, any unit.
+        confidence: of the interval, in (0, 1).
+
+    Raises:
+        ValueError: `differences` is not one-dimensional or `confidence` is out of range.
+
+    Source: Student, The probable error of a mean, Biometrika 6 (1908).
+    """
+    array = _one_axis(differences, "differences")
+    mean, low, high = t_interval(array, confidence)
+    n = array.size
+    if n < 2 or math.isnan(mean):
+        return PairedT(mean, low, high, math.nan, n, math.nan)
+    if (array == array[0]).all():  # the mean of equal numbers may differ from them in the last bit
+        same = float(array[0])
+        return PairedT(same, same, same, 1.0 if same == 0 else 0.0, n, 0.0)
+    std = float(array.std(ddof=1))
+    p = 2 * float(stdtr(n - 1, -abs(mean) * math.sqrt(n) / std))
+    return PairedT(mean, low, high, p, n, std)
+
+
+def holm(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Holm's step-down adjustment: the i-th smallest of k p values is multiplied by k - i + 1.
+
+    An adjusted value is never below that of a smaller p value, and never above 1. Testing all
+    adjusted values at one level bounds the chance of any false rejection by it, however the
+    tests depend on each other.
+
+    Args:
+        p_values: (k,) in [0, 1]. A NaN is not a test: it stays NaN and does not count in k.
+
+    Returns:
+        (k,) the adjusted p values, and (k,) the multiplier of each, in 1..k: a test is held to
+        its level divided by the multiplier. Equal p values have the same multiplier (the larger).
+
+    Raises:
+        ValueError: `p_values` is not one-dimensional or has values outside [0, 1].
+
+    Source: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist.
+    6 (1979).
+    """
+    p = _one_axis(p_values, "p_values")
+    tests = p[~np.isnan(p)]
+    if ((tests < 0) | (tests > 1)).any():
+        raise ValueError(f"p_values must be in [0, 1], got {tests.min()!r} to {tests.max()!r}")
+    multiplier = np.full(p.shape, np.nan)
+    adjusted = np.full(p.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    ascending = known[np.argsort(tests, kind="stable")]
+    multiplier[known] = len(tests) - np.searchsorted(np.sort(tests), tests)
+    steps = np.minimum(p[ascending] * multiplier[ascending], 1.0)
+    adjusted[ascending] = np.maximum.accumulate(steps)
+    return adjusted, multiplier
+
+
+def bootstrap_counts(n: int, resamples: int, seed: int | np.random.Generator) -> NDArray[np.int64]:
+    """Multiplicities of resamples with replacement: how often each of n values is drawn.
+
+    Args:
+        n: number of values, >= 0.
+        resamples: number of resamples, >= 1.
+        seed: of a generator of its own, or a generator, which is advanced.
+
+    Returns:
+        (resamples, n) integers >= 0; every row sums to n.
+
+    Raises:
+        ValueError: a number is too small.
+
+    Source: B. Efron, Bootstrap methods: another look at the jackknife, Ann. Statist. 7 (1979).
+    """
+    if n < 0 or resamples < 1:
+        raise ValueError(f"need n >= 0 and resamples >= 1, got {n} and {resamples}")
+    generator = np.random.default_rng(seed)
+    if n == 0:
+        return np.zeros((resamples, 0), np.int64)
+    return generator.multinomial(n, np.full(n, 1 / n), size=resamples)
+
+
+def percentile_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Percentile bootstrap interval: the (1 -+ confidence) / 2 quantiles of the resamples.
+
+    A resample whose statistic is NaN could have been anything: it counts as minus infinity for
+    the lower and as plus infinity for the upper bound. So a few of them widen the interval, and
+    from a share of (1 - confidence) / 2 on there is none: NaN.
+
+    The resamples of one value do not vary: it is for the caller to give no interval where the
+    statistic rests on fewer than two values. Below ten or so, percentile intervals are too narrow.
+
+    Args:
+        samples: (resamples,) the statistic in each resample, any unit.
+        confidence: in (0, 1).
+
+    Returns:
+        low, high in the unit of `samples`, interpolated linearly between order statistics; both
+        NaN where either is not known or there are fewer than two resamples.
+
+    Raises:
+        ValueError: `samples` is not one-dimensional or `confidence` is out of range.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
+    """
+    _check_fraction(confidence, "confidence")
+    array = _one_axis(samples, "samples")
+    if array.size < 2:
+        return math.nan, math.nan
+    unknown = np.isnan(array)
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):  # between infinities there is nothing to interpolate
+        low = float(np.quantile(np.where(unknown, -np.inf, array), tail))
+        high = float(np.quantile(np.where(unknown, np.inf, array), 1 - tail))
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (math.nan, math.nan)
+
+
+def counted_mean(values: ArrayLike, counts: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Mean of values that were drawn so many times.
+
+    Args:
+        values: (..., n) any unit.
+        counts: multiplicities >= 0 that broadcast with `values`, by default all 1. Values with a
+            count of 0 are not there, NaN or not.
+
+    Returns:
+        (...) in the unit of `values`: NaN where a value that counts is NaN or none counts.
+    """
+    array, weight, unknown = _weighted(values, counts)
+    return _ratio((weight * array).sum(axis=-1), weight.sum(axis=-1), unknown)
+
+
+def iqm(values: ArrayLike, counts: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Interquartile mean: the mean of the middle half of the values.
+
+    Exactly a quarter of the weight is cut off at either end; a value on the border counts with
+    the part of it that lies inside. `scipy.stats.trim_mean(values, .25)`, which rliable uses, cuts
+    off whole values, floor(n / 4) at either end: the same where 4 divides n, but of 6 values it
+    keeps 4 (two thirds) and of 3 all. With exact weights the IQM of 6 seeds means what that of 600
+    means, and repeating every value leaves it as it is, which a bootstrap relies on.
+
+    Args:
+        values: (..., n) any unit.
+        counts: multiplicities >= 0 that broadcast with `values`, by default all 1. Values with a
+            count of 0 are not there, NaN or not.
+
+    Returns:
+        (...) in the unit of `values`: NaN where a value that counts is NaN or none counts. Of one
+        value, that value; of two, their mean.
+
+    Source: Agarwal et al., Deep reinforcement learning at the edge of the statistical precipice,
+    NeurIPS 2021, section 4.3; fractional weights: the usual definition of the interquartile mean.
+    """
+    array, weight, unknown = _weighted(values, counts)
+    order = np.argsort(array, axis=-1)
+    array = np.take_along_axis(array, order, axis=-1)
+    total = weight.sum(axis=-1, keepdims=True)
+    below = np.cumsum(np.take_along_axis(weight, order, axis=-1), axis=-1)
+    inside = np.diff(np.clip(below, total / 4, 3 * total / 4), axis=-1, prepend=total / 4)
+    return _ratio((inside * array).sum(axis=-1), total[..., 0] / 2, unknown)
+
+
+def probability_of_improvement(
+    a: ArrayLike,
+    b: ArrayLike,
+    counts_a: ArrayLike | None = None,
+    counts_b: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """P(a > b) over all pairs of a value of `a` and a value of `b`, a tie counting one half.
+
+    It is Mann-Whitney's U of `a` divided by the number of pairs. The pairs are not those of the
+    seeds: it says how likely a new run of the one beats a new run of the other.
+
+    Args:
+        a: (..., n) any unit.
+        b: (..., k) in the same unit.
+        counts_a: multiplicities >= 0 that broadcast with `a`, by default all 1.
+        counts_b: multiplicities >= 0 that broadcast with `b`, by default all 1.
+
+    Returns:
+        (...) in [0, 1]: .5 where neither is better; NaN where a value that counts is NaN or there
+        is no pair. Time grows with (n + k) log(n + k).
+
+    Source: Mann and Whitney, Ann. Math. Statist. 18 (1947); Agarwal et al., see `iqm`.
+    """
+    a, weight_a, unknown_a = _weighted(a, counts_a)
+    b, weight_b, unknown_b = _weighted(b, counts_b)
+    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    a, weight_a = (np.broadcast_to(x, lead + x.shape[-1:]) for x in (a, weight_a))
+    b, weight_b = (np.broadcast_to(x, lead + x.shape[-1:]) for x in (b, weight_b))
+    wins = _wins(a, weight_a, b, weight_b, ties=False)
+    wins_and_ties = _wins(a, weight_a, b, weight_b, ties=True)
+    pairs = weight_a.sum(axis=-1) * weight_b.sum(axis=-1)
+    return _ratio((wins + wins_and_ties) / 2, pairs, unknown_a | unknown_b)
+
+
+def seeds_needed(mean: float, std: float, level: float, power: float = 0.8) -> float:
+    """Smallest number of pairs with which a two-sided paired t test finds an effect.
+
+    With n pairs, t has the noncentral t distribution with n - 1 degrees of freedom and shift
+    sqrt(n) mean / std; the power is its weight beyond the two critical values. That holds for
+    normal differences whose mean and spread are those given: from an effect that was seen, the
+    answer is a plan, not a promise.
+
+    Args:
+        mean: of the differences, any unit.
+        std: their standard deviation (n - 1 in the denominator), in the same unit, >= 0.
+        level: of the test, in (0, 1); divide by Holm's multiplier where there are several.
+        power: wanted chance to reject, in (0, 1).
+
+    Returns:
+        A whole number n >= 2; 2 where the differences do not vary; inf where the mean is 0 or
+        `MAX_SEEDS` pairs are too few; NaN where mean or std is.
+
+    Raises:
+        ValueError: `std` < 0, or `level` or `power` is out of range.
+
+    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2.
+    """
+    _check_fraction(level, "level")
+    _check_fraction(power, "power")
+    if std < 0:
+        raise ValueError(f"std must be >= 0, got {std!r}")
+    if math.isnan(mean) or math.isnan(std):
+        return math.nan
+    if mean == 0:
+        return math.inf
+    if std == 0:
+        return 2.0
+    effect = abs(mean) / std
+    # The power grows with n: double until it is enough, then halve the gap.
+    low, high = 1, 2
+    while _power(effect, high, level) < power:
+        if high == MAX_SEEDS:
+            return math.inf
+        low, high = high, min(2 * high, MAX_SEEDS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _power(effect, middle, level) >= power else (middle, high)
+    return float(high)
+
+
+def _power(effect: float, n: int, level: float) -> float:
+    """Chance that the two-sided t test of n pairs rejects; `effect` > 0 is mean / std."""
+    critical = float(stdtrit(n - 1, 1 - level / 2))
+    shift = math.sqrt(n) * effect
+    if shift > _LARGE_SHIFT:
+        # nctdtr overflows. Beside such a shift the noise of the mean is nothing: t is shift / s
+        # with (n - 1) s^2 of the chi-square distribution.
+        return 1 - float(chdtrc(n - 1, (n - 1) * (shift / critical) ** 2))
+    # Where a tail underflows, nctdtr may be NaN.
+    not_above, below = (
+        float(np.nan_to_num(nctdtr(n - 1, shift, t), nan=0.0)) for t in (critical, -critical)
+    )
+    return 1 - not_above + below
+
+
+def _wins(
+    a: NDArray[np.float64],
+    weight_a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    weight_b: NDArray[np.float64],
+    *,
+    ties: bool,
+) -> NDArray[np.float64]:
+    """Weight of the pairs with b < a, or b <= a with ties: sorted together, b stands before a."""
+    parts = [(b, np.zeros_like(weight_b), weight_b), (a, weight_a, np.zeros_like(weight_a))]
+    if not ties:  # the sort is stable: equal values stay in this order
+        parts.reverse()
+    values, of_a, of_b = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    order = np.argsort(values, axis=-1, kind="stable")
+    b_before = np.cumsum(np.take_along_axis(of_b, order, axis=-1), axis=-1)
+    return (np.take_along_axis(of_a, order, axis=-1) * b_before).sum(axis=-1)
+
+
+def _weighted(
+    values: ArrayLike, counts: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Values (..., n), 0 where not known; weights; (...) whether one that counts is not known."""
+    array = np.asarray(values, dtype=np.float64)
+    weight = np.ones_like(array) if counts is None else np.asarray(counts, dtype=np.float64)
+    array, weight = np.broadcast_arrays(array, weight)
+    if array.ndim == 0:
+        raise ValueError("values must have at least one axis, got a number")
+    unknown = np.asarray((np.isnan(array) & (weight > 0)).any(axis=-1))
+    return np.where(np.isnan(array), 0.0, array), weight, unknown
+
+
+def _ratio(
+    part: NDArray[np.float64], whole: NDArray[np.float64], unknown: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    known = ~unknown & (whole > 0)
+    return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=known)
+
+
+def _one_axis(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one axis, got shape {array.shape}")
+    return array
+
+
+def _check_fraction(value: float, name: str) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be in (0, 1), got {value!r}")

@@ -72,6 +72,23 @@ def comparison_cells(
     return header, rows
 
 
+def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the interquartile means with their bootstrap intervals.
+
+    Args:
+        summary: of one (task, m), with the columns `<metric>_iqm`, `_iqm_low` and `_iqm_high`.
+    """
+    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
+    header = ["paradigm", "SAIF IQM %", level, "accuracy IQM %", level, "n"]
+    rows = []
+    for row in summary.to_dict("records"):
+        cells = [str(row["paradigm"])]
+        for metric in ("saif_iqm", "accuracy_iqm"):
+            cells += [percent(row[metric]), interval(row, metric)]
+        rows.append([*cells, seeds(row)])
+    return header, rows
+
+
 def heading(summary: pd.DataFrame) -> str:
     """What the rows of one (task, m) have in common: setting, cut and split."""
     first = summary.iloc[0]
@@ -101,6 +118,8 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     notes = []
     if (summary["num_diverged"] > 0).any():
         notes.append("A diverged seed counts as SAIF 0 and accuracy 1/C.")
+    if summary[["saif", "accuracy"]].isna().any(axis=None):
+        notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")
     if (summary["select"] == "saif").any():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import subprocess
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from search_spaces import SearchSpace, all_studies
-from study import __version__, checkpoints, tasks
+from study import checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve
 from study.cell import Cell
@@ -32,6 +31,7 @@ from study.ranges import Space
 from study.results import Results, ResultsError, Survey
 from study.search import Search, Suggestions
 from study.tracking import Tracker, open_tracker, summary_metrics
+from study.version import code_version
 
 DONE, CELLS_FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -84,7 +84,7 @@ def _carry_out(
         "cache_dir": args.cache_dir and _absolute(args.cache_dir),
         "micro_batch": args.micro_batch,
         "checkpoint_every": args.checkpoint_every,
-        "code_version": _code_version(),
+        "code_version": code_version(),
     }
     if args.dry_run:
         dry_run(plan, config)
@@ -254,22 +254,18 @@ def _report(
     tracker: Tracker,
     args: argparse.Namespace,
 ) -> None:
-    """Prints the comparison at equal compute, the path of the report and how to see the runs."""
-    from analysis.compare import compare
-    from analysis.loading import load
-    from analysis.report import write_page
-    from analysis.sections import stopped_options
-    from analysis.tables import comparison_text
+    """Prints the comparison with its verdicts, the path of the report, how to see the runs."""
+    from analysis.compare import compare_results
+    from analysis.handover import group_summaries
+    from analysis.report import print_comparisons, write_page
 
-    evaluations = load(_absolute(args.results), cell_ids)
-    comparisons = compare(evaluations, select=args.select) if len(evaluations) else []
+    results = _absolute(args.results)
+    comparisons = (
+        compare_results(results, cell_ids=cell_ids, select=args.select) if cell_ids else []
+    )
     published = plan.preset == "paper" and not args.set
     print()
-    for comparison in comparisons:
-        if len(comparison.summary):
-            print(comparison_text(comparison.summary, published), end="\n\n")
-        for sentence in stopped_options(comparison):
-            print(f"note: {sentence}\n")
+    print_comparisons(comparisons, published)
     about = all_studies()[plan.study].presets[plan.preset].about
     changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
     print(f"preset {plan.preset}: {about}{changed}")
@@ -283,10 +279,11 @@ def _report(
         if comparisons:
             folder = _report_folder(args.results, plan.study)
             title = f"Attention at equal compute: {plan.study}"
-            files = [write_page(comparisons, folder, title, notes, published)]
+            files = [write_page(comparisons, folder, title, results, notes, published)]
             print(f"report: {files[0]}")
     finally:
-        tracker.finish(summary_metrics(c.summary for c in comparisons), files)
+        groups = [group for comparison in comparisons for group in group_summaries(comparison)]
+        tracker.finish(summary_metrics(c.summary for c in comparisons), files, groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
 
@@ -298,22 +295,6 @@ def _absolute(path: str) -> str:
 
 def _report_folder(results: str, study: str) -> Path:
     return Path("report" if "://" in results else Path(results).expanduser() / "report") / study
-
-
-def _code_version() -> str:
-    """The package's version and, in a git checkout, the commit."""
-    try:
-        git = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return __version__
-    return f"{__version__}+{git.stdout.strip()}"
 
 
 if __name__ == "__main__":

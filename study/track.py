@@ -18,7 +18,8 @@ from typing import NoReturn
 from study.errors import RequestError, unknown
 from study.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
 from study.results import Results
-from study.tracking import NONE, MLflowTracker, RunStore, summary_metrics, tracking_uri
+from study.run_store import NONE, RunStore, tracking_uri
+from study.tracking import MLflowTracker, summary_metrics
 
 DONE, RUNS_MISSING, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
@@ -73,10 +74,12 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     from analysis.compare import compare
     from analysis.figures import heatmap_figure
+    from analysis.handover import group_summaries
     from analysis.loading import load
 
-    # First, since it may find that a file is damaged.
-    metrics = summary_metrics(c.summary for c in compare(load(results, statuses)))
+    comparisons = compare(load(results, statuses))  # first, since it may find a damaged file
+    metrics = summary_metrics(c.summary for c in comparisons)
+    groups = [group for comparison in comparisons for group in group_summaries(comparison)]
     store = RunStore(results, study, uri, heatmap_figure)
     store.connect()
     tracker = MLflowTracker(store)
@@ -84,8 +87,8 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
         tracker.log_cells(list(statuses), statuses)
         tracker.wait(float("inf"), PATIENCE, _progress(study, len(statuses)))
         lost = tracker.missing
-        if lost or not store.is_complete(metrics):
-            tracker.finish(metrics, _report(results, study), seconds=float("inf"))
+        if lost or not store.is_complete(metrics, groups):
+            tracker.finish(metrics, _report(results, study), groups, seconds=float("inf"))
     finally:
         tracker.stop()
     there = len(statuses) - store.made - lost

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -17,6 +19,9 @@ from study.cluster import ray_session
 from study.compute import ModelFlops, model_flops, soft_epochs
 from study.models import build
 from study.tasks.mosaics import MosaicTask
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # A shell that runs the suite in the background ignores SIGINT for it, and for what it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -32,6 +37,7 @@ ALLOWED_SKIPS = frozenset(
         "needs the right to mount a file system",
         "needs a machine without a CUDA device",
         "needs glibc, whose allocator is told to keep memory",
+        "needs Chromium, which .ci/run installs",
     }
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
@@ -139,3 +145,21 @@ def ray_instance() -> Iterator[None]:
     """One Ray for all tests of a session; `study.launch` uses the one that is there."""
     with ray_session(cores=2):
         yield
+
+
+# Of a module, not of the session: as long as it lives, its event loop counts as running in this
+# thread, and what other tests start there (`asyncio.run`) would be refused.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium, driven by Playwright."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("needs Chromium, which .ci/run installs")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        # Chromium's sandbox does not work for root, as which containers run.
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

@@ -62,6 +62,8 @@ def write(
     points: Sequence[float] | None = None,
     by_split: Mapping[str, Mapping[str, float]] | None = None,
     study: str = "digits",
+    seconds: float = 2.5,
+    mosaics: int = 6_400,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -76,6 +78,8 @@ def write(
         points: budget fractions that were evaluated, by default all of the cell's.
         by_split: other scores of single splits, e.g. ``{"test": {"saif": 0.7}}``.
         study: name of the study.
+        seconds: measured training time of the whole cell.
+        mosaics: seen in training by the whole cell.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
@@ -86,7 +90,11 @@ def write(
             scores |= (by_split or {}).get(split, {})
             scores["accuracy"] *= fraction
             scores["saif"] *= fraction
-            evaluations.append(_evaluation(cell, fraction, split, scores))
+            progress = {
+                "train_seconds": seconds * fraction,
+                "mosaics_seen": int(mosaics * fraction),
+            }
+            evaluations.append(_evaluation(cell, fraction, split, scores) | progress)
     row = {
         "study": study,
         **cell_columns(cell),
@@ -94,7 +102,7 @@ def write(
         "status": status,
         "status_reason": "" if status == "done" else "loss is not finite",
         "steps": 100,
-        "total_train_seconds": 2.5,
+        "total_train_seconds": seconds,
         "total_evaluate_seconds": 0.5,
         "total_seconds": 3.5,
         "device": "cpu",
@@ -120,11 +128,9 @@ def _evaluation(
     return {
         "cell_id": cell.id,
         "step": int(100 * fraction),
-        "mosaics_seen": int(6_400 * fraction),
         "budget_fraction": fraction,
         # A training step never ends exactly on the target.
         "compute_flops": max(0, int(cell.budget.amount * fraction) - 1),
-        "train_seconds": 2.5 * fraction,
         "split": split,
         "inference": cell.schedule.phases[-1].paradigm,
         "num_evaluated": 1_000,

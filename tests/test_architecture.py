@@ -17,7 +17,14 @@ PROJECT = Path(__file__).parents[1]
 STOREYS = [
     ["study.run", "study.track"],
     ["analysis"],
-    ["study.launch", "study.tracking", "study.compact", "study.options", "study.dry_run"],
+    [
+        "study.launch",
+        "study.tracking",
+        "study.compact",
+        "study.options",
+        "study.dry_run",
+        "study.repeat",
+    ],
     ["study.run_store"],
     ["study.cluster", "study.search", "study.asha"],
     ["study.describe", "study.trial", "study.progress"],

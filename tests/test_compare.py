@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.compare import compare, comparisons, options, paradigm_order
+from analysis.choice import options
+from analysis.compare import compare, comparisons
+from analysis.groups import paradigm_order
 from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.synthetic_results import BUDGET, NUM_CLASSES, SPLITS, make_cell, make_results, write

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-import analysis
-from analysis.compare import compare
-from analysis.report import main, write_report
-from analysis.sections import edge_warnings
+from analysis.answer import QUESTION, answer
+from analysis.claims import claims
+from analysis.compare import Comparison, compare_results
+from analysis.pictures import pictures
+from analysis.report import main, verdict_text, write_report
 from analysis.tables import comparison_cells, comparison_text
+from analysis.verdicts import paired_cells
 from study.results import Results, ResultsError
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
@@ -33,6 +38,8 @@ class _Page(HTMLParser):
         self.links: list[str] = []
         self.alternatives: list[str] = []
         self.rows: list[list[str]] = []
+        self.headings: list[str] = []
+        self.code: list[str] = []
         self.text = ""
         self._open: list[str] = []
         self.feed(text)
@@ -49,6 +56,8 @@ class _Page(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+        if tag in ("h2", "h3"):
+            self.headings.append("")
         if tag not in self._VOID:
             self._open.append(tag)
 
@@ -59,6 +68,10 @@ class _Page(HTMLParser):
         self.text += data
         if self._open and self._open[-1] in ("td", "th"):
             self.rows[-1][-1] += data
+        if self._open and self._open[-1] in ("h2", "h3"):
+            self.headings[-1] += data
+        if self._open and self._open[-1] == "pre":
+            self.code.append(data)
 
 
 def _page(path: Path) -> _Page:
@@ -70,43 +83,87 @@ def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results")
 
 
+@pytest.fixture
+def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a report's time goes into its figures, and most tests look at none."""
+    monkeypatch.setattr("analysis.report.pictures", lambda found: pictures(found)[:1])
+
+
+class _Small(NamedTuple):
+    """A report of two paradigms with all its figures."""
+
+    results: Results
+    comparison: Comparison
+    folder: Path
+    page: _Page
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> _Small:
+    folder = tmp_path_factory.mktemp("small")
+    results = make_results(folder / "results")
+    _write_small(results)
+    path = write_report(results, folder / "out")
+    assert path == folder / "out" / "report.html"
+    return _Small(results, _comparison(results), folder / "out", _page(path))
+
+
+def _comparison(results: Results) -> Comparison:
+    (comparison,) = compare_results(results)
+    return comparison
+
+
 def _write_small(results: Results, **settings: object) -> None:
     for paradigm in ("soft", "hard"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed, **settings), saif=0.4 + 0.1 * seed)
 
 
-def test_it_is_self_contained(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
-    path = write_report(results, tmp_path / "out")
-    assert path == tmp_path / "out" / "report.html"
-    page = _page(path)
+def test_it_is_self_contained(small: _Small) -> None:
+    page = small.page
     assert page.links
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
-    text = path.read_text()
+    text = (small.folder / "report.html").read_text()
     assert "@import" not in text
     assert "url(" not in text
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
     assert all(page.alternatives)
-    # heat maps of two paradigms on two splits, and two curves
-    assert len(page.alternatives) == 6
+    assert len(page.alternatives) == len(pictures(small.comparison))
 
 
+def test_its_files(small: _Small) -> None:
+    comparison_id = make_cell().comparison_id[:8]
+    names = {f"{picture.name}-{comparison_id}" for picture in pictures(small.comparison)}
+    tables = ["cells", "claims", "comparison", "effort", "options", "paired", "table1"]
+    assert set(os.listdir(small.folder)) == {
+        "figures",
+        "report.html",
+        "report.md",
+        *(f"{name}.csv" for name in tables),
+        *(f"{name}.{end}" for name in ("paired", "table1") for end in ("md", "tex")),
+    }
+    assert set(os.listdir(small.folder / "figures")) == {
+        f"{name}.{end}" for name in names for end in ("png", "pdf")
+    }
+
+
+@pytest.mark.usefixtures("one_picture")
 def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     write(results, make_cell("lvml"), status="diverged", points=(0.5,))
     page = _page(write_report(results, tmp_path))
-    (comparison,) = compare(analysis.load(results))
-    header, rows = comparison_cells(comparison.summary)
-    for row in (header, *rows):
-        assert row in page.rows
+    comparison = _comparison(results)
+    for header, rows in (comparison_cells(comparison.summary), paired_cells(comparison.paired)):
+        for row in (header, *rows):
+            assert row in page.rows
     for option in comparison.options.itertuples():
         score = f"{100 * option.validation_accuracy:.2f}"
         assert any(row[0] == option.paradigm and score in row for row in page.rows)
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     write(
@@ -135,6 +192,7 @@ def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> 
     assert "3 cells skipped: no such network" in page.text
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
     reason = "<b>loss</b>"
     write(results, make_cell("soft"), study=HOSTILE, code_version=HOSTILE)
@@ -155,17 +213,20 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
     assert reason in page.text
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     _write_small(results, m=5, n=500)
     page = _page(write_report(results, tmp_path))
-    assert page.tags.count("h2") == 2
+    anchors = [name for name in page.headings if name.startswith("digits, m=")]
+    assert len(anchors) == 2
     assert [link for link in page.links if link.startswith("#")] == [
         "#comparison-1",
         "#comparison-2",
     ]
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     first = write(results, make_cell("soft"), study="one")
     write(results, make_cell("hard"), study="two")
@@ -177,12 +238,14 @@ def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     assert "Mine" in page.text
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_the_choice_by_saif_is_labelled(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     assert "hidden foreground" in _page(write_report(results, tmp_path, select="saif")).text
     assert "hidden foreground" not in _page(write_report(results, tmp_path)).text
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_a_group_without_a_choice_is_named(results: Results, tmp_path: Path) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("hard"), status="censored", points=(0.25,))
@@ -193,48 +256,113 @@ def test_a_group_without_a_choice_is_named(results: Results, tmp_path: Path) -> 
     assert "soft: every option has a censored seed" in _page(write_report(other, tmp_path)).text
 
 
-@pytest.mark.parametrize(("best", "warned"), [(0.1, "smallest"), (0.2, None), (0.4, "largest")])
-def test_warns_where_the_best_rate_is_at_the_edge(
-    results: Results, best: float, warned: str | None
+def test_question_answer_verdicts_come_first(small: _Small) -> None:
+    page = small.page
+    assert page.headings[:2] == ["Question", "Answer"]
+    assert page.headings[3:5] == ["Verdicts", "Means"]
+    sentences = answer([small.comparison])
+    places = [page.text.index(text) for text in (QUESTION, *sentences)]
+    assert places == sorted(places)
+    assert places[-1] < page.text.index("Verdicts")
+    assert {row[0]: row[2] for row in page.rows if len(row) == 4 and row[0].startswith("C")} == {
+        claim.name: claim.verdict for claim in claims(small.comparison)
+    }
+
+
+def test_it_says_how_to_repeat_a_cell(small: _Small) -> None:
+    (command,) = small.page.code
+    start, cell_id = command.rsplit(" ", 1)
+    assert start == f"uv run python -m study.repeat {small.results.url}"
+    listed = {row[0] for row in small.page.rows if len(row) == 8} - {"cell"}
+    assert cell_id in listed
+    assert listed == set(small.comparison.chosen["cell_id"])
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_one_paradigm_has_no_pairs_and_that_is_said(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for lr in (0.1, 0.2, 0.4):
-        write(results, make_cell("soft", lr), accuracy=0.9 if lr == best else 0.8)
-        cell = make_cell("hybrid", 0.1, last_lr=lr)
-        write(results, cell, accuracy=0.9 if lr == best else 0.8)
-    write(results, make_cell("hard", 0.1))
-    (comparison,) = compare(analysis.load(results))
-    texts = edge_warnings(comparison.options, comparison.choice)
-    if warned is None:
-        assert texts == []
-    else:
-        soft, hybrid = texts
-        assert soft.startswith(f"soft: the chosen learning rate {best} is the {warned} of the 3")
-        assert hybrid.startswith(f"hybrid: the chosen last learning rate {best} is the {warned}")
+    write(results, make_cell("soft"))
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 0
+    sentence = "Only soft has results that can be compared, so there are no paired differences."
+    assert sentence in capsys.readouterr().out
+    page = _page(tmp_path / "out" / "report.html")
+    assert sentence in page.text
+    assert not any("vs" in cell for row in page.rows for cell in row)
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_a_gap_is_marked_where_a_metric_is_not_known(results: Results, tmp_path: Path) -> None:
+    for paradigm in ("soft", "hard"):
+        for seed in range(2):
+            saif = math.nan if paradigm == "hard" and seed else 0.5
+            write(results, make_cell(paradigm, seed=seed), saif=saif)
+    page = _page(write_report(results, tmp_path))
+    (row,) = [row for row in page.rows if row[0] == "hard" and len(row) == 9]
+    assert row[1:3] == ["-", "-"]
+    assert "a seed recorded no value" in page.text
+    assert "nan" not in {cell.lower() for row in page.rows for cell in row}
+
+
+def test_markdown_says_the_same_and_its_pictures_exist(small: _Small) -> None:
+    page, folder = small.page, small.folder
+    text = (folder / "report.md").read_text()
+    links = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert len(links) == len(page.alternatives)
+    assert all((folder / link).read_bytes().startswith(b"\x89PNG") for link in links)
+    assert all((folder / link).with_suffix(".pdf").exists() for link in links)
+    lines = [_plain(line) for line in text.splitlines() if line.startswith("|")]
+    for row in page.rows:
+        assert row in lines
+    headings = [line.lstrip("# ") for line in text.splitlines() if re.match("##+ ", line)]
+    assert [name for name in headings if name in page.headings] == page.headings
+
+
+def _plain(line: str) -> list[str]:
+    """The cells of a line of a Markdown table."""
+    cells = re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1]
+    return [re.sub(r"\\(.)", r"\1", cell.replace("**", "")) for cell in cells]
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_axis_and_threshold_are_said(results: Results, tmp_path: Path) -> None:
+    _write_small(results)
+    page = _page(write_report(results, tmp_path, axis="mosaics", threshold=0.6))
+    assert "Cells are cut at equal mosaics seen, not at equal training FLOPs." in page.text
+    assert "SAIF is that of threshold 0.6, not of 0.8." in page.text
+    page = _page(write_report(results, tmp_path))
+    assert "not at equal training FLOPs" not in page.text
+    assert "SAIF is that of threshold" not in page.text
 
 
 def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
-    results: Results, tmp_path: Path
+    small: _Small, tmp_path: Path
 ) -> None:
-    _write_small(results)
-    first = write_report(results, tmp_path / "out").read_bytes()
-    assert write_report(results, tmp_path / "out").read_bytes() == first
-    pictures = [r"heatmaps-test-\w{16}.png", r"heatmaps-train-\w{16}.png"]
-    names = sorted(os.listdir(tmp_path / "out"))
-    for name, pattern in zip(names, [*pictures, "report.html"], strict=True):
-        assert re.fullmatch(pattern, name)
+    folder = tmp_path / "out"
+    shutil.copytree(small.folder, folder)
+    (folder / "report.html").write_text("an older one")
+    write_report(small.results, folder)
+    assert _contents(folder) == _contents(small.folder)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 # --- the command line
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_command_prints_the_tables_and_the_path(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write_small(results)
     assert main([results.url]) == 0
     out = capsys.readouterr().out
-    (comparison,) = compare(analysis.load(results))
+    comparison = _comparison(results)
     assert comparison_text(comparison.summary) in out
+    assert verdict_text([comparison]) in out
     assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
     assert (tmp_path / "results" / "report" / "report.html").exists()
     assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
@@ -242,6 +370,7 @@ def test_command_prints_the_tables_and_the_path(
     assert (tmp_path / "other" / "report.html").exists()
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_the_report_of_a_url_goes_to_the_working_directory(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,9 +390,13 @@ def test_the_report_of_a_url_goes_to_the_working_directory(
         (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
         (["--budget", "much"], "invalid float value: 'much'"),
         (["--select", "loss"], "invalid choice: 'loss'"),
+        (["--axis", "steps"], "invalid choice: 'steps'"),
+        (["--threshold", "0.5"], "a threshold must be"),
+        (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
         (["--out", "{file}/out"], "Choose a folder with --out DIR"),
     ],
 )
+@pytest.mark.usefixtures("one_picture")
 def test_a_bad_request_is_one_line(
     results: Results,
     tmp_path: Path,

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import math
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import analysis
+from analysis import latex, markdown
+from analysis.compare import Comparison, compare_results
+from analysis.exports import exports
+from analysis.page import Table
 from analysis.published import TABLE_1
-from analysis.tables import comparison_markdown, comparison_text, number, percent
+from analysis.table_one import table_one, table_one_cells, table_one_notes
+from analysis.tables import comparison_markdown, comparison_text, number, percent, spread_cells
+from analysis.verdicts import (
+    p_value,
+    paired_cells,
+    points,
+    seeds_to_decide,
+    undecided_notes,
+    verdict_lines,
+)
 from study.results import Results
 from tests.synthetic_results import make_cell, make_results, write
 
@@ -134,3 +151,293 @@ def test_number(value: float, text: str) -> None:
 def test_percent() -> None:
     assert percent(0.1234) == "12.3"
     assert percent(float("nan")) == "-"
+
+
+def test_a_number_that_is_not_known_is_a_dash_and_said(results: Results) -> None:
+    for seed in range(3):
+        write(results, make_cell("soft", seed=seed), saif=math.nan if seed else 0.5)
+    text = comparison_text(_summary(results))
+    assert _cells(text, "soft")[1:4] == ["-", "-", "90.0"]
+    assert "a seed recorded no value" in text
+
+
+# --- verdicts
+
+
+def _pair(**changes: Any) -> dict[str, Any]:
+    row = {
+        "task": "digits",
+        "m": 10,
+        "comparison_id": "c",
+        "metric": "saif",
+        "first": "lvml",
+        "second": "soft",
+        "num_pairs": 6,
+        "mean_first": 0.85,
+        "mean_second": 0.752,
+        "difference": 0.098,
+        "low": 0.017,
+        "high": 0.179,
+        "p": 0.01,
+        "p_holm": 0.0301,
+        "boot_low": 0.02,
+        "boot_high": 0.15,
+        "probability": 0.861,
+        "probability_low": 0.5,
+        "probability_high": 1.0,
+        "verdict": "better",
+        "reason": "",
+        "seeds_to_decide": 6.0,
+        "confidence": 0.95,
+    }
+    return row | changes
+
+
+def test_verdict_table_by_hand() -> None:
+    unsure = {"verdict": "undecided", "reason": "p", "seeds_to_decide": 11.2, "p_holm": 0.2}
+    paired = pd.DataFrame(
+        [
+            _pair(),
+            _pair(metric="accuracy", verdict="worse", difference=-0.0123, p_holm=1e-5),
+            _pair(first="hybrid", **unsure),
+        ]
+    )
+    header, rows = paired_cells(paired)
+    assert len(header) == len(rows[0])
+    spans = ["+1.7 to +17.9", "0.03", "+2.0 to +15.0", "86", "6"]
+    assert rows[0] == ["SAIF", "lvml vs soft", "lvml better", "+9.8", *spans, "-"]
+    assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
+    assert rows[1][5] == "< 0.001"
+    assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
+    assert rows[2][-1] == "12"
+
+
+def test_verdict_table_without_intervals() -> None:
+    missing = dict.fromkeys(
+        ["low", "high", "p", "p_holm", "boot_low", "boot_high", "seeds_to_decide"], math.nan
+    )
+    lone = _pair(num_pairs=1, verdict="undecided", reason="n=1, fewer than 6 seeds", **missing)
+    unknown = lone | {"metric": "accuracy", "num_pairs": 6, "reason": "a seed has no value"}
+    unknown |= {"difference": math.nan, "probability": math.nan}
+    paired = pd.DataFrame([lone, unknown])
+    rows = paired_cells(paired)[1]
+    assert rows[0][3:7] == ["+9.8", "no interval (n=1)", "-", "no interval (n=1)"]
+    assert rows[1][3:] == ["-", "-", "-", "-", "-", "6", "-"]
+    assert undecided_notes(paired) == [
+        "Undecided: SAIF lvml/soft: n=1, fewer than 6 seeds.",
+        "Undecided: accuracy lvml/soft: a seed has no value.",
+    ]
+    assert undecided_notes(paired[:1]) == [
+        "Undecided: every pair: n=1, fewer than 6 seeds.",
+    ]
+
+
+def test_verdict_lines_name_every_pair_once() -> None:
+    paired = pd.DataFrame(
+        [
+            _pair(),
+            _pair(first="hybrid", verdict="worse", difference=-0.05, low=-0.08, high=-0.02),
+            _pair(first="lvml", second="hybrid", verdict="undecided", reason="one"),
+            _pair(metric="accuracy", verdict="undecided", reason="one"),
+        ]
+    )
+    assert verdict_lines(paired) == [
+        "SAIF: lvml better than soft by 9.8 points (1.7 to 17.9; Holm p 0.03, n=6)",
+        "SAIF: soft better than hybrid by 5.0 points (2.0 to 8.0; Holm p 0.03, n=6)",
+        "undecided: SAIF lvml/hybrid; accuracy lvml/soft (one)",
+    ]
+    paired.loc[3, "reason"] = "another"
+    assert verdict_lines(paired)[-1] == "undecided: SAIF lvml/hybrid; accuracy lvml/soft"
+    assert verdict_lines(paired[2:3]) == ["undecided: every pair (one)"]
+    assert verdict_lines(paired[:0]) == [
+        "verdicts: none, for fewer than two paradigms can be compared"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [
+        (6.0, "6"),
+        (11.01, "12"),
+        (1234.0, "1,234"),
+        (1e5, "> 10,000"),
+        (math.inf, "no effect"),
+    ],
+)
+def test_seeds_to_decide(seeds: float, text: str) -> None:
+    assert seeds_to_decide(seeds) == text
+
+
+def test_points_and_p() -> None:
+    assert (points(0.1234), points(-0.05), points(math.nan)) == ("+12.3", "-5.0", "-")
+    assert (p_value(0.0301), p_value(1.0), p_value(9e-4)) == ("0.03", "1", "< 0.001")
+    assert p_value(math.nan) == "-"
+
+
+# --- the layout of the paper's Table 1
+
+
+def _write_cifar(results: Results, **settings: Any) -> list[Comparison]:
+    for paradigm, saif in (("soft", 0.25), ("lvml", 0.45), ("hard-sampled", 0.1)):
+        for seed in range(2):
+            cell = make_cell(paradigm, seed=seed, task="cifar10", m=20, **settings)
+            write(results, cell, accuracy=0.6, saif=saif + 0.01 * seed)
+    return compare_results(results)
+
+
+def test_table_one_by_hand(results: Results) -> None:
+    found = _write_cifar(results)
+    (row,) = table_one(found).to_dict("records")
+    assert (row["task"], row["m"], row["n"]) == ("cifar10", 20, 2_000)
+    assert row["saif_soft"] == pytest.approx(0.255)
+    assert row["saif_soft_published"] == 0.238
+    assert row["saif_soft_difference"] == pytest.approx(0.017)
+    assert row["accuracy_lvml_difference"] == pytest.approx(0.6 - 0.71)
+    assert math.isnan(row["saif_hard"])
+    assert row["saif_hard_published"] == 0.019
+    assert row["saif_hard-sampled"] == pytest.approx(0.105)
+    assert math.isnan(row["saif_hard-sampled_published"])
+    header, rows = table_one_cells(found)
+    paradigms = ["hard", "soft", "hybrid", "lvml", "hard-sampled"]
+    assert header == ["task", "m", *paradigms, *paradigms]
+    assert rows[0][2:7] == [
+        "- (1.9, -)",
+        "25.5 (23.8, +1.7)",
+        "- (38.2, -)",
+        "45.5 (47.2, -1.7)",
+        "10.5",
+    ]
+
+
+def test_table_one_says_what_differs_from_the_paper(results: Results, tmp_path: Path) -> None:
+    *_, note = table_one_notes(_write_cifar(results))
+    assert note == (
+        "No reproduction, cifar10 m=20: ours have n=2,000 training mosaics, not 10,000; the "
+        "compute of 3 epochs of soft, not 100 or more; the network 'mlp', not the paper's; "
+        "batch 64, not 256."
+    )
+    other = make_results(tmp_path / "other")
+    write(other, make_cell("soft"))
+    (digits,) = compare_results(other)
+    assert table_one_notes([digits])[-1] == "The paper's Table 1 has no row for this."
+    assert table_one_cells([digits])[1] == [
+        ["digits", "10", "-", "50.0", "-", "-", "-", "90.0", "-", "-"]
+    ]
+
+
+# --- files
+
+
+def _write_ends(results: Results) -> Comparison:
+    """Every end state, an option that loses, a value that no decimal fraction has."""
+    for seed in range(3):
+        write(results, make_cell("soft", seed=seed), saif=0.1 + 1 / 3 * seed / 2)
+        write(results, make_cell("soft", 0.2, seed=seed), accuracy=0.5)
+    write(results, make_cell("hard"), status="diverged", points=())
+    write(results, make_cell("lvml", 0.2), status="censored", points=(0.25,), accuracy=0.9)
+    write(results, make_cell("lvml", 0.1), saif=2 / 3)
+    (comparison,) = compare_results(results)
+    return comparison
+
+
+def _read(files: dict[str, bytes], name: str) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(files[f"{name}.csv"]))
+
+
+def test_csv_files_carry_every_bit(results: Results) -> None:
+    comparison = _write_ends(results)
+    files = exports([comparison])
+    for name, table in (
+        ("comparison", comparison.summary),
+        ("paired", comparison.paired),
+        ("options", comparison.options),
+        ("effort", comparison.effort),
+    ):
+        read = _read(files, name)
+        assert len(read) == len(table)
+        for column in table.select_dtypes("number").columns:
+            pd.testing.assert_series_equal(
+                read[column].astype(float), table[column].astype(float), check_index=False
+            )
+            assert (read[column].isna() == table[column].isna().to_numpy()).all()
+    assert set(_read(files, "claims")["claim"]) >= {"C1", "C6", "C16", "C17"}
+
+
+def test_every_cell_is_in_the_long_form(results: Results) -> None:
+    comparison = _write_ends(results)
+    cells = _read(exports([comparison]), "cells").set_index("cell_id")
+    assert set(cells.index) == set(comparison.cells["cell_id"])
+    assert sorted(cells["status"].unique()) == ["censored", "diverged", "done"]
+    (hard,) = cells[cells["paradigm"] == "hard"].to_dict("records")
+    assert (hard["saif"], hard["accuracy"]) == (0, 1 / 4)
+    assert hard["counted_as_diverged"]
+    assert math.isnan(hard["loss"])
+    soft = cells[(cells["paradigm"] == "soft") & cells["chosen"]]
+    assert sorted(soft["seed"]) == [0, 1, 2]
+    assert set(soft["lr"]) == {0.1}
+    censored = cells[cells["status"] == "censored"]
+    assert not censored["chosen"].any()
+
+
+def test_several_comparisons_stand_below_each_other(results: Results) -> None:
+    for m in (5, 10):
+        for paradigm in ("soft", "hard"):
+            write(results, make_cell(paradigm, m=m))
+    files = exports(compare_results(results))
+    for name in ("table1", "comparison", "paired", "options", "effort", "cells", "claims"):
+        assert set(_read(files, name)["m"]) == {5, 10}, name
+    assert files["paired.tex"].count(rb"\begin{table*}") == 2
+    labels = re.findall(rb"\\label{(.*?)}", files["paired.tex"])
+    assert len(set(labels)) == 2
+
+
+@pytest.mark.parametrize("name", ["table1.tex", "paired.tex"])
+def test_latex_is_balanced(results: Results, name: str) -> None:
+    _write_ends(results)
+    _write_cifar(results)
+    text = exports(compare_results(results))[name].decode()
+    bare = re.sub(r"\\.", "", text)  # without commands and escaped characters
+    depth = 0
+    for sign in bare:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        assert depth >= 0
+    assert depth == 0
+    opened = re.findall(r"\\begin{(.*?)}", text)
+    assert sorted(opened) == sorted(re.findall(r"\\end{(.*?)}", text))
+    body = [line for line in bare.splitlines() if "sizebox" not in line]
+    assert not set("#_^~<>|") & set("".join(body))
+    for tabular in re.findall(r"\\begin{tabular}.*?\\end{tabular}", text, flags=re.DOTALL):
+        columns = len(re.match(r"\\begin{tabular}{([lr]+)}", tabular)[1])  # type: ignore[index]
+        for line in tabular.splitlines():
+            if line.endswith(r"\\"):
+                spans = sum(int(n) - 1 for n in re.findall(r"\\multicolumn{(\d+)}", line))
+                assert len(re.findall(r"(?<!\\)&", line)) + spans == columns - 1
+
+
+def test_latex_escapes_what_latex_reads() -> None:
+    assert latex.escape("50 % of a_z & {x} $1 #2 ~ ^ \\ <>|") == (
+        r"50 \% of a\_z \& \{x\} \$1 \#2 \textasciitilde{} \textasciicircum{} "
+        r"\textbackslash{} \textless{}\textgreater{}\textbar{}"
+    )
+    assert latex.escape("\u22121\n\n2") == "$-$1 2"
+
+
+def test_markdown_escapes_what_markdown_reads() -> None:
+    text = markdown.table(Table(["a|b", "c"], [["<script>", "x_y*z`\n1"], ["&lt;", ""]]))
+    assert text.splitlines() == [
+        r"| a\|b | c |",
+        "| --- | ---: |",
+        r"| \<script\> | x\_y\*z\` 1 |",
+        "| &amp;lt; |  |",
+    ]
+
+
+def test_interquartile_means_have_their_intervals(results: Results) -> None:
+    comparison = _write_ends(results)
+    header, rows = spread_cells(comparison.summary)
+    names = [row[0] for row in rows]
+    assert names == ["hard", "soft", "lvml"]
+    assert {len(row) for row in rows} == {len(header)}
+    assert rows[names.index("lvml")][1:3] == ["66.7", "no interval (n=1)"]
+    # of three values, the middle one and a quarter of each neighbour's weight: all but the mean
+    assert rows[names.index("soft")][1] == percent(comparison.summary["saif_iqm"].iloc[1])

@@ -18,7 +18,8 @@ from analysis.compare import compare
 from analysis.loading import load
 from study import track, tracking
 from study.results import Results
-from study.tracking import MLflowTracker, RunStore, summary_metrics
+from study.run_store import RunStore
+from study.tracking import MLflowTracker, summary_metrics
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import Failing
 
@@ -31,6 +32,7 @@ def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
         return Figure(figsize=(0.1, 0.1))
 
     monkeypatch.setattr("analysis.figures.heatmap_figure", draw_nothing)
+    monkeypatch.setattr("analysis.handover._pictures", lambda _: {"figures/a.png": b"png"})
 
 
 @pytest.fixture
@@ -75,10 +77,17 @@ def snapshot(results: Results) -> dict[str, Any]:
     return held
 
 
+def of_role(held: Mapping[str, Any], role: str) -> list[dict[str, Any]]:
+    return [run for run in held.values() if run["data"]["tags"].get("role") == role]
+
+
 def parents(held: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        run["experiment"]: run for run in held.values() if "cell_id" not in run["data"]["tags"]
-    }
+    return {run["experiment"]: run for run in of_role(held, "study")}
+
+
+def groups(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Name of the run -> the run of a group."""
+    return {run["info"]["run_name"]: run for run in of_role(held, "summary")}
 
 
 def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +104,7 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
         for run in held.values()
         if "cell_id" in run["data"]["tags"]
     }
-    assert len(held) == len(children) + 2 == len(cells) + 2
+    assert len(held) == len(children) + 2 + 3 == len(cells) + 2 + 3
     for cell_id, run in children.items():
         assert run["experiment"] == cells.loc[cell_id, "study"]
         assert run["artifacts"] == ["cell.json", "heatmap.png"]
@@ -105,6 +114,15 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
         summary = summary_metrics(c.summary for c in compare(load(results, mine)))
         assert parent["data"]["metrics"] == pytest.approx(summary)
     assert len(parents(held)["digits"]["data"]["metrics"]) == 2 * 2
+    made = {name.split(" (")[0]: run for name, run in groups(held).items()}
+    assert {name: run["experiment"] for name, run in made.items()} == {
+        "digits m=10 soft": "digits",
+        "digits m=10 lvml": "digits",
+        "digits m=5 hard": "other",
+    }
+    assert made["digits m=10 lvml"]["data"]["metrics"]["saif"] == pytest.approx(0.65)
+    assert made["digits m=10 lvml"]["data"]["metrics"]["n_seeds"] == 2
+    assert made["digits m=10 lvml"]["artifacts"] == ["figures", "tables"]
     assert parents(held)["digits"]["artifacts"] == ["report.html"]
     assert parents(held)["other"]["artifacts"] == []
 
@@ -136,7 +154,7 @@ def test_it_ends_what_a_killed_study_began(
     assert status == 0
     assert "digits: 4 cells: 2 were there, 2 logged\n" in printed
     held = snapshot(results)
-    assert len(held) == 5
+    assert len(held) == 4 + 2 + 1
     assert done < set(held)
     assert partial.info.run_id not in held
     assert {run["info"]["status"] for run in held.values()} == {"FINISHED"}
@@ -154,10 +172,38 @@ def test_a_summary_that_a_study_logged_is_left(
     main(capsys, results.url, "--study", "other")
     assert parents(snapshot(results))["other"]["data"]["metrics"][name] == 0.123
     # A run that was missing means that the study did not get to its end.
-    child = next(r for r in snapshot(results).values() if r["artifacts"] and r["experiment"])
+    child = next(r for r in snapshot(results).values() if "cell_id" in r["data"]["tags"])
     client.delete_run(child["info"]["run_id"])
     main(capsys, results.url, "--study", "other")
     assert parents(snapshot(results))["other"]["data"]["metrics"] == parent["data"]["metrics"]
+
+
+def test_a_group_that_is_missing_is_made(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(capsys, results.url)
+    before = snapshot(results)
+    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+    lost, kept = (run["info"]["run_id"] for run in of_role(before, "summary")[:2])
+    client.delete_run(lost)
+    assert main(capsys, results.url)[0] == 0
+    after = snapshot(results)
+    assert kept in after
+    assert lost not in after
+    assert {name: run["data"]["metrics"] for name, run in groups(after).items()} == {
+        name: run["data"]["metrics"] for name, run in groups(before).items()
+    }
+
+
+def test_more_seeds_change_a_group(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    main(capsys, results.url, "--study", "digits")
+    for seed in (2, 3):
+        write(results, make_cell("soft", seed=seed), saif=0.2)
+    assert main(capsys, results.url, "--study", "digits")[0] == 0
+    found = {run["data"]["params"]["paradigm"]: run for run in groups(snapshot(results)).values()}
+    assert len(found) == 2
+    assert found["soft"]["data"]["metrics"]["n_seeds"] == 4
+    assert found["soft"]["data"]["metrics"]["saif"] == pytest.approx(0.225)
 
 
 def test_what_cannot_be_logged_is_counted(
@@ -173,7 +219,7 @@ def test_what_cannot_be_logged_is_counted(
     assert status == 1
     assert "digits: 4 cells: 0 were there, 2 logged, 2 missing\n" in printed
     assert errors.count("\n") == 1
-    assert "MLflow lacks 3 of 5 runs (the request was lost)" in errors
+    assert "MLflow lacks 5 of 7 runs (the request was lost)" in errors
     assert f"uv run python -m study.track {results.url}" in errors
     monkeypatch.undo()
     status, printed, _ = main(capsys, results.url, "--study", "digits")

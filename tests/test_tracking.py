@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import http.server
 import random
@@ -9,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,12 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from analysis.figures import heatmap_figure
-from study import tracking
+from study import run_store, tracking
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import METRICS, Results
-from study.tracking import (
-    METRIC_STEP_FLOPS,
-    MLflowTracker,
-    NullTracker,
-    RunStore,
-    ServerDown,
-    open_tracker,
-    summary_metrics,
-)
+from study.run_store import METRIC_STEP_FLOPS, RunStore, ServerDown, fitting
+from study.tracking import MLflowTracker, NullTracker, open_tracker, summary_metrics
 from tests.synthetic_results import make_cell, make_results, write
 
 SUMMARY = {"digits/m4/soft/saif": 0.5}
@@ -63,6 +57,46 @@ def cells(results: Results) -> list[Cell]:
     ]
 
 
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """A group as `analysis.handover` gives it, with chosen numbers."""
+
+    paradigm: str = "soft"
+    saif: float = 0.5
+    comparison_id: str = "0123"
+    name: str = "digits m=10"
+    note: str = "| a table |"
+    broken: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.comparison_id}/{self.paradigm}"
+
+    @property
+    def digest(self) -> str:
+        return str(self.saif)
+
+    @property
+    def params(self) -> dict[str, str]:
+        return {"paradigm": self.paradigm}
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {"saif": self.saif, "n_seeds": 6.0}
+
+    @property
+    def curves(self) -> dict[str, list[tuple[float, float]]]:
+        return {"test/saif": [(0.0, 0.1), (2.5 * METRIC_STEP_FLOPS, self.saif)]}
+
+    def files(self) -> dict[str, bytes]:
+        if self.broken:
+            raise ValueError("it cannot be drawn")
+        return {"figures/a.png": b"png", "tables/b.csv": f"saif\n{self.saif}\n".encode()}
+
+
+GROUPS = (Summary("hard", 0.25), Summary("soft", 0.5), Summary("lvml", 0.75))
+
+
 def draw_nothing(heatmaps: Mapping[str, np.ndarray], title: str) -> Figure:
     return Figure(figsize=(0.1, 0.1))
 
@@ -77,10 +111,15 @@ def start(results: Results, uri: str | None = None) -> MLflowTracker:
     return tracker
 
 
-def track(results: Results, cells: list[Cell], files: tuple[Path, ...] = ()) -> str:
+def track(
+    results: Results,
+    cells: list[Cell],
+    files: tuple[Path, ...] = (),
+    groups: Sequence[Summary] = (),
+) -> str:
     tracker = start(results)
     tracker.log_cells([cell.id for cell in cells])
-    tracker.finish(SUMMARY, files)
+    tracker.finish(SUMMARY, files, groups)
     return tracker.ui_command.split()[-1]
 
 
@@ -126,6 +165,31 @@ def assert_exactly_once(
         assert artifacts == {"heatmap.png", "cell.json"}
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics == summary
+
+
+def summaries(results: Results) -> list[Run]:
+    client = client_of(results)
+    experiment = client.get_experiment_by_name("digits").experiment_id
+    found = client.search_runs([experiment], order_by=["attributes.start_time DESC"])
+    return [run for run in found if run.data.tags.get("role") == "summary"]
+
+
+def assert_groups_exactly_once(results: Results, groups: Sequence[Summary]) -> None:
+    """One finished run a group, below none, with all that the group holds."""
+    client, found = client_of(results), summaries(results)
+    assert sorted(run.data.tags["group"] for run in found) == sorted(g.key for g in groups)
+    by_key = {group.key: group for group in groups}
+    for run in found:
+        group, run_id = by_key[run.data.tags["group"]], run.info.run_id
+        assert run.info.status == "FINISHED"
+        assert "mlflow.parentRunId" not in run.data.tags
+        assert run.data.params == group.params
+        assert run.data.metrics == {**group.metrics, "test/saif": group.saif}
+        history = client.get_metric_history(run_id, "test/saif")
+        assert sorted((m.step, m.value) for m in history) == [(0, 0.1), (2, group.saif)]
+        folder = Path(run.info.artifact_uri.removeprefix("file://"))
+        held = {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*.*")}
+        assert held == group.files()
 
 
 def test_a_run_holds_what_the_results_hold(results: Results, cells: list[Cell]) -> None:
@@ -299,9 +363,125 @@ def test_two_drivers_at_once(results: Results, cells: list[Cell], quick: None) -
     for tracker in trackers:
         tracker.log_cells(ids(cells))
     for tracker in trackers:
-        tracker.finish(SUMMARY, [])
-    track(results, cells)
+        tracker.finish(SUMMARY, [], GROUPS)
+    track(results, cells, groups=GROUPS)
     assert_exactly_once(results, cells)
+    assert_groups_exactly_once(results, GROUPS)
+
+
+def test_groups_stand_beside_the_study_in_its_order(results: Results, cells: list[Cell]) -> None:
+    track(results, cells, groups=GROUPS)
+    assert_exactly_once(results, cells)
+    assert_groups_exactly_once(results, GROUPS)
+    newest_first = [run.data.params["paradigm"] for run in summaries(results)]
+    assert newest_first == [group.paradigm for group in GROUPS]
+    notes = {run.data.tags["mlflow.note.content"] for run in summaries(results)}
+    assert notes == {GROUPS[0].note}
+
+
+def test_a_group_is_replaced_when_its_numbers_change(results: Results, cells: list[Cell]) -> None:
+    track(results, cells, groups=GROUPS[:2])
+    before = {run.data.tags["group"]: run.info.run_id for run in summaries(results)}
+    wider = [GROUPS[0], dataclasses.replace(GROUPS[1], saif=0.6), GROUPS[2]]
+    track(results, cells, groups=wider)
+    assert_groups_exactly_once(results, wider)
+    after = {run.data.tags["group"]: run.info.run_id for run in summaries(results)}
+    assert {key for key in before if before[key] == after[key]} == {GROUPS[0].key}
+    # A command for fewer paradigms does not take away the others.
+    track(results, cells, groups=wider[:1])
+    assert_groups_exactly_once(results, wider)
+    assert {run.info.run_id for run in summaries(results)} == set(after.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("create_run", 1), ("log_artifacts", 1), ("set_terminated", 2), ("delete_run", 1)],
+)
+def test_a_lost_request_or_answer_while_groups_are_replaced(
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    quick: None,
+    name: str,
+    number: int,
+) -> None:
+    track(results, cells, groups=GROUPS)
+    others = [dataclasses.replace(group, saif=group.saif / 2) for group in GROUPS]
+    failing = Failing(monkeypatch)
+    failing.patch(name, {number: "before", number + 1: "after"}.get)
+    track(results, cells, groups=others)
+    assert failing.failures == 2
+    assert_exactly_once(results, cells)
+    assert_groups_exactly_once(results, others)
+
+
+def test_an_end_that_was_killed_is_made_good(results: Results, cells: list[Cell]) -> None:
+    """One group is half logged, one not at all, and the study's run is not finished."""
+    track(results, cells, groups=GROUPS)
+    client = client_of(results)
+    by_key = {run.data.tags["group"]: run.info.run_id for run in summaries(results)}
+    client.update_run(by_key[GROUPS[0].key], status="RUNNING")
+    client.delete_run(by_key[GROUPS[1].key])
+    store = RunStore(results, "digits", None, draw_nothing)
+    store.look_up()
+    assert store.is_complete(SUMMARY, GROUPS[2:])
+    assert not store.is_complete(SUMMARY, GROUPS[:1])
+    assert not store.is_complete(SUMMARY, GROUPS[1:])
+    assert [store.holds(group.key) for group in GROUPS] == [False, False, True]
+    track(results, cells, groups=GROUPS)
+    assert_exactly_once(results, cells)
+    assert_groups_exactly_once(results, GROUPS)
+    store = RunStore(results, "digits", None, draw_nothing)
+    store.look_up()
+    assert store.is_complete(SUMMARY, GROUPS)
+    assert all(error is None for _, error in store.log_groups(GROUPS))
+    assert store.is_complete(SUMMARY, GROUPS)  # nothing was to be logged
+    changed = dataclasses.replace(GROUPS[0], saif=0.1)
+    assert [error for _, error in store.log_groups([changed])] == [None]
+    assert not store.is_complete(SUMMARY, GROUPS)  # killed here, the others would be outdated
+
+
+def test_a_group_that_cannot_be_drawn_stops_nothing(
+    results: Results, cells: list[Cell], quick: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track(results, cells, groups=GROUPS)
+    broken = dataclasses.replace(GROUPS[1], saif=0.9, broken=True)
+    capsys.readouterr()
+    track(results, cells, groups=[dataclasses.replace(GROUPS[0], saif=0.3), broken, GROUPS[2]])
+    errors = capsys.readouterr().err
+    assert "MLflow lacks 1 of 7 runs (it cannot be drawn)" in errors
+    assert errors.count("\n") == 1
+    assert_exactly_once(results, cells)
+    assert_groups_exactly_once(
+        results, [dataclasses.replace(GROUPS[0], saif=0.3), GROUPS[1], GROUPS[2]]
+    )
+
+
+def test_runs_at_the_top_stay_few(
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whole comparisons, the first ones first; those of earlier commands make room."""
+    assert run_store.MOST_GROUPS + 1 < 100
+    monkeypatch.setattr(run_store, "MOST_GROUPS", 5)
+    first, second, third = (
+        [dataclasses.replace(group, comparison_id=str(number)) for group in GROUPS]
+        for number in range(3)
+    )
+    assert fitting([*first, *second[:2]]) == [*first, *second[:2]]
+    assert fitting([*first, *second]) == first
+    track(results, cells, groups=[*first, *second, *third])
+    note = capsys.readouterr().err
+    assert note.count("\n") == 1
+    assert "the first 3 summaries and leaves out 6" in note
+    assert_groups_exactly_once(results, first)
+    assert_exactly_once(results, cells)
+    track(results, cells, groups=third)
+    kept = [group for group in first if group.paradigm != "lvml"]  # the oldest: it was last
+    assert_groups_exactly_once(results, [*kept, *third])
+    assert capsys.readouterr().err == ""
 
 
 def test_other_peoples_runs_are_left_alone(results: Results, cells: list[Cell]) -> None:
@@ -399,18 +579,19 @@ def test_any_calls_may_fail(
     failing = Failing(monkeypatch)
     tracker = start(results)
     for name in (
-        "create_run", "delete_run", "log_batch", "log_dict", "log_figure", "search_runs",
-        "set_tag", "set_terminated", "update_run", "get_experiment_by_name",
+        "create_run", "delete_run", "log_artifacts", "log_batch", "log_dict", "log_figure",
+        "search_runs", "set_tag", "set_terminated", "update_run", "get_experiment_by_name",
     ):  # fmt: skip
         failing.patch(
             name, lambda _: draw.choice(["before", "after"]) if draw.random() < 0.25 else None
         )
     tracker.log_cells(ids(cells))
-    tracker.finish(SUMMARY, [])
+    tracker.finish(SUMMARY, [], GROUPS)
     assert tracker.missing == 0
     assert failing.failures >= 3
     monkeypatch.undo()
     assert_exactly_once(results, cells)
+    assert_groups_exactly_once(results, GROUPS)
 
 
 def test_a_store_that_lost_runs_gets_them_again(

@@ -20,9 +20,11 @@ from typing import Any
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.entities import Run
 
 from analysis.compare import compare
 from analysis.figures import heatmap_figure
+from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
 from study.cell import Cell
 from study.results import Results
@@ -44,10 +46,11 @@ CELLS = 24
 
 
 class Server:
-    """`mlflow server` on loopback with a database and a folder of its own."""
+    """`mlflow server` on loopback with a folder and, unless a store is given, its database."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str | None = None) -> None:
         self._folder = folder
+        self._store = store or f"sqlite:///{folder / 'server.db'}"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.uri = f"http://127.0.0.1:{self.port}"
@@ -56,12 +59,11 @@ class Server:
     def start(self) -> None:
         if self._process:
             return
-        store = f"sqlite:///{self._folder / 'server.db'}"
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
-                    "--port", str(self.port), "--workers", "1", "--backend-store-uri", store,
+                    "--port", str(self.port), "--workers", "1", "--backend-store-uri", self._store,
                     "--artifacts-destination", str(self._folder / "artifacts"),
                 ],
                 env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
@@ -186,12 +188,21 @@ def study_track(results: Results, *args: str) -> subprocess.CompletedProcess[str
 
 
 def run_ids(client: MlflowClient, study: str) -> set[str]:
-    children, parent = runs_of(client, study)
-    return {run.info.run_id for run in [*children, parent]}
+    experiment = client.get_experiment_by_name(study)
+    return {run.info.run_id for run in client.search_runs([experiment.experiment_id])}
+
+
+def groups_of(client: MlflowClient, study: str) -> list[Run]:
+    experiment = client.get_experiment_by_name(study)
+    return list(client.search_runs([experiment.experiment_id], "tags.role = 'summary'"))
 
 
 def rebuilt_summary(results: Results) -> dict[str, float]:
     return summary_metrics(c.summary for c in compare(load(results)))
+
+
+def rebuilt_groups(results: Results) -> list[GroupSummary]:
+    return [group for c in compare(load(results)) for group in group_summaries(c)]
 
 
 def test_a_server_that_is_down_for_the_whole_study(
@@ -229,6 +240,17 @@ def test_a_server_that_is_down_for_the_whole_study(
     client = MlflowClient(server.uri)
     assert_exactly_once(results, cells, client, study, rebuilt_summary(results))
     before = run_ids(client, study)
+    assert len(before) == CELLS + 2 + 1
+    made = {run.data.params["paradigm"]: run.data.metrics for run in groups_of(client, study)}
+    for paradigm, metrics in made.items():
+        for name in ("saif", "accuracy"):
+            (value,) = (
+                value
+                for key, value in rebuilt_summary(results).items()
+                if key.endswith(f"/{paradigm}/{name}")
+            )
+            assert metrics[name] == pytest.approx(value)
+    assert set(made) == {"soft", "hybrid"}
     again = study_track(results, "--tracking", server.uri)
     assert (again.returncode, again.stderr) == (0, "")
     assert f"{study}: {CELLS} cells: {CELLS} were there, 0 logged\n" in again.stdout
@@ -353,8 +375,9 @@ def held(results: Results, study: str, alias: str) -> dict[str, Any]:
     """
     client = MlflowClient(f"sqlite:///{results.url}{alias}/mlflow.db")
     children, parent = runs_of(client, study)
+    groups = groups_of(client, study)
     found = {}
-    for run in [*children, parent]:
+    for run in [*children, *groups, parent]:
         tags = {k: v for k, v in run.data.tags.items() if k != "mlflow.parentRunId"}
         folder = Path(run.info.artifact_uri.removeprefix("file://"))
         histories = {
@@ -364,15 +387,19 @@ def held(results: Results, study: str, alias: str) -> dict[str, Any]:
             )
             for name in run.data.metrics
         }
-        found[tags.get("cell_id", "parent")] = {
+        found[tags.get("cell_id") or tags.get("group", "parent")] = {
             "name": run.info.run_name,
             "status": run.info.status,
             "params": run.data.params,
             "tags": tags,
             "histories": histories,
-            "artifacts": {file.name: file.read_bytes() for file in folder.iterdir()},
+            "artifacts": {
+                str(file.relative_to(folder)): file.read_bytes()
+                for file in folder.rglob("*")
+                if file.is_file()
+            },
         }
-    assert len(found) == len(children) + 1
+    assert len(found) == len(children) + len(groups) + 1
     return found
 
 
@@ -383,9 +410,9 @@ def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], stud
     report.write_text("<html></html>")
     tracker = open_tracker(results, study, None, heatmap_figure)
     tracker.log_cells(ids(cells))
-    tracker.finish(rebuilt_summary(results), [report])
+    tracker.finish(rebuilt_summary(results), [report], rebuilt_groups(results))
     first = held(results, study, "")
-    assert len(first) == CELLS + 1
+    assert len(first) == CELLS + 2 + 1
     (Path(results.url) / "mlflow.db").unlink()
     shutil.rmtree(Path(results.url) / "mlflow-artifacts")
     done = study_track(results)
@@ -412,7 +439,7 @@ def test_a_study_of_the_command_whose_server_is_down(server: Server, tmp_path: P
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert f"warning: the MLflow server {server.uri} does not answer" in run.stderr
-    assert "MLflow lacks 5 of 5 runs" in run.stderr
+    assert "MLflow lacks 7 of 7 runs" in run.stderr
     (line,) = (line for line in run.stderr.splitlines() if "MLflow lacks" in line)
     command = line.partition("log them with: uv run ")[2].split()
     assert command[:3] == ["python", "-m", "study.track"]
@@ -426,4 +453,5 @@ def test_a_study_of_the_command_whose_server_is_down(server: Server, tmp_path: P
     children, parent = runs_of(client)
     assert {r.data.tags["cell_id"] for r in children} == set(results.cells()["cell_id"])
     assert len(children) == 4
+    assert {r.data.params["paradigm"] for r in groups_of(client, "digits")} == {"soft", "lvml"}
     assert [f.path for f in client.list_artifacts(parent.info.run_id)] == ["report.html"]

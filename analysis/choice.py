@@ -1,0 +1,129 @@
+"""The choice of an option a group, on validation, and what the chosen ones score on test."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.groups import GROUP, OPTION, Select, in_order, rows_of
+from analysis.statistics import t_interval
+from study.results import ResultsError
+
+SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
+
+_SHARED = [
+    *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",
+    "axis", "comparison_id",
+]  # fmt: skip
+
+
+def options(at_budget: pd.DataFrame) -> pd.DataFrame:
+    """What the validation split says about every option that was tried.
+
+    Args:
+        at_budget: as `equal_compute` gives it.
+
+    Returns:
+        One row an option: the columns of GROUP and OPTION, `num_seeds`, `num_diverged`,
+        `num_censored`, the seed means `validation_accuracy`, `validation_saif` (fractions) and
+        `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
+        `num_options` of its group, and `most_seeds`, the number of seeds of the comparison's best
+        filled option: where `num_seeds` is smaller, cells failed or have not run.
+
+    Raises:
+        ResultsError: there are no validation evaluations.
+    """
+    rows = at_budget[at_budget["split"] == "validation"]
+    if rows.empty:
+        raise ResultsError("there are no validation evaluations to choose options by.")
+    # Sorted, since the last bit of a mean depends on the order.
+    rows = rows.assign(censored=rows["status"] == "censored").sort_values(["seed", "cell_id"])
+    groups = rows.groupby(GROUP + OPTION, dropna=False)
+    table = groups.agg(
+        num_seeds=("cell_id", "size"),
+        num_diverged=("diverged", "sum"),
+        num_censored=("censored", "sum"),
+    )
+    for metric in ("accuracy", "saif", "loss"):
+        table[f"validation_{metric}"] = groups[metric].mean(skipna=False)
+    table = table.reset_index()
+    table["num_options"] = table.groupby(GROUP)["lr"].transform("size")
+    table["most_seeds"] = table.groupby(["task", "m"])["num_seeds"].transform("max")
+    return in_order(table, GROUP + OPTION)
+
+
+def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame:
+    """The option of each group with the best seed-mean validation score.
+
+    Ties go to the lower validation loss, then to the smaller learning rate. An option with a
+    censored seed cannot be chosen, nor one whose score is missing; a group with no other option
+    has no row.
+
+    Args:
+        at_budget: as `equal_compute` gives it.
+        select: `accuracy`, or `saif`, which uses the hidden foreground: say so beside the result.
+
+    Returns:
+        One row a group: the columns of `options`, and `select`.
+
+    Raises:
+        ValueError: `select` is neither.
+        ResultsError: there are no validation evaluations.
+    """
+    if select not in ("accuracy", "saif"):
+        raise ValueError(f"select must be accuracy or saif, got {select!r}")
+    best = by_preference(options(at_budget), select).drop_duplicates(GROUP)
+    return best.assign(select=select).reset_index(drop=True)
+
+
+def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
+    """The options that can be chosen, of each group the best first.
+
+    Args:
+        options: as `options` gives them.
+        select: see `choose`.
+    """
+    score = f"validation_{select}"
+    table = options[(options["num_censored"] == 0) & options[score].notna()]
+    # Means of the same shares in another order differ in the last bit: that is a tie.
+    order = [*GROUP, "_score", "_loss", *OPTION]
+    rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}
+    return in_order(table.assign(**rounded), order).drop(columns=[*rounded])
+
+
+def summarise(
+    at_budget: pd.DataFrame, choice: pd.DataFrame, split: str = "test", confidence: float = 0.95
+) -> pd.DataFrame:
+    """Mean and t interval over the seeds of each group's chosen option.
+
+    Args:
+        at_budget: as `equal_compute` gives it.
+        choice: as `choose` gives it.
+        split: `test`, `validation` or `train`.
+        confidence: of the intervals, in (0, 1).
+
+    Returns:
+        One row a group: the columns of `choice`, with `num_seeds` and `num_diverged` counted on
+        `split`; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
+        `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
+        NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
+        `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
+        `comparison_id`; the largest `compute_flops` spent; `split` and `confidence`.
+
+    Raises:
+        ResultsError: there are no evaluations on `split`.
+    """
+    rows = rows_of(choice, at_budget[at_budget["split"] == split])
+    if rows.empty and not choice.empty:
+        raise ResultsError(f"there are no {split} evaluations.")
+    records = []
+    for _, group in rows.sort_values("seed").groupby(GROUP):
+        record = group[_SHARED].iloc[0].to_dict()
+        record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
+        record["compute_flops"] = float(group["compute_flops"].astype(float).max())
+        for metric in SUMMARISED:
+            names = (metric, f"{metric}_low", f"{metric}_high")
+            record |= dict(zip(names, t_interval(group[metric], confidence), strict=True))
+        records.append(record | {"split": split, "confidence": confidence})
+    measured = pd.DataFrame(records, columns=None if records else _SHARED)
+    picked = choice.drop(columns=["num_seeds", "num_diverged"])
+    return in_order(picked.merge(measured, on=GROUP), GROUP)

@@ -1,0 +1,333 @@
+"""Equal compute: of each cell and split, the last evaluation within a limit.
+
+Evaluations come part by part, as `study.results` reads them, and of each part only what may count
+is kept, so that tens of millions of them need no memory. Pure functions of tables; the order of
+their rows never matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from analysis.groups import AXES, Axis
+from study.results import HEATMAP_EDGES, METRICS, SPLITS, ResultsError
+
+T = TypeVar("T")
+
+_BINS = len(HEATMAP_EDGES) - 1
+_PUBLISHED_THRESHOLD = 0.8
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How cells are made comparable.
+
+    Args:
+        budget: where to cut, in units of `axis`, finite and > 0; None: at the largest value that
+            every done cell of a comparison has reached.
+        axis: `flops`, training compute; `seconds`, measured training time; `mosaics`, seen in
+            training.
+        interpolate: take values between the last evaluation within the cut and the first beyond
+            it, in proportion, instead of those of the last.
+        threshold: SAIF is the share of instances with attention on the foreground and score of
+            the true class both at least this: an inner edge of the heat maps.
+
+    Raises:
+        ResultsError: a value that is none of these.
+    """
+
+    budget: float | None = None
+    axis: Axis = "flops"
+    interpolate: bool = False
+    threshold: float = _PUBLISHED_THRESHOLD
+
+    def __post_init__(self) -> None:
+        if self.axis not in AXES:
+            raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
+        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
+            raise ResultsError(
+                f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
+            )
+        if self.threshold not in HEATMAP_EDGES[1:-1]:
+            edges = ", ".join(f"{edge:g}" for edge in HEATMAP_EDGES[1:-1])
+            raise ResultsError(
+                f"a threshold must be an inner edge of the heat maps ({edges}), got "
+                f"{self.threshold:g}."
+            )
+
+    @property
+    def unit(self) -> str:
+        return "FLOPs" if self.axis == "flops" else self.axis
+
+    @property
+    def by_fraction(self) -> bool:
+        """Whether cells are cut at a fraction of their budget, which is the same for all.
+
+        The compute that a fraction comes to differs by less than a step.
+        """
+        return self.axis == "flops" and self.budget is None
+
+    @property
+    def column(self) -> str:
+        """Of the evaluations, what is cut."""
+        return "budget_fraction" if self.by_fraction else AXES[self.axis]
+
+    @property
+    def needs_heatmaps(self) -> bool:
+        """Whether SAIF is not the one that was recorded."""
+        return self.threshold != _PUBLISHED_THRESHOLD
+
+
+class Source(Protocol):
+    """Cells and their evaluations, in a table or in a directory."""
+
+    def scan(
+        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
+    ) -> T:
+        """Calls `consume` with one row a cell and with the evaluations in parts.
+
+        The parts have `columns`, `cell_id` and `split` as dictionaries.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CutCells:
+    """What is left of cells when they are cut.
+
+    Attributes:
+        cells: one row a cell.
+        limits: (cells,) where each was cut, in units of the axis; infinite: nowhere.
+        last: one row a (cell, split) with a finite evaluation within its limit: `cell` and
+            `split`, numbers in `cells` and `SPLITS`, and the columns that were asked for. Where
+            values are between two evaluations, `weight` is the share of the later one, which
+            `next_fraction` names.
+        farthest: (cells,) the largest value of the axis at a finite evaluation, NaN: none.
+        farthest_fraction: (cells,) the same of the fraction of the budget.
+        splits: names of the splits that occur.
+    """
+
+    cells: pd.DataFrame
+    limits: NDArray[np.float64]
+    last: pd.DataFrame
+    farthest: NDArray[np.float64]
+    farthest_fraction: NDArray[np.float64]
+    splits: list[str]
+
+
+def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
+    """Cuts every cell where its comparison is cut.
+
+    Args:
+        source: of which cells, with the columns `cell_id`, `comparison_id`, `task`, `m`,
+            `status`, `pack` and `shared_prefix`.
+        cut: how.
+        columns: of the evaluations, to be kept; metrics are interpolated where `cut` says so.
+
+    Raises:
+        ResultsError: no cell; a budget below an evaluation that every cell starts with; cells
+            that shared their training time, on the axis `seconds`.
+    """
+    columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
+    needed = list(dict.fromkeys(["cell_id", "split", "loss", *columns]))
+    if cut.needs_heatmaps:
+        needed = list(dict.fromkeys([*needed, "heatmap"]))
+
+    def first(cells: pd.DataFrame, parts: Iterator[pa.Table]) -> _Reduction:
+        if cells.empty:
+            raise ResultsError(
+                "there is no finished cell to compare. Run or resume a study first."
+            )
+        _refuse_shared_time(cells, cut)
+        everywhere = math.inf if cut.budget is None else cut.budget
+        return _Reduction(cells, cut, np.full(len(cells), everywhere), columns).of(parts)
+
+    found = source.scan(first, needed)
+    if cut.budget is not None:
+        found.refuse_early_budget()
+        return found.result()
+    limits = _common_limits(found.cells, found.farthest)
+    if (found.farthest > limits).any():  # which is known only now: from the start, with limits
+
+        def again(_: pd.DataFrame, parts: Iterator[pa.Table]) -> _Reduction:
+            return _Reduction(found.cells, cut, limits, columns).of(parts)
+
+        found = source.scan(again, needed)
+    return found.result()
+
+
+def saif_at(heatmaps: pa.ChunkedArray, threshold: float) -> NDArray[np.float64]:
+    """SAIF at another threshold (section 2.4), from recorded heat maps.
+
+    Args:
+        heatmaps: (B,) lists of 25 fractions, axis 0 = a_z, axis 1 = s_y; or null.
+        threshold: an inner edge of the heat maps.
+
+    Returns:
+        (B,) fractions; NaN where there is no heat map.
+    """
+    lists = heatmaps.combine_chunks()
+    known = np.asarray(lists.is_valid())
+    first = HEATMAP_EDGES.index(threshold)
+    shares = lists.filter(lists.is_valid()).flatten().to_numpy().reshape(-1, _BINS, _BINS)
+    values = np.full(len(lists), np.nan)
+    values[known] = shares[:, first:, first:].sum(axis=(1, 2))
+    return values
+
+
+class _Reduction:
+    """Keeps of each (cell, split) what the cut may need, while evaluations go by."""
+
+    def __init__(
+        self,
+        cells: pd.DataFrame,
+        cut: Cut,
+        limits: NDArray[np.float64],
+        columns: Sequence[str],
+    ) -> None:
+        self.cells = cells
+        self._cut, self._limits, self._columns = cut, limits, list(columns)
+        self._index = pd.Index(cells["cell_id"].to_numpy(object))
+        self._diverged = (cells["status"] == "diverged").to_numpy(bool)
+        self._size = len(cells) * len(SPLITS)
+        self._last: list[pa.Table] = []
+        self._next: list[pa.Table] = []
+        self._first = np.full(self._size, np.inf)
+        self.farthest = np.full(len(cells), -np.inf)
+        self._farthest_fraction = np.full(len(cells), -np.inf)
+
+    def of(self, parts: Iterator[pa.Table]) -> _Reduction:
+        for part in parts:
+            self._add(part)
+        self.farthest[np.isinf(self.farthest)] = np.nan
+        self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
+        return self
+
+    def _add(self, part: pa.Table) -> None:
+        cell = _numbers(part["cell_id"], self._index)
+        split = _numbers(part["split"], pd.Index(SPLITS))
+        finite = (cell >= 0) & (split >= 0)
+        if self._diverged.any():
+            finite &= ~(self._diverged[cell] & ~np.isfinite(part["loss"].to_numpy()))
+        if not finite.all():
+            part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
+        code = cell * len(SPLITS) + split
+        x = part[self._cut.column].to_numpy()
+        fraction = part["budget_fraction"].to_numpy()
+        np.minimum.at(self._first, code, x)
+        np.maximum.at(self.farthest, cell, x)
+        np.maximum.at(self._farthest_fraction, cell, fraction)
+        part = part.append_column("code", pa.array(code))
+        within = x <= self._limits[cell]
+        self._last.append(self._kept(part, _latest(code, x, fraction, within)))
+        if self._cut.interpolate:
+            self._next.append(self._kept(part, _latest(code, -x, -fraction, ~within)))
+
+    def _kept(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+        kept = part.take(rows)
+        if self._cut.needs_heatmaps and "saif" in self._columns:
+            saif = saif_at(kept["heatmap"], self._cut.threshold)
+            at = kept.column_names.index("saif")
+            kept = kept.set_column(at, "saif", pa.array(saif, pa.float64()))
+        return kept.select(["code", *self._columns])
+
+    def refuse_early_budget(self) -> None:
+        early = np.where(np.isfinite(self._first), self._first, -np.inf)
+        if (early > self._cut.budget).any():
+            row = self.cells.iloc[int(early.argmax()) // len(SPLITS)]
+            raise ResultsError(
+                f"a budget of {self._cut.budget:g} {self._cut.unit} lies below the first "
+                f"evaluation of {row['task']} m={row['m']}. The smallest usable budget is "
+                f"{early.max():,.10g} {self._cut.unit}."
+            )
+
+    def result(self) -> CutCells:
+        last = self._one_a_code(self._last)
+        last["weight"], last["next_fraction"] = 0.0, np.nan
+        if self._cut.interpolate:
+            self._move_on(last, self._one_a_code(self._next, -1))
+        code = last["code"].to_numpy()
+        last = last.assign(cell=code // len(SPLITS), split=code % len(SPLITS)).drop(columns="code")
+        seen = np.isfinite(self._first).reshape(-1, len(SPLITS)).any(axis=0)
+        return CutCells(
+            cells=self.cells,
+            limits=self._limits,
+            last=last,
+            farthest=self.farthest,
+            farthest_fraction=self._farthest_fraction,
+            splits=[name for name, there in zip(SPLITS, seen, strict=True) if there],
+        )
+
+    def _one_a_code(self, parts: list[pa.Table], sign: int = 1) -> pd.DataFrame:
+        """What is kept of all parts, since a cell may lie in several; sign -1: the earliest."""
+        if not parts:
+            return pd.DataFrame(columns=["code", *self._columns])
+        rows = pa.concat_tables(parts).to_pandas()
+        x, fraction = (rows[name].to_numpy() for name in (self._cut.column, "budget_fraction"))
+        code = rows["code"].to_numpy()
+        among = np.ones(len(rows), bool)
+        kept = _latest(code, sign * x, sign * fraction, among)
+        return rows.iloc[kept].reset_index(drop=True)
+
+    def _move_on(self, last: pd.DataFrame, after: pd.DataFrame) -> None:
+        """Interpolates between the last evaluations within the limits and the next ones."""
+        after = after.set_index("code").reindex(last["code"])
+        limits = self._limits[last["code"] // len(SPLITS)]
+        x = last[self._cut.column].to_numpy(float)
+        following = after[self._cut.column].to_numpy(float)
+        share = (limits - x) / (following - x)
+        last["weight"] = np.where(np.isnan(following), 0.0, share)
+        last["next_fraction"] = after["budget_fraction"].to_numpy()
+        between = last["weight"].to_numpy() > 0  # 0 times what is not known is not known
+        for name in set(METRICS) & set(self._columns):
+            old, new = last[name].to_numpy(float), after[name].to_numpy(float)
+            last[name] = np.where(between, old + share * (new - old), old)
+
+
+def _latest(
+    code: NDArray[np.int64],
+    x: NDArray[np.float64],
+    fraction: NDArray[np.float64],
+    among: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Of each code, the row with the largest x, of equals the largest fraction, among some."""
+    rows = np.flatnonzero(among)
+    code, x = code[rows], x[rows]
+    largest = np.full(code.max(initial=0) + 1, x.min(initial=0), x.dtype)
+    np.maximum.at(largest, code, x)
+    best = np.flatnonzero(x == largest[code])
+    best = best[np.lexsort((fraction[rows[best]], code[best]))]
+    is_last = np.append(code[best][1:] != code[best][:-1], True)[: len(best)]
+    return rows[best[is_last]]
+
+
+def _numbers(column: pa.ChunkedArray, index: pd.Index) -> NDArray[np.int64]:
+    """The number of each value in an index, -1: it is not there."""
+    column = column.unify_dictionaries().combine_chunks()
+    names = column.dictionary.to_pylist()
+    return index.get_indexer(pd.Index(names, dtype=object))[column.indices.to_numpy()]
+
+
+def _common_limits(cells: pd.DataFrame, farthest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each cell: the largest value that all done cells of its comparison have reached."""
+    done = pd.Series(farthest).where((cells["status"] == "done").to_numpy())
+    common = done.groupby(cells["comparison_id"].to_numpy()).transform("min")
+    return common.fillna(np.inf).to_numpy()
+
+
+def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
+    shared = (cells["pack"] > 1) | cells["shared_prefix"].astype(bool)
+    if cut.axis == "seconds" and shared.any():
+        raise ResultsError(
+            f"{int(shared.sum())} of {len(cells)} cells have no training time of their own: they "
+            "were trained in packs or share a prefix. Compare at equal flops or mosaics, or run "
+            "the study with --pack none --no-share into another results directory."
+        )

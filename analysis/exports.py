@@ -1,0 +1,136 @@
+"""The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
+
+CSV carries fractions at full precision, print carries per cent. An empty field is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis import latex, markdown
+from analysis.claims import claims_frame
+from analysis.compare import Comparison
+from analysis.groups import GROUP, OPTION
+from analysis.page import Table
+from analysis.table_one import (
+    flat_header,
+    group_header,
+    table_one,
+    table_one_cells,
+    table_one_notes,
+)
+from analysis.verdicts import paired_cells, undecided_notes
+from study.results import METRICS
+
+_AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
+
+
+def exports(found: Sequence[Comparison]) -> dict[str, bytes]:
+    """Every table file of a report: name -> content.
+
+    Args:
+        found: as `analysis.compare.compare` gives them, at least one.
+    """
+    csv = {
+        "table1": table_one(found),
+        "comparison": _all(found, [c.summary for c in found]),
+        "paired": _all(found, [c.paired for c in found]),
+        "options": _all(found, [option_rows(c) for c in found]),
+        "effort": _all(found, [c.effort for c in found]),
+        "cells": pd.concat([cell_rows(c) for c in found], ignore_index=True),
+        "claims": claims_frame(found),
+    }
+    files = {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
+    header, rows = table_one_cells(found)
+    notes = table_one_notes(found)
+    caption = "SAIF and accuracy by paradigm at equal training compute."
+    files["table1.md"] = _markdown(caption, flat_header(header), rows, notes, (0,))
+    files["table1.tex"] = latex.table(
+        header, rows, caption, "tab:table1", groups=group_header(header), notes=notes
+    )
+    blocks = [_paired(comparison) for comparison in found]
+    notes_of = [undecided_notes(comparison.paired) for comparison in found]
+    files["paired.md"] = "\n".join(
+        _markdown(caption, header, rows, notes, _PAIRED_LEFT)
+        for (caption, header, rows), notes in zip(blocks, notes_of, strict=True)
+    )
+    files["paired.tex"] = "\n".join(
+        latex.table(
+            *(header, rows, caption, f"tab:paired-{short_id(c)}"), left=_PAIRED_LEFT, notes=notes
+        )
+        for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
+    )
+    return {name: text.encode() for name, text in files.items()}
+
+
+def cell_rows(comparison: Comparison) -> pd.DataFrame:
+    """Every cell with its end state and its numbers at the cut on the test split.
+
+    Args:
+        comparison: one comparison.
+
+    Returns:
+        One row a cell, none left out: the columns of `CELLS_SCHEMA` but `cell` and
+        `package_versions`; where the cut was; the metrics that `at_budget` holds (fractions,
+        `loss` in nats; missing where the cell recorded none within the cut);
+        `counted_as_diverged`; `chosen`, whether its option was.
+    """
+    test = comparison.at_budget[comparison.at_budget["split"] == "test"]
+    columns = [name for name in (*_AT_THE_CUT, *METRICS) if name in test]
+    numbers = test[["cell_id", *columns, "diverged"]].rename(
+        columns={"diverged": "counted_as_diverged"}
+    )
+    cells = comparison.cells.drop(columns="package_versions")  # JSON, the same in every row
+    table = cells.merge(numbers, on="cell_id", how="left")
+    table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
+    by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
+    return table.sort_values(by, ignore_index=True)
+
+
+def option_rows(comparison: Comparison) -> pd.DataFrame:
+    """The options that were tried, and whether each was `chosen`."""
+    picks = comparison.choice[GROUP + OPTION].assign(chosen=True)
+    table = comparison.options.merge(picks, on=GROUP + OPTION, how="left")
+    table["chosen"] = table["chosen"].eq(True)
+    return table
+
+
+def short_id(comparison: Comparison) -> str:
+    """The first digits of the comparison's id, which tell it from others."""
+    return str(comparison.cells["comparison_id"].iloc[0])[:8]
+
+
+_PAIRED_LEFT = (0, 1, 2)
+
+
+def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
+    caption = (
+        f"Paired differences, {comparison.task} m={comparison.m} ({short_id(comparison)}): first "
+        "minus second paradigm on the same seeds, at equal training compute."
+    )
+    return (caption, *paired_cells(comparison.paired))
+
+
+def _markdown(
+    caption: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    left: Sequence[int],
+) -> str:
+    body = markdown.table(Table(header, rows, left=left))
+    pieces = [f"**{markdown.escape(caption)}**", body, *map(markdown.escape, notes)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def _all(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The tables below each other, each row with the id of its comparison."""
+    ids = [c.cells["comparison_id"].iloc[0] for c in found]
+    parts = [
+        table.assign(comparison_id=comparison_id)
+        for table, comparison_id in zip(tables, ids, strict=True)
+    ]
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]

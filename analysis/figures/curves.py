@@ -1,0 +1,157 @@
+"""Scores against training compute, seconds or mosaics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.figures.style import (
+    MARKER_SIZE,
+    METRIC_LABELS,
+    SAIF_THRESHOLD,
+    by_paradigm,
+    dress,
+    foot,
+    legend,
+    level,
+    limit_to_shares,
+    line_styles,
+    metric_label,
+    panel,
+    seeds_label,
+)
+from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
+from analysis.statistics import t_interval
+
+_MARKERS = 10  # along a line, however many evaluations it has
+
+
+def learning_curve(
+    evaluations: pd.DataFrame,
+    metric: str,
+    split: str = "test",
+    confidence: float = 0.95,
+    axis: Axis = "flops",
+) -> pd.DataFrame:
+    """A metric against compute: mean and t interval over the seeds of each paradigm.
+
+    A diverged cell counts from its first missing evaluation on as in the comparison table: SAIF
+    0, accuracy 1/C.
+
+    Args:
+        evaluations: of one (task, m) and one option a paradigm, as
+            `analysis.compare.Comparison.evaluations` holds them.
+        metric: `saif` or `accuracy`.
+        split: name of the split.
+        confidence: of the intervals, in (0, 1).
+        axis: what is compute here, see `analysis.groups.AXES`.
+
+    Returns:
+        One row a (paradigm, budget_fraction): the column of the axis (`compute_flops`,
+        `train_seconds` or `mosaics_seen`; mean over seeds), `num_seeds`, `num_cells` (seeds of
+        the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
+        `low`, `high` (fractions, bounds NaN when n < 2, all NaN where a seed's metric is NaN).
+    """
+    if metric not in METRIC_LABELS:
+        raise ValueError(f"metric must be one of {', '.join(METRIC_LABELS)}, got {metric!r}")
+    x = AXES[axis]
+    finite = finite_evaluations(evaluations)
+    records = []
+    for name in paradigm_order(evaluations["paradigm"]):
+        group = evaluations[evaluations["paradigm"] == name]
+        cells = group.drop_duplicates("cell_id").sort_values("seed")
+        diverged = (cells["status"] == "diverged").to_numpy()
+        floor = 0.0 if metric == "saif" else 1 / cells["num_classes"].to_numpy(float)
+        rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
+        for fraction, point in rows.groupby("budget_fraction"):
+            recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()
+            values = point.set_index("cell_id")[metric].reindex(cells["cell_id"])
+            counted = np.where(~recorded & diverged, floor, values.to_numpy(float))
+            counted = counted[recorded | diverged]
+            mean, low, high = t_interval(counted, confidence)
+            records.append(
+                {
+                    "paradigm": name,
+                    "budget_fraction": fraction,
+                    x: float(point[x].mean()),
+                    "num_seeds": len(counted),
+                    "num_cells": len(cells),
+                    "mean": mean,
+                    "low": low,
+                    "high": high,
+                }
+            )
+    columns = ["paradigm", "budget_fraction", x, "num_seeds", "num_cells", "mean", "low", "high"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def compute_figure(
+    evaluations_of_chosen: pd.DataFrame,
+    metric: str,
+    split: str = "test",
+    confidence: float = 0.95,
+    axis: Axis = "flops",
+    threshold: float = SAIF_THRESHOLD,
+) -> Figure:
+    """A metric against training compute: one line a paradigm, a band for the t interval.
+
+    A line ends where not all seeds of its option have an evaluation within the cut: a mean over
+    other seeds than before would look like progress.
+
+    Args:
+        evaluations_of_chosen: see `learning_curve`.
+        metric: `saif` or `accuracy`.
+        split: name of the split.
+        confidence: of the band, in (0, 1).
+        axis: what is compute here.
+        threshold: of SAIF, for the label.
+    """
+    curve = learning_curve(evaluations_of_chosen, metric, split, confidence, axis)
+    complete = curve[curve["num_seeds"] == curve["num_cells"]]
+    unit, x_label = _unit(axis, complete[AXES[axis]].max())
+    figure, axes = panel()
+    lines = by_paradigm(complete)
+    for i, (name, style) in enumerate(line_styles(lines).items()):
+        line = lines[name]
+        x = line[AXES[axis]] / unit
+        step = math.ceil(len(line) / _MARKERS)
+        axes.plot(
+            x,
+            100 * line["mean"],
+            color=style.colour,
+            linestyle=style.dashes,
+            marker=style.marker,
+            markersize=MARKER_SIZE,
+            markevery=(i % step, step),
+            linewidth=1.6,
+            label=seeds_label(name, line["num_seeds"]),
+        )
+        band = (100 * line["low"], 100 * line["high"])
+        axes.fill_between(x, *band, color=style.colour, alpha=0.13, linewidth=0)
+    dress(axes, x_label, metric_label(metric, threshold))
+    limit_to_shares(axes)
+    legend(figure, axes)
+    text = f"{split} split; mean over n seeds, band: {level(confidence)} t interval (from n=2)"
+    if len(complete) < len(curve):
+        text += "; a line ends with its last evaluation that all seeds have within the cut"
+    foot(figure, text)
+    return figure
+
+
+def _unit(axis: Axis, largest: float) -> tuple[float, str]:
+    """How much one unit of the x axis is, and the axis' label."""
+    if not largest > 0:  # NaN, too
+        largest = 1.0
+    if axis == "seconds":
+        units = {"h": 3600.0, "min": 60.0, "s": 1.0}
+        name = next((n for n, size in units.items() if largest >= 3 * size), "s")
+        return units[name], f"measured training time ({name})"
+    exponent = math.floor(math.log10(largest))
+    what = {"flops": ("training compute", "FLOPs"), "mosaics": ("training data seen", "mosaics")}
+    quantity, noun = what[axis]
+    if axis == "mosaics" and exponent < 5:
+        return 1.0, f"{quantity} ({noun})"
+    return 10.0**exponent, f"{quantity} ($10^{{{exponent}}}$ {noun})"

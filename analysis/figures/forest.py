@@ -1,0 +1,123 @@
+"""Paired differences between paradigms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    SAIF_THRESHOLD,
+    SMALL,
+    TEXT,
+    dress,
+    foot,
+    level,
+    metric_name,
+)
+
+METRICS = ("saif", "accuracy")
+_MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
+_BELOW = 0.24  # rows between the two intervals of a pair
+_MARGIN = 0.08  # of the range, beside the longest interval
+
+
+def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Figure:
+    """A row a pair of paradigms, a panel a metric: difference, t and bootstrap interval.
+
+    Args:
+        paired: as `analysis.paired` gives it, of one comparison: `metric`, `first`, `second`,
+            `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high` (fractions),
+            `verdict`, `confidence`.
+        threshold: of SAIF, for the label.
+
+    Raises:
+        ValueError: `paired` is empty.
+    """
+    if paired.empty:
+        raise ValueError("paired must hold at least one pair of paradigms, got none")
+    pairs = paired[["first", "second"]].drop_duplicates().itertuples(index=False, name=None)
+    places = {pair: place for place, pair in enumerate(pairs)}
+    figure = Figure(figsize=(7.4, 1.75 + 0.34 * len(places)), layout="constrained")
+    panels = figure.subplots(1, len(METRICS), sharey=True)
+    for axes, metric in zip(panels, METRICS, strict=True):
+        rows = paired[paired["metric"] == metric]
+        _draw(axes, rows, places)
+        dress(axes, f"{metric_name(metric, threshold)} difference\n(percentage points)", "")
+        axes.grid(False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    names = [f"{first} − {second}" for first, second in places]
+    panels[0].set_yticks(range(len(places)), names, fontsize=TEXT, parse_math=False)
+    panels[0].set_ylim(len(places) - 0.5, -0.6)
+    _legend(figure, level(paired["confidence"].iloc[0]))
+    counts = sorted({int(n) for n in paired["num_pairs"]})
+    text = f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
+    foot(
+        figure,
+        f"test split; mean difference over {text} common seeds; above 0: the first is better",
+    )
+    return figure
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) -> None:
+    axes.axvline(0, color=BLACK, linewidth=0.9, zorder=1)
+    for row in rows.to_dict("records"):
+        place = places[row["first"], row["second"]]
+        decided = row["verdict"] != "undecided"
+        colour = BLUE if decided else GREY
+        interval = (100 * row["low"], 100 * row["high"])
+        axes.plot(interval, (place, place), color=colour, linewidth=3.2, solid_capstyle="butt")
+        resampled = (100 * row["boot_low"], 100 * row["boot_high"])
+        below = (place + _BELOW, place + _BELOW)
+        axes.plot(resampled, below, color=BLACK, linewidth=0.9, marker="|", markersize=4)
+        axes.plot(
+            100 * row["difference"],
+            place,
+            linestyle="none",
+            marker=_MARKERS[row["verdict"]],
+            markersize=8,
+            markeredgecolor=colour,
+            markeredgewidth=1.5,
+            markerfacecolor=colour if decided else "white",
+            zorder=3,
+        )
+    columns = ["difference", "low", "high", "boot_low", "boot_high"]
+    reach = 100 * np.append(rows[columns].to_numpy(float).ravel(), 0)
+    low, high = np.nanmin(reach), np.nanmax(reach)
+    margin = max(_MARGIN * (high - low), 0.1)
+    # No difference of shares is beyond 100 points, whatever an interval of few seeds says.
+    axes.set_xlim(max(low - margin, -102), min(high + margin, 102))
+
+
+def _legend(figure: Figure, confidence: str) -> None:
+    def mark(verdict: str, colour: str, face: str) -> Line2D:
+        return Line2D(
+            [], [], linestyle="none", marker=_MARKERS[verdict], markersize=7,
+            markeredgecolor=colour, markeredgewidth=1.5, markerfacecolor=face, label=verdict,
+        )  # fmt: skip
+
+    handles = [
+        mark("better", BLUE, BLUE),
+        mark("worse", BLUE, BLUE),
+        mark("undecided", GREY, "white"),
+        Line2D([], [], color=BLUE, linewidth=3.2, label=f"{confidence} t interval"),
+        Line2D(
+            [], [], color=BLACK, linewidth=0.9, marker="|", markersize=4,
+            label=f"{confidence} bootstrap, choice repeated",
+        ),
+    ]  # fmt: skip
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=len(handles),
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=2.0,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,251 @@
+"""Scores against what was searched over: learning rate, switch point, number of options."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.transforms import offset_copy
+
+from analysis.figures.style import (
+    MARKER_SIZE,
+    SAIF_THRESHOLD,
+    WIDTH,
+    LineStyle,
+    by_paradigm,
+    dress,
+    foot,
+    legend,
+    level,
+    limit_to_shares,
+    line_styles,
+    metric_label,
+    panel,
+    seeds_label,
+)
+
+REFERENCES = ("hard", "soft")
+"""Paradigms without a switch point whose level stands beside the response to it."""
+
+_APART = 6.0  # points at most between the marks of two paradigms at one x
+_MANY = 20  # options tried; of more, k is drawn on a logarithmic axis
+
+
+def learning_rate_figure(
+    response: pd.DataFrame,
+    metric: str,
+    threshold: float = SAIF_THRESHOLD,
+    confidence: float = 0.95,
+) -> Figure:
+    """A metric against the learning rate, one line a paradigm, the chosen rate filled.
+
+    Args:
+        response: as `analysis.responses.learning_rate_response` gives it.
+        metric: `saif` or `accuracy`.
+        threshold: of SAIF, for the label.
+        confidence: of the intervals in `response`.
+    """
+    figure, axes = panel()
+    _draw_responses(figure, axes, response, "lr", metric)
+    rates = response["lr"].dropna().unique()
+    if len(rates):
+        _logarithmic(axes, rates)
+    dress(axes, "learning rate (of the first phase)", metric_label(metric, threshold))
+    limit_to_shares(axes)
+    legend(figure, axes)
+    foot(
+        figure,
+        "test split; at each rate the option that is best on validation; mean over n seeds and "
+        f"{level(confidence)} t interval; filled: chosen",
+    )
+    return figure
+
+
+def switch_figure(
+    response: pd.DataFrame,
+    summary: pd.DataFrame,
+    metric: str,
+    threshold: float = SAIF_THRESHOLD,
+    confidence: float = 0.95,
+) -> Figure:
+    """A metric against the switch point, with soft's and hard's chosen options as levels.
+
+    Args:
+        response: as `analysis.responses.switch_response` gives it.
+        summary: as `analysis.summarise` gives it.
+        metric: `saif` or `accuracy`.
+        threshold: of SAIF, for the label.
+        confidence: of the intervals in `response`.
+    """
+    figure, axes = panel()
+    shown = response.assign(switch_point=100 * response["switch_point"])
+    _draw_responses(figure, axes, shown, "switch_point", metric)
+    levels = by_paradigm(summary[summary["paradigm"].isin(REFERENCES)])
+    for name, style in line_styles(levels).items():
+        axes.axhline(
+            100 * levels[name][metric].iloc[0],
+            color=style.colour,
+            linestyle=style.dashes,
+            linewidth=1.6,
+            label=seeds_label(f"{name}, chosen", levels[name]["num_seeds"]),
+        )
+    points = np.sort(shown["switch_point"].unique())
+    if 1 < len(points) <= 11:
+        axes.set_xticks(points, [f"{point:g}" for point in points])
+    dress(axes, "switch point (% of the budget)", metric_label(metric, threshold))
+    limit_to_shares(axes)
+    legend(figure, axes)
+    foot(
+        figure,
+        "test split; of each switch point its best option on validation; mean over n seeds and "
+        f"{level(confidence)} t interval; filled: chosen",
+    )
+    return figure
+
+
+def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THRESHOLD) -> Figure:
+    """Best of k: the expected test score against the number of options tried.
+
+    Args:
+        effort: as `analysis.effort.effort_table` gives it.
+        metric: `saif` or `accuracy`.
+        threshold: of SAIF, for the label.
+    """
+    figure, axes = panel()
+    largest = int(effort["k"].max()) if len(effort) else 1
+    lines = by_paradigm(effort)
+    for name, style in line_styles(lines).items():
+        line = lines[name]
+        axes.plot(
+            line["k"],
+            100 * line[metric],
+            color=style.colour,
+            linestyle=style.dashes,
+            marker=style.marker,
+            markersize=MARKER_SIZE,
+            markevery=_spread(len(line), largest),
+            linewidth=1.6,
+            label=f"{name} ({len(line)})",
+        )
+    if largest > _MANY:
+        _logarithmic(axes, effort["k"].to_numpy(float))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+        axes.set_xlim(0.5, largest + 0.5)
+    dress(axes, "options tried, k", f"expected {metric_label(metric, threshold)}")
+    limit_to_shares(axes)
+    legend(figure, axes)
+    foot(
+        figure,
+        "test split; seed mean of the option that validation picks among k drawn at random; in "
+        "brackets: options that can be chosen",
+    )
+    return figure
+
+
+def _draw_responses(
+    figure: Figure, axes: Axes, response: pd.DataFrame, x: str, metric: str
+) -> None:
+    lines = by_paradigm(response)
+    middle = (len(lines) - 1) / 2
+    # Half of what there is to an x, so that it is seen which marks belong together.
+    room = 0.5 * 60 * WIDTH / max(1, response[x].nunique() * len(lines))
+    apart = min(_APART, room)
+    for i, (name, style) in enumerate(line_styles(lines).items()):
+        # Shifted on paper and not in the data, so that intervals at one x stand side by side.
+        aside = offset_copy(axes.transData, figure, x=(i - middle) * apart, units="points")
+        _draw_response(axes, lines[name], x, metric, name, style, aside)
+    # What is shifted does not count for the limits by itself.
+    reach = 100 * response[[metric, f"{metric}_low", f"{metric}_high"]]
+    for column in reach:
+        known = reach[column].notna()
+        axes.update_datalim(np.column_stack([response[x], reach[column]])[known])
+    axes.margins(x=0.08)
+    axes.autoscale_view()
+
+
+def _draw_response(
+    axes: Axes,
+    line: pd.DataFrame,
+    x: str,
+    metric: str,
+    name: str,
+    style: LineStyle,
+    aside: object,
+) -> None:
+    known = line[line["num_seeds"] > 0]
+    axes.errorbar(
+        line[x],
+        100 * line[metric],
+        yerr=100
+        * np.stack([line[metric] - line[f"{metric}_low"], line[f"{metric}_high"] - line[metric]]),
+        color=style.colour,
+        linestyle=style.dashes,
+        linewidth=1.4,
+        elinewidth=1.1,
+        marker=style.marker,
+        markersize=MARKER_SIZE,
+        markerfacecolor="white",
+        label=seeds_label(name, known["num_seeds"]),
+        transform=aside,
+    )
+    chosen = line[line["chosen"]]
+    axes.plot(
+        chosen[x],
+        100 * chosen[metric],
+        color=style.colour,
+        linestyle="none",
+        marker=style.marker,
+        markersize=MARKER_SIZE + 2,
+        transform=aside,
+        zorder=5,
+    )
+
+
+def _logarithmic(axes: Axes, values: np.ndarray) -> None:
+    """A logarithmic x axis with ticks at the values where there is room, else at 1, 2, 5."""
+    values = np.unique(values)
+    low, high = float(values[0]), float(values[-1])
+    axes.set_xscale("log")
+    margin = (high / low) ** 0.06 if high > low else 2.0
+    axes.set_xlim(low / margin, high * margin)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(values)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _ticks(values: np.ndarray) -> list[float]:
+    """At most some nine numbers that can be read side by side."""
+    low, high = float(values[0]), float(values[-1])
+    if len(values) <= 9 and _readable(values):
+        return [float(value) for value in values]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        ticks = [tick for tick in ticks if low / 1.001 <= tick <= high * 1.001]
+        if len(ticks) > 1 and len(ticks) <= 9:
+            return ticks
+    if len(decades) > 9:
+        return [10.0**decade for decade in decades[:: math.ceil(len(decades) / 9)]]
+    return [float(f"{value:.2g}") for value in np.geomspace(low, high, 3)]
+
+
+def _readable(values: np.ndarray) -> bool:
+    """Whether labels at the values do not touch on a logarithmic axis."""
+    if len(values) < 2:
+        return True
+    places = np.log(values) / np.log(values[-1] / values[0])
+    return float(np.diff(places).min()) > 0.09
+
+
+def _spread(count: int, largest: int) -> list[int]:
+    """Places of the marks on a line of `count` points; far apart where the axis, which ends at
+    `largest`, is logarithmic."""
+    if largest <= _MANY:
+        return list(range(count))
+    marks = max(2, round(10 * math.log(count + 1) / math.log(largest + 1)))
+    return sorted({round(place) - 1 for place in np.geomspace(1, count, marks)})

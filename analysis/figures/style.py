@@ -1,0 +1,174 @@
+"""What all figures have in common: sizes, colours, lines, labels, and how they become files."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.groups import paradigm_order
+from study.results import HEATMAP_EDGES
+
+METRIC_LABELS = {"saif": "SAIF (% of instances)", "accuracy": "accuracy (% of instances)"}
+SAIF_THRESHOLD = HEATMAP_EDGES[-2]
+"""Of attention and score alike; a figure says its threshold only where it is another."""
+
+TEXT = 9.5
+SMALL = 8.0
+WIDTH = 5.0
+"""Inches of a figure with one panel: its text is read on a phone and in a column of a paper."""
+
+MARKER_SIZE = 5.0
+BLUE, BLACK, GREY, VERMILION = "#0072B2", "#000000", "#555555", "#D55E00"
+
+_LETTERS_AN_INCH = 16.5  # of SMALL text, on average
+_HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """Of one paradigm in every figure: colour, dashes and marker each tell it apart."""
+
+    colour: str
+    dashes: str | tuple[int, tuple[float, ...]]
+    marker: str
+
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; line style and marker say
+# the same again for print in grey.
+_STYLES = {
+    "hard": LineStyle("#D55E00", ":", "s"),
+    "soft": LineStyle("#0072B2", "--", "o"),
+    "hybrid": LineStyle("#009E73", "-.", "^"),
+    "lvml": LineStyle("#CC79A7", "-", "D"),
+}
+_OTHER_COLOURS = ("#000000", "#E69F00", "#56B4E9")
+_OTHER_DASHES = ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0)))
+_OTHER_MARKERS = ("v", "P", "X", "<", ">", "p", "*")
+
+
+def line_styles(names: Iterable[str]) -> dict[str, LineStyle]:
+    """The style of each paradigm, in the order of `paradigm_order`."""
+    others = count()
+    styles = {}
+    for name in paradigm_order(names):
+        styles[name] = _STYLES.get(name) or _other_style(next(others))
+    return styles
+
+
+def _other_style(number: int) -> LineStyle:
+    return LineStyle(
+        _OTHER_COLOURS[number % len(_OTHER_COLOURS)],
+        _OTHER_DASHES[number % len(_OTHER_DASHES)],
+        _OTHER_MARKERS[number % len(_OTHER_MARKERS)],
+    )
+
+
+def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of each paradigm, in the order of `paradigm_order`."""
+    return {name: table[table["paradigm"] == name] for name in paradigm_order(table["paradigm"])}
+
+
+def metric_label(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
+    """The axis of a metric with its unit; the SAIF threshold where it is not the usual one.
+
+    Raises:
+        ValueError: unknown metric.
+    """
+    if metric not in METRIC_LABELS:
+        raise ValueError(f"metric must be one of {', '.join(METRIC_LABELS)}, got {metric!r}")
+    label = METRIC_LABELS[metric]
+    if metric == "saif" and threshold != SAIF_THRESHOLD:
+        return label.replace("SAIF", f"SAIF at threshold {threshold:g}")
+    return label
+
+
+def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
+    """`metric_label` without the unit."""
+    return metric_label(metric, threshold).partition(" (")[0]
+
+
+def panel(height: float = 3.9) -> tuple[Figure, Axes]:
+    """A figure with one panel; the height is in inches."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def dress(axes: Axes, x_label: str, y_label: str) -> None:
+    """Labels, grid and spines of a panel that holds its data."""
+    axes.set_xlabel(x_label, fontsize=TEXT)
+    axes.set_ylabel(y_label, fontsize=TEXT)
+    axes.tick_params(labelsize=SMALL)
+    axes.tick_params(which="minor", length=2)
+    axes.grid(alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def limit_to_shares(axes: Axes) -> None:
+    """An interval may reach beyond what a share can be; the axis does not, 0 to 100 %."""
+    low, high = axes.get_ylim()
+    beside = 0.02 * (min(high, 100) - max(low, 0))  # room for half a mark
+    axes.set_ylim(max(low, -beside), min(high, 100 + beside))
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """Above the panel, where it never lies over the data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not handles:
+        return
+    widest = max(map(len, labels)) + _HANDLE
+    columns = max(1, int(figure.get_size_inches()[0] * _LETTERS_AN_INCH / widest))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=min(columns, len(handles)),
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=2.8,
+        columnspacing=1.2,
+    )
+
+
+def foot(figure: Figure, text: str) -> None:
+    """A line below the panels that says how to read them, broken to the figure's width."""
+    width = int(figure.get_size_inches()[0] * _LETTERS_AN_INCH)
+    figure.supxlabel("\n".join(textwrap.wrap(text, width)), fontsize=SMALL, parse_math=False)
+
+
+def seeds_label(name: str, num_seeds: Iterable[int]) -> str:
+    """``soft (n=6)``, ``soft (n=3 to 6)``."""
+    counts = [int(n) for n in num_seeds]
+    low, high = min(counts, default=0), max(counts, default=0)
+    return f"{name} (n={high})" if low == high else f"{name} (n={low} to {high})"
+
+
+def level(confidence: float) -> str:
+    """0.95 -> ``95 %``."""
+    return f"{100 * confidence:g} %"
+
+
+def figure_png(figure: Figure, dpi: int = 160) -> bytes:
+    """The figure as a PNG picture; the same figure gives the same bytes."""
+    return _bytes(figure, "png", dpi=dpi, metadata={"Software": None})
+
+
+def figure_pdf(figure: Figure) -> bytes:
+    """The figure as a PDF page with embedded fonts; the same figure gives the same bytes."""
+    with mpl.rc_context({"pdf.fonttype": 42}):  # TrueType: publishers refuse the default, Type 3
+        return _bytes(figure, "pdf", metadata={"CreationDate": None})
+
+
+def _bytes(figure: Figure, form: str, **settings: Any) -> bytes:
+    with io.BytesIO() as sink:
+        figure.savefig(sink, format=form, **settings)
+        return sink.getvalue()

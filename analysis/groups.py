@@ -1,0 +1,62 @@
+"""The nouns of a comparison, and the order in which they are shown.
+
+A *comparison* is all cells that differ in nothing but schedule and seed (`comparison_id`); a
+*group* is one paradigm of it; an *option* is one learning rate, last learning rate and switch
+point of a group, run with several seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+GROUP = ["task", "m", "paradigm"]
+OPTION = ["lr", "last_lr", "switch_point", "schedule"]
+"""`schedule` says no more than the other three, unless a schedule has more than two phases."""
+
+PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
+
+Select = Literal["accuracy", "saif"]
+
+Axis = Literal["flops", "seconds", "mosaics"]
+
+AXES: dict[Axis, str] = {
+    "flops": "compute_flops",
+    "seconds": "train_seconds",
+    "mosaics": "mosaics_seen",
+}
+"""What a comparison may hold equal -> its column."""
+
+
+def paradigm_order(names: Iterable[str]) -> list[str]:
+    """Hard, soft, hybrid, lvml, then the others by name; each once."""
+    return sorted(set(names), key=_rank)
+
+
+def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The rows sorted by columns, paradigms as `paradigm_order` has them; numbered anew."""
+    return table.sort_values(
+        by, key=lambda c: c.map(_rank) if c.name == "paradigm" else c, ignore_index=True
+    )
+
+
+def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the chosen options; a missing switch point equals a missing one."""
+    return rows.merge(choice[GROUP + OPTION], on=GROUP + OPTION)
+
+
+def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leaves out what a diverged cell recorded when its loss was no longer finite.
+
+    Also leaves out the rows that stand for a cell without evaluations.
+    """
+    lost = (rows["status"] == "diverged") & ~np.isfinite(rows["loss"].astype(float))
+    return rows[rows["split"].notna() & ~lost]
+
+
+def _rank(name: str) -> str:
+    known = PARADIGM_ORDER.index(name) if name in PARADIGM_ORDER else len(PARADIGM_ORDER)
+    return f"{known}{name}"

@@ -1,0 +1,191 @@
+"""What MLflow shows of a comparison: a summary of each of its groups, as plain values.
+
+This package logs nothing: `study.tracking` makes one run of each summary. Four of them side by
+side in MLflow's comparison view say what the report's table says.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from analysis.choice import SUMMARISED
+from analysis.compare import Comparison
+from analysis.figures import METRIC_LABELS, figure_png, learning_curve
+from analysis.groups import paradigm_order
+from analysis.pictures import pictures
+from analysis.tables import comparison_markdown, number
+
+_SPLIT = "test"
+_MEASURED = [*SUMMARISED, "saif_iqm", "accuracy_iqm"]
+_INVERSE = {"better": "worse", "worse": "better"}
+_DIGITS = 4
+"""Decimals of a metric: MLflow's table of runs shows all that it is given."""
+_DPI = 110
+"""Of the pictures: MLflow shows them on a screen."""
+
+Curve = Sequence[tuple[float, float]]
+"""(training FLOPs, value), by increasing compute."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSummary:
+    """One paradigm of one comparison, its chosen option summarised over the seeds.
+
+    Attributes:
+        key: ``<comparison_id>/<paradigm>``, which no other group of any comparison has.
+        comparison_id: of the comparison.
+        name: for people, e.g. ``digits m=10 lvml (9a57718f)``.
+        note: Markdown: the comparison's table, and which numbers are not known.
+        params: the group's setting and chosen option as text, and the verdicts of the paired
+            tests (`saif_better_than`, `saif_worse_than`, `saif_undecided_against`, the same for
+            `accuracy`); what it does not have is absent.
+        metrics: at the cut on the test split: `saif`, `accuracy` and `foreground_attention_mean`
+            (fractions), `loss` (nats), each with its `<metric>_low` and `<metric>_high`;
+            `saif_iqm` and `accuracy_iqm` likewise; `n_seeds` and `n_diverged`. Rounded to four
+            decimals; the table `summary.csv` among the files is exact. Finite numbers only: what
+            is not known (bounds with one seed, the loss of a diverged one) is absent here and
+            named in the note.
+        curves: `test/saif` and `test/accuracy`, means over seeds, each with `_low` and `_high`
+            (fractions), against training FLOPs; finite points only.
+        digest: changes when a number of the comparison does, wherever it is shown.
+    """
+
+    key: str
+    comparison_id: str
+    name: str
+    note: str
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    curves: Mapping[str, Curve]
+    digest: str
+    _draw: Callable[[], Mapping[str, bytes]] = field(repr=False)
+
+    def files(self) -> Mapping[str, bytes]:
+        """Path -> content of figures (PNG) and tables (CSV, Markdown), drawn on the first call."""
+        return self._draw()
+
+
+def group_summaries(comparison: Comparison) -> list[GroupSummary]:
+    """One summary a paradigm, in the order of the comparison's table.
+
+    Args:
+        comparison: as `analysis.compare.compare` gives it.
+
+    Returns:
+        None for a paradigm that has no option which can be chosen.
+    """
+    curves = _curves(comparison)
+    if comparison.summary.empty:
+        return []
+    table = comparison_markdown(comparison.summary)
+    numbers = [text for _, text in sorted(_tables(comparison).items())]
+    draw = functools.cache(lambda: _files(comparison))
+    found = []
+    for row in comparison.summary.to_dict("records"):
+        paradigm = str(row["paradigm"])
+        params = _params(row) | {"saif_threshold": number(comparison.threshold)}
+        params |= _verdicts(comparison.paired, paradigm)
+        values = _metrics(row)
+        known = {n: round(value, _DIGITS) for n, value in values.items() if math.isfinite(value)}
+        unknown = [name for name in values if name not in known]
+        note = table + (f"\n\nNot known: {', '.join(unknown)}." if unknown else "")
+        mine = curves.get(paradigm, {})
+        held = json.dumps([params, known, mine, note, numbers], sort_keys=True)
+        found.append(
+            GroupSummary(
+                key=f"{row['comparison_id']}/{paradigm}",
+                comparison_id=str(row["comparison_id"]),
+                name=f"{row['task']} m={row['m']} {paradigm} ({row['comparison_id'][:8]})",
+                note=note,
+                params=params,
+                metrics=known,
+                curves=mine,
+                digest=hashlib.sha256(held.encode()).hexdigest()[:16],
+                _draw=draw,
+            )
+        )
+    return found
+
+
+def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """What differs first: the comparison view shows them in this order, or by name."""
+    option = {"lr": number(row["lr"])}
+    if not pd.isna(row["switch_point"]):
+        option |= {"last_lr": number(row["last_lr"]), "switch_point": number(row["switch_point"])}
+    budget = f"{number(row['budget_amount'])} {row['budget_unit']}"
+    return {
+        "paradigm": str(row["paradigm"]),
+        **option,
+        "options_tried": str(row["num_options"]),
+        "chosen_by": f"validation {row['select']}",
+        **{name: str(row[name]) for name in ("task", "m", "n", "architecture", "batch_size")},
+        "budget": budget,
+        "cut": number(row["cut"]),
+    }
+
+
+def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
+    names = [f"{metric}{end}" for metric in _MEASURED for end in ("", "_low", "_high")]
+    values = {name: float(row[name]) for name in names if name in row}
+    counts = {"n_seeds": row["num_seeds"], "n_diverged": row["num_diverged"]}
+    return values | {name: float(value) for name, value in counts.items()}
+
+
+def _verdicts(paired: pd.DataFrame, paradigm: str) -> dict[str, str]:
+    """What the paired tests say of one paradigm, e.g. ``saif_better_than``: ``hard, soft``."""
+    found: dict[str, list[str]] = {}
+    for row in paired.to_dict("records"):
+        verdict, other = str(row["verdict"]), str(row["second"])
+        if paradigm == row["second"]:
+            verdict, other = _INVERSE.get(verdict, verdict), str(row["first"])
+        if paradigm in (row["first"], row["second"]):
+            end = "than" if verdict in _INVERSE else "against"
+            found.setdefault(f"{row['metric']}_{verdict}_{end}", []).append(other)
+    return {name: ", ".join(paradigm_order(others)) for name, others in found.items()}
+
+
+def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
+    """Paradigm -> name -> curve."""
+    found: dict[str, dict[str, Curve]] = {}
+    for metric in METRIC_LABELS:
+        table = learning_curve(comparison.evaluations, metric, _SPLIT)
+        for paradigm, rows in table.groupby("paradigm"):
+            for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):
+                finite = rows[rows[column].notna()]
+                points = zip(finite["compute_flops"], finite[column], strict=True)
+                curve = sorted((float(x), float(y)) for x, y in points)
+                if curve:
+                    found.setdefault(str(paradigm), {})[f"{_SPLIT}/{metric}{end}"] = curve
+    return found
+
+
+def _files(comparison: Comparison) -> dict[str, bytes]:
+    """What all groups of a comparison show, by path."""
+    tables = {f"tables/{name}": text.encode() for name, text in _tables(comparison).items()}
+    return tables | _pictures(comparison)
+
+
+def _tables(comparison: Comparison) -> dict[str, str]:
+    tables = {
+        "summary": comparison.summary,
+        "paired": comparison.paired,
+        "options": comparison.options,
+        "effort": comparison.effort,
+    }
+    files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
+    return files | {"comparison.md": comparison_markdown(comparison.summary)}
+
+
+def _pictures(comparison: Comparison) -> dict[str, bytes]:
+    drawn = pictures(comparison)
+    files = {f"figures/{p.name}.png": figure_png(p.figure, _DPI) for p in drawn}
+    captions = "\n".join(f"# {p.title} ({p.name}.png)\n\n{p.caption}\n" for p in drawn)
+    return files | {"figures/captions.md": captions.encode()}

@@ -1,0 +1,124 @@
+"""The layout of the paper's Table 1: a row a task and m, SAIF and accuracy by paradigm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.compare import Comparison
+from analysis.groups import PARADIGM_ORDER, paradigm_order
+from analysis.published import TABLE_1, setting_differences
+from analysis.tables import percent
+from analysis.verdicts import points
+
+METRICS = ("saif", "accuracy")
+_LABELS = {"saif": "SAIF %", "accuracy": "accuracy %"}
+
+
+def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
+    """Ours, the published number and the difference, as numbers.
+
+    Args:
+        found: as `analysis.compare.compare` gives them.
+
+    Returns:
+        One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`; for each
+        metric and paradigm `<metric>_<paradigm>` (fraction, mean over seeds on test), the same
+        with `_published` (Table 1 of the paper) and with `_difference` (ours minus published).
+        NaN where there is none. The paper's four paradigms always have their columns.
+    """
+    present = {name for comparison in found for name in comparison.summary["paradigm"]}
+    paradigms = paradigm_order({*PARADIGM_ORDER, *present})
+    return pd.DataFrame([_numbers(comparison, paradigms) for comparison in found])
+
+
+def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for print: in a cell ours, and in brackets the paper's and the difference.
+
+    Args:
+        found: as `analysis.compare.compare` gives them.
+
+    Returns:
+        A header ``task``, ``m``, then the paradigms twice, see `group_header`; ``62.5 (62.0,
+        +0.5)`` are per cent, per cent and points.
+    """
+    numbers = table_one(found)
+    paradigms = _paradigms(numbers)
+    rows = []
+    for row in numbers.to_dict("records"):
+        names = [f"{metric}_{paradigm}" for metric in METRICS for paradigm in paradigms]
+        rows.append([row["task"], str(row["m"]), *(_cell(row, name) for name in names)])
+    return ["task", "m", *paradigms, *paradigms], rows
+
+
+def group_header(header: Sequence[str]) -> list[tuple[str, int]]:
+    """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
+    paradigms = (len(header) - 2) // 2
+    return [("", 2), *((_LABELS[metric], paradigms) for metric in METRICS)]
+
+
+def flat_header(header: Sequence[str]) -> list[str]:
+    """The header of `table_one_cells` for tables that have one header line only."""
+    labels = [label for label, span in group_header(header) for _ in range(span)]
+    return [f"{label} {name}".strip() for label, name in zip(labels, header, strict=True)]
+
+
+def table_one_notes(found: Sequence[Comparison]) -> list[str]:
+    """What must be said beside the table, above all where our settings are not the paper's."""
+    notes = ["Means over the seeds of the chosen option, test split, at equal compute."]
+    with_paper = [c for c in found if (c.task, c.m) in TABLE_1]
+    if not with_paper:
+        return [*notes, "The paper's Table 1 has no row for this."]
+    notes.append(
+        "In brackets the number of the paper's Table 1 and ours minus it, in points. The paper's "
+        "are for its settings (10,000 training mosaics of CIFAR-10, 50,000 of CIFAR-100, 100 "
+        "epochs or more), one number a cell without an interval."
+    )
+    for comparison in with_paper:
+        differences = setting_differences(comparison.cells, soft_epochs(comparison))
+        if differences:
+            which = f"{comparison.task} m={comparison.m}"
+            notes.append(f"No reproduction, {which}: ours have {'; '.join(differences)}.")
+    return notes
+
+
+def soft_epochs(comparison: Comparison) -> float:
+    """Passes over the training mosaics that the soft cells got; NaN without a soft cell."""
+    rows = comparison.at_budget[comparison.at_budget["paradigm"] == "soft"]
+    seen = rows["mosaics_seen"].dropna()
+    return float(seen.max()) / int(rows["n"].iloc[0]) if len(seen) else math.nan
+
+
+def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]:
+    first = comparison.cells.iloc[0]
+    shared = ("n", "architecture", "comparison_id")
+    row: dict[str, Any] = {"task": comparison.task, "m": comparison.m}
+    row |= {name: first[name] for name in shared} | {"cut": comparison.cut}
+    ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
+    paper = TABLE_1.get((comparison.task, comparison.m), {})
+    for i, metric in enumerate(METRICS):
+        for paradigm in paradigms:
+            value = float(ours[paradigm][metric]) if paradigm in ours else math.nan
+            published = paper[paradigm][i] if paradigm in paper else math.nan
+            name = f"{metric}_{paradigm}"
+            row |= {name: value, f"{name}_published": published}
+            row[f"{name}_difference"] = value - published
+    return row
+
+
+def _paradigms(numbers: pd.DataFrame) -> list[str]:
+    start = f"{METRICS[0]}_"
+    ends = ("_published", "_difference")
+    names = [name for name in numbers.columns if name.startswith(start)]
+    return [name.removeprefix(start) for name in names if not name.endswith(ends)]
+
+
+def _cell(row: dict[Any, Any], name: str) -> str:
+    ours, published = percent(row[name]), row[f"{name}_published"]
+    if pd.isna(published):
+        return ours
+    difference = row[f"{name}_difference"]
+    return f"{ours} ({percent(published)}, {points(difference)})"

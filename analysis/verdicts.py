@@ -1,0 +1,134 @@
+"""Paired verdicts in print: a table, and the lines that a command prints.
+
+Fractions become points (hundredths) here and nowhere earlier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.paired import MIN_SEEDS
+from analysis.tables import percent
+
+_METRICS = {"saif": "SAIF", "accuracy": "accuracy"}
+_MANY_SEEDS = 10_000
+
+
+def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the verdict table of one comparison, one row a metric and pair.
+
+    Args:
+        paired: as `analysis.paired` gives it.
+    """
+    level = f"{(paired['confidence'].iloc[0] if len(paired) else 0.95) * 100:g} %"
+    header = ["metric", "pair", "verdict", "difference (points)", f"{level} t interval", "Holm p"]
+    header += [f"{level} bootstrap", "P(first higher) %", "n", "seeds to decide"]
+    return header, [_paired_row(row) for row in paired.to_dict("records")]
+
+
+def _paired_row(row: Mapping[Hashable, Any]) -> list[str]:
+    undecided = row["verdict"] == "undecided"
+    return [
+        _metric(row),
+        f"{row['first']} vs {row['second']}",
+        "undecided" if undecided else f"{row['first']} {row['verdict']}",
+        points(row["difference"]),
+        _interval(row, "low", "high"),
+        p_value(row["p_holm"]),
+        _interval(row, "boot_low", "boot_high"),
+        percent(row["probability"], 0),
+        str(row["num_pairs"]),
+        seeds_to_decide(row["seeds_to_decide"]) if undecided else "-",
+    ]
+
+
+def undecided_notes(paired: pd.DataFrame) -> list[str]:
+    """Why pairs are undecided, where their row does not show it: too few seeds, no number.
+
+    Args:
+        paired: as `analysis.paired` gives it, of one comparison.
+    """
+    rest = paired[paired["verdict"] == "undecided"]
+    hidden = rest[(rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()]
+    return [
+        f"Undecided: {'every pair' if len(rows) == len(paired) else _named(rows)}: {reason}."
+        for reason, rows in hidden.groupby("reason", sort=False)
+    ]
+
+
+def verdict_lines(paired: pd.DataFrame) -> list[str]:
+    """One line a pair that is decided, the better paradigm first, and one that names the rest.
+
+    Args:
+        paired: as `analysis.paired` gives it, of one comparison.
+
+    Returns:
+        Lines without a line break; one that says so where there is no pair.
+    """
+    if paired.empty:
+        return ["verdicts: none, for fewer than two paradigms can be compared"]
+    decided = paired[paired["verdict"] != "undecided"]
+    rest = paired[paired["verdict"] == "undecided"]
+    lines = [_decided_line(row) for row in decided.to_dict("records")]
+    if len(rest):
+        reasons = set(rest["reason"])
+        why = f" ({reasons.pop()})" if len(reasons) == 1 else ""
+        which = _named(rest) if len(decided) else "every pair"
+        lines.append(f"undecided: {which}{why}")
+    return lines
+
+
+def _named(rows: pd.DataFrame) -> str:
+    """``SAIF soft/hard, lvml/soft; accuracy soft/hard``."""
+    texts: dict[str, list[str]] = {}
+    for row in rows.to_dict("records"):
+        texts.setdefault(_metric(row), []).append(f"{row['first']}/{row['second']}")
+    return "; ".join(f"{metric} {', '.join(pairs)}" for metric, pairs in texts.items())
+
+
+def _metric(row: Mapping[Hashable, Any]) -> str:
+    return _METRICS.get(row["metric"], str(row["metric"]))
+
+
+def _decided_line(row: Mapping[Hashable, Any]) -> str:
+    better, other, sign = row["first"], row["second"], 1.0
+    low, high = row["low"], row["high"]
+    if row["verdict"] == "worse":
+        better, other, sign = other, better, -1.0
+        low, high = -high, -low
+    size, span = 100 * sign * row["difference"], f"{100 * low:.1f} to {100 * high:.1f}"
+    return (
+        f"{_metric(row)}: {better} better than {other} by "
+        f"{size:.1f} points ({span}; Holm p {p_value(row['p_holm'])}, n={row['num_pairs']})"
+    )
+
+
+def points(fraction: float) -> str:
+    """0.123 -> ``+12.3``; a missing value is ``-``."""
+    return "-" if pd.isna(fraction) else f"{100 * fraction:+.1f}"
+
+
+def p_value(p: float) -> str:
+    """Two significant digits; below a thousandth ``< 0.001``; a missing value is ``-``."""
+    if pd.isna(p):
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def seeds_to_decide(seeds: float) -> str:
+    """A whole number; ``no effect`` where no number would do; missing is ``-``."""
+    if pd.isna(seeds):
+        return "-"
+    if math.isinf(seeds):
+        return "no effect"
+    return f"> {_MANY_SEEDS:,d}" if seeds > _MANY_SEEDS else f"{math.ceil(seeds):,d}"
+
+
+def _interval(row: Mapping[Hashable, Any], low: str, high: str) -> str:
+    if row["num_pairs"] < 2:
+        return f"no interval (n={row['num_pairs']})"
+    return "-" if pd.isna(row[low]) else f"{points(row[low])} to {points(row[high])}"

@@ -1,0 +1,204 @@
+"""Time and peak memory of the analysis of many cells.
+
+    python benchmarks/analysis.py  # 10,000 and 100,000 cells: 3 and 30 million rows
+    python benchmarks/analysis.py --cells 2000 --keep /tmp/made-up
+
+Makes up a compacted results directory of so many cells with 100 evaluations of three splits each,
+and compares its paradigms, in a process of its own: at equal compute, with the choice of options,
+paired tests, bootstrap and best-of-k; then with the heat maps and curves of the chosen options,
+and as tables. What counts as memory is the largest resident size of the process (Linux: VmHWM).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
+
+from study.cell import Budget, Cell, Schedule
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
+
+EVALUATIONS = 100
+POINTS = tuple((i + 1) / EVALUATIONS for i in range(EVALUATIONS))
+SEEDS = 20
+RATES = tuple(round(0.001 * 1.3**i, 6) for i in range(20))
+SWITCH_POINTS = tuple(round((i + 1) / 23, 3) for i in range(22))
+OPTIONS = 3 * len(RATES) + len(RATES) * len(SWITCH_POINTS)
+"""Of each comparison: the rates of soft, hard and lvml, and those of a hybrid by switch point."""
+
+CELLS_A_FILE = 2_500
+
+
+def main() -> None:
+    """Prints one row a number of cells."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="make the directories in DIR")
+    parser.add_argument("--measure", metavar="RESULTS_DIR", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measure(args.measure)))
+        return
+    print(f"{os.cpu_count()} cores; numpy {np.__version__}, pyarrow {pa.__version__}")
+    print(f"{'cells':>8} {'million rows':>13} {'GB':>5}  {'compared s':>10} {'GB':>5}  "
+          f"{'with heat maps s':>16} {'GB':>5}  {'tables s':>8}")  # fmt: skip
+    for cells in args.cells:
+        with contextlib.ExitStack() as stack:
+            folder = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            directory = folder / f"results-{cells}"
+            if not directory.exists():
+                make(directory, cells)
+            size = sum(file.stat().st_size for file in directory.rglob("*.parquet"))
+            command = [sys.executable, __file__, "--measure", str(directory)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found = json.loads(done.stdout)
+        print(
+            f"{cells:8,d} {found['rows'] / 1e6:13.1f} {size / 1e9:5.1f}  "
+            f"{found['compare']:10.2f} {found['compare_peak'] / 1e9:5.2f}  "
+            f"{found['heatmaps']:16.2f} {found['heatmaps_peak'] / 1e9:5.2f}  "
+            f"{found['tables']:8.2f}",
+            flush=True,
+        )
+
+
+def measure(directory: str) -> dict[str, float]:
+    """Seconds of each stage, and the peak of memory until its end, in bytes."""
+    from analysis.compare import compare_results
+    from analysis.tables import comparison_markdown
+
+    found: dict[str, float] = {}
+    started = time.perf_counter()
+    comparisons = compare_results(directory, details=False)
+    found["compare"] = time.perf_counter() - started
+    found["compare_peak"] = peak_memory()
+    started = time.perf_counter()
+    comparisons = compare_results(directory)
+    found["heatmaps"] = time.perf_counter() - started
+    found["heatmaps_peak"] = peak_memory()
+    started = time.perf_counter()
+    for comparison in comparisons:
+        assert comparison_markdown(comparison.summary)
+    found["tables"] = time.perf_counter() - started
+    found["rows"] = sum(len(each.cells) for each in comparisons) * EVALUATIONS * len(SPLITS)
+    return found
+
+
+def peak_memory() -> int:
+    """The largest resident size of this process so far, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+def make(directory: Path, cells: int) -> None:
+    """Writes a results directory of made-up numbers, as `study.compact` leaves one."""
+    results = Results(directory)
+    results.prepare()
+    made = sorted(
+        (cell for cell, _ in zip(all_cells(), range(cells), strict=False)), key=lambda c: c.id
+    )
+    for start in range(0, len(made), CELLS_A_FILE):
+        some = made[start : start + CELLS_A_FILE]
+        file = f"compact-{start:08d}.parquet"
+        results.write_table(
+            "evaluations", file, evaluations_of(some, np.random.default_rng(start))
+        )
+        results.write_table(
+            "cells", file, pa.Table.from_pylist([row_of(c) for c in some], CELLS_SCHEMA)
+        )
+
+
+def all_cells() -> Iterator[Cell]:
+    """Comparison by comparison, of growing m."""
+    for m in range(2, 1_000):
+        for rate in RATES:
+            schedules = [Schedule.single(name, rate) for name in ("soft", "hard", "lvml")]
+            schedules += [Schedule.hybrid(rate, rate, point) for point in SWITCH_POINTS]
+            for schedule in schedules:
+                for seed in range(SEEDS):
+                    yield Cell(
+                        task="digits",
+                        data_digest="0123456789abcdef",
+                        m=m,
+                        n=10_000,
+                        architecture="perceptron",
+                        schedule=schedule,
+                        seed=seed,
+                        budget=Budget(10**12),
+                        evaluation_points=POINTS,
+                    )
+
+
+def row_of(cell: Cell) -> dict[str, object]:
+    """The cell's row in `cells/`."""
+    return {
+        "study": "made-up",
+        **cell_columns(cell),
+        "num_classes": 3,
+        "status": "done",
+        "status_reason": "",
+        "steps": 10_000,
+        "total_train_seconds": 100.0,
+        "total_evaluate_seconds": 5.0,
+        "total_seconds": 106.0,
+        "device": "cpu",
+        "threads": 1,
+        "pack": 1,
+        "micro_batch": 64,
+        "shared_prefix": False,
+        "code_version": "0.1.0",
+        "package_versions": '{"numpy": "2.4.6", "torch": "2.15.0"}',
+        "finished_at": "2026-01-01T00:00:00+00:00",
+    }
+
+
+def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
+    """Rows of `evaluations/`: scores that grow, with noise, in ten thousandths as counts are."""
+    rows = len(cells) * EVALUATIONS * len(SPLITS)
+    fraction = np.tile(np.repeat(POINTS, len(SPLITS)), len(cells))
+    level = np.repeat(random.uniform(0.3, 0.9, len(cells)), EVALUATIONS * len(SPLITS))
+
+    def share(of: np.ndarray) -> np.ndarray:
+        return np.round(np.clip(of * fraction + random.normal(0, 0.02, rows), 0, 1), 4)
+
+    saif = share(level)
+    heatmap = random.integers(0, 400, (rows, 25)) / 1e4
+    heatmap[:, -1] = saif
+    columns = {
+        "cell_id": pa.DictionaryArray.from_arrays(
+            np.repeat(np.arange(len(cells), dtype=np.int32), EVALUATIONS * len(SPLITS)),
+            [cell.id for cell in cells],
+        ).cast(pa.string()),
+        "step": (fraction * 10_000).astype(int),
+        "mosaics_seen": (fraction * 640_000).astype(int),
+        "budget_fraction": fraction,
+        "compute_flops": (fraction * 10**12).astype(int) - random.integers(0, 1000, rows),
+        "train_seconds": np.round(fraction * random.uniform(90, 110, rows), 3),
+        "split": pa.array(np.tile(SPLITS, len(cells) * EVALUATIONS)),
+        "inference": pa.array(np.repeat("soft", rows)),
+        "num_evaluated": np.full(rows, 10_000),
+        "loss": random.uniform(0.1, 1.0, rows),
+        "accuracy": share(0.5 + level / 2),
+        "saif": saif,
+        "foreground_attention_mean": share(level),
+        **{name: share(level) for name in ("ftpt", "ffpt", "ftpf", "ffpf")},
+        "heatmap": pa.ListArray.from_arrays(
+            np.arange(rows + 1, dtype=np.int32) * 25, heatmap.ravel()
+        ),
+    }
+    return pa.table(columns).select(EVALUATIONS_SCHEMA.names).cast(EVALUATIONS_SCHEMA)
+
+
+if __name__ == "__main__":
+    main()

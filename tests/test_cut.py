@@ -1,0 +1,313 @@
+"""Where cells are cut on every axis, and that nothing but what is within the cut counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import analysis
+from analysis.compare import Comparison, compare, compare_results
+from analysis.cut import Cut, saif_at
+from study import metrics
+from study import results as study_results
+from study.compact import compact
+from study.results import HEATMAP_EDGES, Results, ResultsError
+from tests.synthetic_results import BUDGET, make_cell, make_results, write
+
+PARADIGMS = ("soft", "hard", "lvml", "hybrid")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
+
+
+def write_study(results: Results, seeds: int = 3) -> None:
+    """Four paradigms of different speed, two rates, a diverged and a censored cell."""
+    random = np.random.default_rng(1)
+    for seconds, paradigm in enumerate(PARADIGMS, 2):
+        for lr in (0.1, 0.2):
+            for seed in range(seeds):
+                status = {("hard", 0.2, 0): "diverged", ("lvml", 0.2, 1): "censored"}.get(
+                    (paradigm, lr, seed), "done"
+                )
+                write(
+                    results,
+                    make_cell(paradigm, lr, seed),
+                    *random.uniform(0.3, 0.9, 2).round(3),
+                    status=status,
+                    points=None if status == "done" else (0.25, 0.5),
+                    seconds=float(seconds),
+                    mosaics=1_000 * seconds,
+                )
+
+
+def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
+    """Equal to the last bit, in all that a comparison holds."""
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        for field in dataclasses.fields(Comparison):
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            if isinstance(x, pd.DataFrame):
+                by = [n for n in ("cell_id", "split", "budget_fraction") if n in x]
+                x, y = (t.sort_values(by, ignore_index=True) if by else t for t in (x, y))
+                pd.testing.assert_frame_equal(x[sorted(x)], y[sorted(y)], check_exact=True)
+            else:
+                assert x == y, field.name
+
+
+# --- axes
+
+
+def test_seconds_are_cut_where_the_fastest_done_cell_ended(results: Results) -> None:
+    write(results, make_cell("soft"), 0.8, seconds=2.0)
+    write(results, make_cell("hard"), 0.8, seconds=4.0)
+    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
+    fractions = rows.groupby("paradigm")["budget_fraction"].max()
+    assert fractions.to_dict() == {"soft": 1.0, "hard": 0.5}
+    assert rows["train_seconds"].max() == 2.0
+    assert set(rows["cut"]) == {0.5}
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(1.0, (0.5, 0.25)), (1.9, (0.75, 0.25))])
+def test_a_budget_of_seconds_takes_the_last_evaluation_within_it(
+    results: Results, budget: float, expected: tuple[float, float]
+) -> None:
+    write(results, make_cell("soft"), seconds=2.0)
+    write(results, make_cell("hard"), seconds=4.0)
+    rows = analysis.equal_compute(analysis.load(results), budget, axis="seconds")
+    fractions = rows.groupby("paradigm")["budget_fraction"].max()
+    assert (fractions["soft"], fractions["hard"]) == expected
+
+
+def test_mosaics_are_an_axis(results: Results) -> None:
+    write(results, make_cell("soft"), mosaics=8_000)
+    write(results, make_cell("lvml"), mosaics=4_000)
+    rows = analysis.equal_compute(analysis.load(results), axis="mosaics")
+    assert set(rows["mosaics_seen"]) == {4_000}
+
+
+@pytest.mark.parametrize("shared", [{"pack": 2}, {"shared_prefix": True}])
+def test_cells_without_a_time_of_their_own_are_refused_on_that_axis(
+    results: Results, shared: dict[str, object]
+) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), **shared)
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=r"1 of 2 cells .*--pack none --no-share"):
+        analysis.equal_compute(evaluations, axis="seconds")
+    assert len(analysis.equal_compute(evaluations, axis="mosaics")) == 6
+
+
+def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
+    results: Results,
+) -> None:
+    """It got further in its budget than a slow cell did in that time, and yet was lost by then."""
+    write(results, make_cell("soft", seed=0), seconds=2.0)
+    write(results, make_cell("soft", seed=1), seconds=8.0)
+    write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5), seconds=2.0)
+    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
+    assert rows.groupby("paradigm")["diverged"].all().to_dict() == {"hard": True, "soft": False}
+    assert set(rows["cut"]) == {0.25}
+
+
+# --- interpolation
+
+
+def test_values_lie_between_the_evaluations_where_that_is_asked_for(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8, saif=0.4)
+    budget = 0.3 * BUDGET - 1  # a fifth of the way from one evaluation to the next
+    evaluations = analysis.load(results)
+    plain = analysis.equal_compute(evaluations, budget)
+    between = analysis.equal_compute(evaluations, budget, interpolate=True)
+    assert set(plain["accuracy"]) == {0.8 * 0.25}
+    assert between["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3)
+    assert between["saif"].to_numpy() == pytest.approx(0.4 * 0.3)
+    assert [heatmap[-1] for heatmap in between["heatmap"]] == pytest.approx([0.4 * 0.3] * 3)
+    assert set(between["budget_fraction"]) == {0.25}
+
+
+def test_at_an_evaluation_interpolation_changes_no_bit(results: Results) -> None:
+    write_study(results)
+    evaluations = analysis.load(results)
+    for budget in (0.5 * BUDGET - 1, None):
+        plain, between = (
+            analysis.equal_compute(evaluations, budget, interpolate=each) for each in (False, True)
+        )
+        pd.testing.assert_frame_equal(plain, between, check_exact=True)
+
+
+def test_beyond_its_last_evaluation_a_cell_keeps_it(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8)
+    evaluations = analysis.load(results)
+    rows = analysis.equal_compute(evaluations, 10 * BUDGET, interpolate=True)
+    assert set(rows["accuracy"]) == {0.8}
+
+
+# --- threshold
+
+
+@given(st.integers(0, 2**32), st.sampled_from(HEATMAP_EDGES[1:-1]), st.integers(1, 50))
+def test_saif_at_another_threshold_is_that_of_the_instances(
+    seed: int, threshold: float, size: int
+) -> None:
+    a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
+    heatmap = metrics.heatmap(a_z, s_y).ravel()
+    lists = pa.chunked_array([pa.array([heatmap, None], pa.list_(pa.float64()))])
+    known, unknown = saif_at(lists, threshold)
+    assert known == pytest.approx(metrics.saif(a_z, s_y, threshold), abs=1e-12)
+    assert np.isnan(unknown)
+
+
+@pytest.mark.parametrize("read", ["table", "directory"])
+def test_the_threshold_counts_everywhere(results: Results, read: str) -> None:
+    for seed in range(2):
+        write(results, make_cell("soft", seed=seed), saif=0.6)
+    heatmap = np.zeros(25)
+    heatmap[[24, 18]] = 0.6, 0.3  # a_z and s_y from .8 on, and from .6 to .8
+    evaluations = analysis.load(results)
+    evaluations["heatmap"] = [heatmap] * len(evaluations)
+    if read == "table":
+        (low,) = compare(evaluations, threshold=0.6)
+        assert low.summary["saif"].tolist() == pytest.approx([0.9])
+        assert low.evaluations["saif"].to_numpy() == pytest.approx(0.9)
+        assert low.options["validation_saif"].tolist() == pytest.approx([0.9])
+    else:
+        (low,), (high,) = (compare_results(results, threshold=each) for each in (0.2, 0.8))
+        assert low.threshold == 0.2
+        assert low.summary["saif"].tolist() == high.summary["saif"].tolist() == [0.6]
+
+
+# --- what does not matter
+
+
+def test_a_directory_gives_what_its_table_gives(results: Results) -> None:
+    write_study(results)
+    for m in (5, 20):
+        write(results, make_cell("soft", m=m))
+    for how in (
+        {},
+        {"budget": 0.6 * BUDGET},
+        {"axis": "seconds"},
+        {"axis": "mosaics", "budget": 2_100.0, "interpolate": True},
+        {"threshold": 0.6, "select": "saif"},
+    ):
+        assert_same(compare_results(results, **how), compare(analysis.load(results), **how))
+
+
+HOWS = ({}, {"budget": 0.6 * BUDGET, "interpolate": True})
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[list[Comparison]]]:
+    results = make_results(tmp_path_factory.mktemp("original"))
+    write_study(results, seeds=2)
+    return results, [compare_results(results, **how) for how in HOWS]
+
+
+@settings(max_examples=6)
+@given(
+    seed=st.integers(0, 2**32),
+    rows_a_group=st.integers(1, 40),
+    values_a_part=st.integers(1, 2_000),
+    files=st.integers(1, 4),
+)
+def test_no_order_of_rows_and_no_splitting_of_files_matters(
+    tmp_path_factory: pytest.TempPathFactory,
+    original: tuple[Results, list[list[Comparison]]],
+    seed: int,
+    rows_a_group: int,
+    values_a_part: int,
+    files: int,
+) -> None:
+    """Rows shuffled, spread over files and row groups, read in parts that cut cells in two."""
+    random = np.random.default_rng(seed)
+    spread = make_results(tmp_path_factory.mktemp("spread"))
+    cells, evaluations = original[0].tables()
+    file_of = random.integers(0, files, len(cells))
+    ids = np.array(cells["cell_id"].to_pylist())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_results, "_ROWS_A_GROUP", rows_a_group)
+        patch.setattr(study_results, "_VALUES_A_PART", values_a_part)
+        for number in range(files):
+            some = pa.array(ids[file_of == number])
+            for table, rows in (("evaluations", evaluations), ("cells", cells)):
+                kept = rows.filter(pa.compute.is_in(rows["cell_id"], some))
+                shuffled = kept.take(random.permutation(len(kept)))
+                spread.write_table(table, f"part-{number}.parquet", shuffled)
+        for how, expected in zip(HOWS, original[1], strict=True):
+            assert_same(compare_results(spread, **how), expected)
+
+
+def test_compaction_changes_nothing(results: Results) -> None:
+    write_study(results)
+    before = compare_results(results)
+    compact(results)
+    assert_same(compare_results(results), before)
+
+
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_evaluations_beyond_the_next_one_change_nothing(
+    results: Results, interpolate: bool
+) -> None:
+    write_study(results)
+    evaluations = analysis.load(results)
+    how = {"budget": 0.6 * BUDGET, "interpolate": interpolate}
+    beyond = evaluations["budget_fraction"] > 0.75
+    changed = evaluations.copy()
+    changed.loc[beyond, ["saif", "accuracy", "loss"]] = 0.123
+    assert beyond.any()
+    assert_same(compare(changed, **how), compare(evaluations, **how))
+
+
+def test_without_details_only_pictures_are_missing(results: Results) -> None:
+    write_study(results)
+    (whole,), (lean,) = (compare_results(results, details=each) for each in (True, False))
+    pd.testing.assert_frame_equal(lean.summary, whole.summary)
+    pd.testing.assert_frame_equal(lean.paired, whole.paired)
+    assert lean.evaluations.empty
+    assert lean.chosen["heatmap"].isna().all()
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"budget": float("nan")}, "a budget must be a finite number of FLOPs > 0, got nan"),
+        ({"budget": -1.0, "axis": "seconds"}, "a finite number of seconds > 0"),
+        ({"axis": "epochs"}, "an axis must be one of flops, seconds, mosaics, got 'epochs'"),
+        ({"threshold": 0.7}, r"an inner edge of the heat maps \(0.2, 0.4, 0.6, 0.8\), got 0.7"),
+        ({"threshold": 1.0}, "an inner edge"),
+    ],
+)
+def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ResultsError, match=message):
+        Cut(**values)
+
+
+def test_missing_columns_are_named(results: Results) -> None:
+    write(results, make_cell())
+    evaluations = analysis.load(results).drop(columns=["saif", "status"])
+    with pytest.raises(ResultsError, match="no columns saif, status"):
+        analysis.equal_compute(evaluations)
+
+
+def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None:
+    cell = write(results, make_cell())
+    before = compare_results(results)
+    for table in ("cells", "evaluations"):
+        path = Path(results.url) / table / f"{cell.id}.parquet"
+        rows = pq.read_table(path)
+        wider = rows.append_column("note", pa.array(["mine"] * len(rows)))
+        pq.write_table(wider.replace_schema_metadata(rows.schema.metadata), path)
+    assert_same(compare_results(results), before)
