@@ -71,7 +71,12 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
     """
     if select not in ("accuracy", "saif"):
         raise ValueError(f"select must be accuracy or saif, got {select!r}")
-    best = by_preference(options(at_budget), select).drop_duplicates(GROUP)
+    return best_of(options(at_budget), select)
+
+
+def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
+    """What `choose` gives, of options that are at hand."""
+    best = by_preference(options, select).drop_duplicates(GROUP)
     return best.assign(select=select).reset_index(drop=True)
 
 

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.choice import choose, options, summarise
+from analysis.choice import best_of, options, summarise
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
 from analysis.loading import EVALUATION_COLUMNS, DirectorySource, TableSource
-from analysis.paired import iqm_intervals, paired_table
+from analysis.paired import iqm_intervals, paired_table, resample
 from study.results import METRICS, SPLITS, Results, ResultsError
 
 _SETTINGS = [
@@ -218,13 +218,14 @@ def _compare(
     found = cut_cells(source, cut, _KEPT)
     by_comparison = dict(tuple(_at_cut(found, cut).groupby("comparison_id")))
     tables = [by_comparison[each].reset_index(drop=True) for each in _ids_in_order(found.cells)]
-    choices = [choose(at_budget, select) for at_budget in tables]
+    tried = [options(at_budget) for at_budget in tables]
+    choices = [best_of(each, select) for each in tried]
     chosen = [rows_of(choice, table) for choice, table in zip(choices, tables, strict=True)]
     ids = {cell_id for rows in chosen for cell_id in rows["cell_id"] if details}
     evaluations = source.of(ids)
     return [
         _comparison(source, found, cut, select, *each, evaluations)
-        for each in zip(tables, choices, chosen, strict=True)
+        for each in zip(tables, tried, choices, chosen, strict=True)
     ]
 
 
@@ -234,6 +235,7 @@ def _comparison(
     cut: Cut,
     select: Select,
     at_budget: pd.DataFrame,
+    tried: pd.DataFrame,
     choice: pd.DataFrame,
     chosen: pd.DataFrame,
     evaluations: pd.DataFrame,
@@ -243,6 +245,7 @@ def _comparison(
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     at_budget = at_budget.drop(columns="cell", errors="ignore")
     summary = summarise(at_budget, choice)
+    resampled = resample(at_budget, choice, select)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
@@ -255,11 +258,11 @@ def _comparison(
         settings=json.loads(source.settings(first["cell_id"])),
         cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
         at_budget=at_budget,
-        options=options(at_budget),
+        options=tried,
         choice=choice,
-        summary=summary.merge(iqm_intervals(at_budget, choice, select), on=GROUP, how="left"),
-        paired=paired_table(at_budget, choice, select),
-        effort=effort_table(at_budget, choice, select),
+        summary=summary.merge(iqm_intervals(resampled), on=GROUP, how="left"),
+        paired=paired_table(resampled),
+        effort=effort_table(at_budget, tried, select),
         chosen=chosen.drop(columns="cell", errors="ignore").assign(
             heatmap=_heatmaps(chosen, of_chosen)
         ),

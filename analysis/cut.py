@@ -8,7 +8,7 @@ their rows never matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -195,7 +195,7 @@ class _Reduction:
     ) -> None:
         self.cells = cells
         self._cut, self._limits, self._columns = cut, limits, list(columns)
-        self._index = pd.Index(cells["cell_id"].to_numpy(object))
+        self._number = _numbered(cells["cell_id"])
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
         self._size = len(cells) * len(SPLITS)
         self._last: list[pa.Table] = []
@@ -212,8 +212,8 @@ class _Reduction:
         return self
 
     def _add(self, part: pa.Table) -> None:
-        cell = _numbers(part["cell_id"], self._index)
-        split = _numbers(part["split"], pd.Index(SPLITS))
+        cell = _numbers(part["cell_id"], self._number)
+        split = _numbers(part["split"], _numbered(SPLITS))
         finite = (cell >= 0) & (split >= 0)
         if self._diverged.any():
             finite &= ~(self._diverged[cell] & ~np.isfinite(part["loss"].to_numpy()))
@@ -309,11 +309,16 @@ def _latest(
     return rows[best[is_last]]
 
 
-def _numbers(column: pa.ChunkedArray, index: pd.Index) -> NDArray[np.int64]:
-    """The number of each value in an index, -1: it is not there."""
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
+
+
+def _numbers(column: pa.ChunkedArray, number: dict[str, int]) -> NDArray[np.int64]:
+    """The number of each value of a dictionary column, -1: it has none."""
     column = column.unify_dictionaries().combine_chunks()
     names = column.dictionary.to_pylist()
-    return index.get_indexer(pd.Index(names, dtype=object))[column.indices.to_numpy()]
+    numbers = np.array([number.get(name, -1) for name in names], np.int64)
+    return numbers[column.indices.to_numpy()] if names else np.array([], np.int64)
 
 
 def _common_limits(cells: pd.DataFrame, farthest: NDArray[np.float64]) -> NDArray[np.float64]:

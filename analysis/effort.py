@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from analysis.choice import by_preference, options
+from analysis.choice import by_preference
 from analysis.groups import GROUP, OPTION, Select
 from analysis.tables import number
 
@@ -49,7 +49,7 @@ def best_of_k(scores: ArrayLike) -> NDArray[np.float64]:
 
 def effort_table(
     at_budget: pd.DataFrame,
-    choice: pd.DataFrame,
+    options: pd.DataFrame,
     select: Select = "accuracy",
     split: str = "test",
 ) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def effort_table(
 
     Args:
         at_budget: as `analysis.equal_compute` gives it.
-        choice: as `analysis.choose` gives it by the same `select`; its groups are the rows.
+        options: as `analysis.choice.options` gives them for these rows.
         select: metric that chooses among the k options on validation.
         split: the split that scores.
 
@@ -68,10 +68,8 @@ def effort_table(
         picks, expected over draws of k options without replacement, see `best_of_k`. NaN where
         an option that may be picked has a seed without a value.
 
-    Raises:
-        ResultsError: there are no validation evaluations.
     """
-    ranked = by_preference(options(at_budget), select).merge(choice[GROUP], on=GROUP)
+    ranked = by_preference(options, select)
     scored = ranked.merge(seed_means(at_budget, split), on=GROUP + OPTION, how="left")
     parts = []
     for key, group in scored.groupby(GROUP, sort=False):
@@ -97,9 +95,7 @@ def seed_means(at_budget: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     """
     rows = at_budget[at_budget["split"] == split]
     grouped = rows.astype(dict.fromkeys(_SCORES, float)).groupby(GROUP + OPTION, dropna=False)
-    means = grouped[_SCORES].mean()
-    known = grouped[_SCORES].count().eq(grouped.size(), axis=0)  # mean() leaves NaN out
-    return means.where(known).reset_index()
+    return grouped[_SCORES].mean(skipna=False).reset_index()
 
 
 def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:

@@ -111,14 +111,41 @@ class _Paradigm:
     resampled: _Draws
 
 
-def paired_table(
+@dataclass(frozen=True, eq=False)
+class Resamples:
+    """The paradigms of one comparison in the same resamples of its seeds; see `resample`."""
+
+    head: dict[str, Any]
+    groups: pd.DataFrame
+    paradigms: dict[str, _Paradigm]
+
+
+def resample(
     at_budget: pd.DataFrame,
     choice: pd.DataFrame,
     select: Select = "accuracy",
-    confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> pd.DataFrame:
+) -> Resamples:
+    """Draws the seeds of a comparison anew and repeats the choice of options in every draw.
+
+    Args:
+        at_budget: as `equal_compute` gives it, of one comparison.
+        choice: as `choose` gives it for these rows and `select`.
+        select: validation metric that the resamples choose options by.
+        resamples: how many.
+        seed: of the bootstrap's own generator.
+
+    Raises:
+        ValueError: `select` or `resamples` is out of range, `choice` was made by another metric
+            or from other cells, or `at_budget` holds several comparisons.
+        ResultsError: two cells of one option and seed.
+    """
+    head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
+    return Resamples(head, choice[GROUP], _paradigms(at_budget, choice, select, resamples, seed))
+
+
+def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame:
     """Differences between the paradigms of one comparison on the test split, with verdicts.
 
     Differences are taken seed by seed, over the seeds that the chosen options of both paradigms
@@ -130,12 +157,8 @@ def paired_table(
     interval, in which every resample repeats the choice, on the same side of 0.
 
     Args:
-        at_budget: as `equal_compute` gives it, of one comparison.
-        choice: as `choose` gives it for these rows and `select`.
-        select: validation metric that the resamples choose options by.
+        resampled: as `resample` gives it.
         confidence: of all intervals, in (0, 1); 1 - confidence is the level of the tests.
-        resamples: of the bootstrap.
-        seed: of the bootstrap's own generator.
 
     Returns:
         One row a (metric, first, second), in the order of `PAIRED_METRICS` and the paradigms:
@@ -153,11 +176,9 @@ def paired_table(
         missing metric or a paradigm without a usable option touches.
 
     Raises:
-        ValueError: `select`, `confidence` or `resamples` is out of range, `choice` was made by
-            another metric or from other cells, or `at_budget` holds several comparisons.
-        ResultsError: two cells of one option and seed.
+        ValueError: `confidence` is out of range.
     """
-    paradigms = _paradigms(at_budget, choice, select, resamples, seed)
+    paradigms = resampled.paradigms
     pairs = [
         (metric, first, second)
         for metric in PAIRED_METRICS
@@ -166,12 +187,11 @@ def paired_table(
     tests = [_t_test(metric, paradigms[a], paradigms[b], confidence) for metric, a, b in pairs]
     adjusted, multipliers = holm([t.p for t in tests])
     level = round(1 - confidence, _DIGITS)
-    head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id") if pairs}
     records = []
     for names, t, p_holm, multiplier in zip(pairs, tests, adjusted, multipliers, strict=True):
         metric, first, second = names
         record = {
-            **head,
+            **resampled.head,
             **dict(zip(("metric", "first", "second"), names, strict=True)),
             "num_pairs": t.n,
             "difference": t.mean,
@@ -190,38 +210,25 @@ def paired_table(
     return pd.DataFrame(records, columns=PAIRED_COLUMNS)
 
 
-def iqm_intervals(
-    at_budget: pd.DataFrame,
-    choice: pd.DataFrame,
-    select: Select = "accuracy",
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> pd.DataFrame:
+def iqm_intervals(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame:
     """Interquartile mean over the seeds of each chosen option on test, with bootstrap intervals.
 
     Args:
-        at_budget: as `equal_compute` gives it, of one comparison.
-        choice: as `choose` gives it for these rows and `select`.
-        select: validation metric that the resamples choose options by.
+        resampled: as `resample` gives it.
         confidence: of the intervals, in (0, 1).
-        resamples: of the bootstrap over seeds; every one repeats the choice.
-        seed: of the bootstrap's own generator: the resamples are those of `paired_table`.
 
     Returns:
-        One row a group of `choice`, in its order: the columns of GROUP, `saif_iqm`,
+        One row a group of the choice, in its order: the columns of GROUP, `saif_iqm`,
         `saif_iqm_low`, `saif_iqm_high`, `accuracy_iqm`, `accuracy_iqm_low`, `accuracy_iqm_high`:
         fractions, see `analysis.statistics.iqm`; all NaN where a seed has no value, the bounds
         with fewer than two seeds.
 
     Raises:
-        ValueError: as `paired_table`.
-        ResultsError: as `paired_table`.
+        ValueError: `confidence` is out of range.
     """
-    paradigms = _paradigms(at_budget, choice, select, resamples, seed)
     records = []
-    for group in choice[GROUP].to_dict("records"):
-        paradigm = paradigms[group["paradigm"]]
+    for group in resampled.groups.to_dict("records"):
+        paradigm = resampled.paradigms[group["paradigm"]]
         for metric in PAIRED_METRICS:
             value = float(iqm(paradigm.chosen.test[metric], paradigm.chosen.counts)[0])
             low = high = math.nan

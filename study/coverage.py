@@ -76,7 +76,7 @@ class Coverage:
         for row, cell_id in enumerate(ids):
             first.setdefault(cell_id, row)
         self.cell_ids = np.array(list(first), dtype=object)
-        self._index = pd.Index(self.cell_ids)
+        self._number = {cell_id: number for number, cell_id in enumerate(first)}
         self._done = np.array([statuses[row] == "done" for row in first.values()], bool)
         groups: dict[tuple[float, ...], int] = {}
         group_of = []
@@ -109,7 +109,8 @@ class Coverage:
             self._own_added |= self._own in ids
         if self._no_cells:
             return np.full(len(rows), -1)
-        cell = self._index.get_indexer(pd.Index(ids, dtype=object))[codes]
+        numbers = np.array([self._number.get(str(i), -1) for i in ids], np.int64)
+        cell = numbers[codes] if ids else codes
         names, codes = _coded(rows["split"])
         split = np.array([SPLITS.index(n) if n in SPLITS else -1 for n in names] or [-1])[codes]
         fraction = rows["budget_fraction"].to_numpy()

@@ -574,8 +574,9 @@ class Results:
         """
         schema = _selected("evaluations", columns)
         values = len(columns) + _HEATMAP_VALUES * ("heatmap" in columns)
-        yield from self._row_groups(
-            "evaluations", file, cell_ids, schema, _VALUES_A_PART // values, DICTIONARIES
+        most_rows = _VALUES_A_PART // values
+        yield from _one_ahead(
+            self._row_groups("evaluations", file, cell_ids, schema, most_rows, DICTIONARIES)
         )
 
     def _row_groups(
@@ -666,6 +667,15 @@ def _grouped(
         rows += group.num_rows
     if together:
         yield together
+
+
+def _one_ahead(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same parts; the next one is read, in a thread, while one is used."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = thread.submit(next, parts, None)
+            yield part
 
 
 def _with_dictionaries(rows: pa.Table) -> pa.Table:

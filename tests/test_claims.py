@@ -19,7 +19,7 @@ from scipy import stats
 from analysis.claims import LEAD, NEARLY_EMPTY, STALLED, Claim, claims, claims_frame, middle_share
 from analysis.compare import Comparison, compare
 from analysis.loading import load
-from analysis.paired import paired_table
+from analysis.paired import paired_table, resample
 from analysis.rises import SMALLEST_RISE, half_rise
 from tests.synthetic_results import make_cell, make_results, write
 
@@ -452,7 +452,7 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
     write(results, make_cell("soft", seed=6), status="diverged", points=(0.25,), accuracy=0.9)
     (found,) = compare(load(results))
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    fields |= {"paired": paired_table(found.at_budget, found.choice)}
+    fields |= {"paired": paired_table(resample(found.at_budget, found.choice))}
     of = cast(Comparison, SimpleNamespace(**fields))
     verdicts = {each.name: each.verdict for each in claims(of)}
     assert verdicts == {

@@ -34,7 +34,7 @@ def _comparison(results: Results) -> Comparison:
 
 
 def _effort(comparison: Comparison) -> pd.DataFrame:
-    return effort_table(comparison.at_budget, comparison.choice, "accuracy")
+    return effort_table(comparison.at_budget, options(comparison.at_budget), "accuracy")
 
 
 # --- best of k
@@ -127,7 +127,7 @@ def test_a_diverged_seed_counts_and_an_unknown_score_stays_unknown(results: Resu
     assert table["saif"].tolist() == pytest.approx([(0.3 + 0.8) / 2, 0.8])
     rows = comparison.at_budget.copy()
     rows.loc[(rows["lr"] == 0.1) & (rows["split"] == "test") & (rows["seed"] == 0), "saif"] = nan
-    table = effort_table(rows, comparison.choice, "accuracy")
+    table = effort_table(rows, options(rows), "accuracy")
     assert np.isnan(table["saif"]).tolist() == [True, False]
     assert table["accuracy"].notna().all()
 
@@ -166,7 +166,7 @@ def test_order_of_the_rows_changes_nothing(results: Results) -> None:
         write(results, make_cell(paradigm, lr, seed), 0.5 + 0.01 * (7 * i % 11), 0.02 * i)
     comparison = _comparison(results)
     shuffled = comparison.at_budget.sample(frac=1, random_state=0)
-    table = effort_table(shuffled, comparison.choice.iloc[::-1], "accuracy")
+    table = effort_table(shuffled, options(shuffled).iloc[::-1], "accuracy")
     pd.testing.assert_frame_equal(table, _effort(comparison), rtol=1e-12)
     for response in (learning_rate_response, switch_response):
         pd.testing.assert_frame_equal(

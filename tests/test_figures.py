@@ -328,7 +328,7 @@ def test_switch_figure_shows_its_table_and_the_levels_beside(searched: Compariso
 
 
 def test_effort_figure_shows_its_table(searched: Comparison) -> None:
-    table = effort_table(searched.at_budget, searched.choice, "accuracy")
+    table = effort_table(searched.at_budget, searched.options, "accuracy")
     axes = _axes(effort_figure(table, "accuracy"))
     labels = [line.get_label() for line in axes.lines]
     assert labels == ["hard (3)", "soft (3)", "hybrid (6)", "lvml (3)"]

@@ -14,7 +14,7 @@ from scipy import stats
 from analysis import paired
 from analysis.choice import choose, summarise
 from analysis.groups import GROUP, OPTION, paradigm_order
-from analysis.paired import MIN_SEEDS, PAIRED_COLUMNS, iqm_intervals, paired_table
+from analysis.paired import MIN_SEEDS, PAIRED_COLUMNS, iqm_intervals, paired_table, resample
 from analysis.statistics import seeds_needed
 from study.results import ResultsError
 
@@ -98,12 +98,16 @@ def _random(
 
 def _paired(at_budget: pd.DataFrame, **settings: Any) -> pd.DataFrame:
     choice = choose(at_budget, settings.get("select", "accuracy"))
-    return paired_table(at_budget, choice, **({"resamples": 200} | settings))
+    confidence = settings.pop("confidence", 0.95)
+    return paired_table(resample(at_budget, choice, **({"resamples": 200} | settings)), confidence)
 
 
 def _iqm(at_budget: pd.DataFrame, **settings: Any) -> pd.DataFrame:
     choice = choose(at_budget, settings.get("select", "accuracy"))
-    return iqm_intervals(at_budget, choice, **({"resamples": 200} | settings))
+    confidence = settings.pop("confidence", 0.95)
+    return iqm_intervals(
+        resample(at_budget, choice, **({"resamples": 200} | settings)), confidence
+    )
 
 
 def _pair(table: pd.DataFrame, first: str, second: str, metric: str = "accuracy") -> pd.Series:
@@ -183,13 +187,17 @@ def test_holm_runs_over_all_rows_of_the_table() -> None:
 def test_the_order_of_rows_changes_nothing() -> None:
     at_budget = _random()
     choice = choose(at_budget)
-    expected = paired_table(at_budget, choice, resamples=200)
-    intervals = iqm_intervals(at_budget, choice, resamples=200)
+    expected = paired_table(resample(at_budget, choice, resamples=200))
+    intervals = iqm_intervals(resample(at_budget, choice, resamples=200))
     for state in range(3):
         mixed = at_budget.sample(frac=1, random_state=state)
         turned = choice.sample(frac=1, random_state=state)
-        pd.testing.assert_frame_equal(paired_table(mixed, turned, resamples=200), expected)
-        pd.testing.assert_frame_equal(iqm_intervals(mixed, choice, resamples=200), intervals)
+        pd.testing.assert_frame_equal(
+            paired_table(resample(mixed, turned, resamples=200)), expected
+        )
+        pd.testing.assert_frame_equal(
+            iqm_intervals(resample(mixed, choice, resamples=200)), intervals
+        )
 
 
 def test_the_bootstrap_has_its_own_seed() -> None:
@@ -409,13 +417,13 @@ def test_drawing_every_seed_once_gives_the_choice_and_the_summary(
     summary = summarise(at_budget, choice)
 
     monkeypatch.setattr(paired, "bootstrap_counts", _once)
-    intervals = iqm_intervals(at_budget, choice, select, resamples=3)
+    intervals = iqm_intervals(resample(at_budget, choice, select, resamples=3))
     assert intervals["paradigm"].tolist() == summary["paradigm"].tolist()
     for metric in METRICS:
         assert intervals[f"{metric}_iqm"].tolist() == summary[metric].tolist()
         assert intervals[f"{metric}_iqm_low"].tolist() == summary[metric].tolist()
         assert intervals[f"{metric}_iqm_high"].tolist() == summary[metric].tolist()
-    table = paired_table(at_budget, choice, select, resamples=3)
+    table = paired_table(resample(at_budget, choice, select, resamples=3))
     means = summary.set_index("paradigm")
     usable = table[table["num_pairs"] > 1]
     assert len(usable) > 2
@@ -620,16 +628,16 @@ def test_refuses_what_does_not_belong_together() -> None:
     at_budget = _study({"hard": HIGH, "soft": LOW})
     choice = choose(at_budget)
     with pytest.raises(ValueError, match="the choice was made by accuracy, not by saif"):
-        paired_table(at_budget, choice, "saif")
+        paired_table(resample(at_budget, choice, "saif"))
     with pytest.raises(ValueError, match="select must be accuracy or saif, got 'loss'"):
-        paired_table(at_budget, choice, "loss")  # type: ignore[arg-type]
+        paired_table(resample(at_budget, choice, "loss"))  # type: ignore[arg-type]
     both = pd.concat([at_budget, at_budget.assign(comparison_id="other")])
     with pytest.raises(ValueError, match="must hold one comparison, got 2"):
-        iqm_intervals(both, choice)
+        iqm_intervals(resample(both, choice))
     with pytest.raises(ValueError, match="must name one option of hard that has cells"):
-        paired_table(at_budget, choice.assign(lr=0.7))
+        paired_table(resample(at_budget, choice.assign(lr=0.7)))
     with pytest.raises(ValueError, match="at_budget has no cells of soft"):
-        iqm_intervals(at_budget[at_budget["paradigm"] == "hard"], choice)
+        iqm_intervals(resample(at_budget[at_budget["paradigm"] == "hard"], choice))
     twice = pd.concat([at_budget, at_budget.head(3).assign(cell_id="another")])
     with pytest.raises(ResultsError, match=r"cells another and hard-0\.1-nan-0 are"):
-        paired_table(twice, choice)
+        paired_table(resample(twice, choice))
