@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
     "foreground_attention_mean",
 ]  # fmt: skip
-_ORDER = [*GROUP, *OPTION, "seed", "cell_id", "split"]
+_ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,14 +223,15 @@ def _compare(
     chosen = [rows_of(choice, table) for choice, table in zip(choices, tables, strict=True)]
     ids = {cell_id for rows in chosen for cell_id in rows["cell_id"] if details}
     evaluations = source.of(ids)
+    examples = source.json_of([table["cell_id"].iloc[0] for table in tables])
     return [
-        _comparison(source, found, cut, select, *each, evaluations)
+        _comparison(examples, found, cut, select, *each, evaluations)
         for each in zip(tables, tried, choices, chosen, strict=True)
     ]
 
 
 def _comparison(
-    source: TableSource | DirectorySource,
+    examples: Mapping[str, str],
     found: CutCells,
     cut: Cut,
     select: Select,
@@ -255,7 +256,7 @@ def _comparison(
         threshold=cut.threshold,
         interpolated=cut.interpolate,
         select=select,
-        settings=json.loads(source.settings(first["cell_id"])),
+        settings=json.loads(examples[first["cell_id"]]),
         cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
         at_budget=at_budget,
         options=tried,
@@ -277,10 +278,11 @@ def _columns(evaluations: pd.DataFrame) -> list[str]:
 def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     """One row a (cell, split): `equal_compute` says what."""
     cells, last = found.cells, found.last
-    splits = [SPLITS.index(name) for name in found.splits or SPLITS]
+    splits = [SPLITS.index(name) for name in sorted(found.splits or SPLITS)]
+    order = in_order(cells[_ORDER].assign(_cell=range(len(cells))), _ORDER)["_cell"].to_numpy()
     row_of = np.full((len(cells), len(SPLITS)), -1)
     row_of[last["cell"].to_numpy(int), last["split"].to_numpy(int)] = np.arange(len(last))
-    cell = np.repeat(np.arange(len(cells)), len(splits))
+    cell = np.repeat(order, len(splits))
     split = np.tile(splits, len(cells))
     row = row_of[cell, split]
 
@@ -307,7 +309,7 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table.loc[table["diverged"], [name for name in METRICS if name in table]] = np.nan
     table.loc[table["diverged"], "saif"] = 0.0
     table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
-    return in_order(table, _ORDER)
+    return table
 
 
 def _common_fraction(found: CutCells) -> np.ndarray:

@@ -8,7 +8,7 @@ their rows never matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -195,7 +195,7 @@ class _Reduction:
     ) -> None:
         self.cells = cells
         self._cut, self._limits, self._columns = cut, limits, list(columns)
-        self._number = _numbered(cells["cell_id"])
+        self._number = {cell_id: number for number, cell_id in enumerate(cells["cell_id"])}
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
         self._size = len(cells) * len(SPLITS)
         self._last: list[pa.Table] = []
@@ -207,26 +207,34 @@ class _Reduction:
     def of(self, parts: Iterator[pa.Table]) -> _Reduction:
         for part in parts:
             self._add(part)
+        if self._cut.by_fraction:
+            self._farthest_fraction = self.farthest.copy()
         self.farthest[np.isinf(self.farthest)] = np.nan
         self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
         return self
 
     def _add(self, part: pa.Table) -> None:
-        cell = _numbers(part["cell_id"], self._number)
-        split = _numbers(part["split"], _numbered(SPLITS))
-        finite = (cell >= 0) & (split >= 0)
-        if self._diverged.any():
-            finite &= ~(self._diverged[cell] & ~np.isfinite(part["loss"].to_numpy()))
-        if not finite.all():
+        # Cells are numbered within the part, so that what is counted by cell fits into a cache.
+        ids, cell = _coded(part["cell_id"])
+        names, split = _coded(part["split"])
+        number = np.array([self._number.get(name, -1) for name in ids], np.int64)
+        split = np.array([SPLITS.index(name) for name in names], np.int64)[split]
+        lost = number < 0
+        if lost.any() or self._diverged[number].any():
+            finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
+            finite &= ~lost[cell]
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
-        code = cell * len(SPLITS) + split
         x = part[self._cut.column].to_numpy()
         fraction = part["budget_fraction"].to_numpy()
-        np.minimum.at(self._first, code, x)
-        np.maximum.at(self.farthest, cell, x)
-        np.maximum.at(self._farthest_fraction, cell, fraction)
-        part = part.append_column("code", pa.array(code))
-        within = x <= self._limits[cell]
+        _raise_to(self.farthest, number, cell, x)
+        if not self._cut.by_fraction:
+            _raise_to(self._farthest_fraction, number, cell, fraction)
+        code = cell * len(SPLITS) + split
+        everywhere = number[cell] * len(SPLITS) + split
+        if self._cut.budget is not None:
+            np.minimum.at(self._first, everywhere, x)
+        part = part.append_column("code", pa.array(everywhere))
+        within = x <= self._limits[number][cell]
         self._last.append(self._kept(part, _latest(code, x, fraction, within)))
         if self._cut.interpolate:
             self._next.append(self._kept(part, _latest(code, -x, -fraction, ~within)))
@@ -256,14 +264,14 @@ class _Reduction:
             self._move_on(last, self._one_a_code(self._next, -1))
         code = last["code"].to_numpy()
         last = last.assign(cell=code // len(SPLITS), split=code % len(SPLITS)).drop(columns="code")
-        seen = np.isfinite(self._first).reshape(-1, len(SPLITS)).any(axis=0)
+        splits = set(last["split"])
         return CutCells(
             cells=self.cells,
             limits=self._limits,
             last=last,
             farthest=self.farthest,
             farthest_fraction=self._farthest_fraction,
-            splits=[name for name, there in zip(SPLITS, seen, strict=True) if there],
+            splits=[name for number, name in enumerate(SPLITS) if number in splits],
         )
 
     def _one_a_code(self, parts: list[pa.Table], sign: int = 1) -> pd.DataFrame:
@@ -309,16 +317,30 @@ def _latest(
     return rows[best[is_last]]
 
 
-def _numbered(names: Iterable[str]) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names)}
-
-
-def _numbers(column: pa.ChunkedArray, number: dict[str, int]) -> NDArray[np.int64]:
-    """The number of each value of a dictionary column, -1: it has none."""
+def _coded(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
+    """The values of a dictionary column, and the number of each row's value among them."""
     column = column.unify_dictionaries().combine_chunks()
-    names = column.dictionary.to_pylist()
-    numbers = np.array([number.get(name, -1) for name in names], np.int64)
-    return numbers[column.indices.to_numpy()] if names else np.array([], np.int64)
+    return column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
+
+
+def _raise_to(
+    largest: NDArray[np.float64],
+    number: NDArray[np.int64],
+    cell: NDArray[np.int64],
+    x: NDArray[np.float64],
+) -> None:
+    """Raises the largest value of every cell to that of its rows.
+
+    Args:
+        largest: (cells,) changed in place.
+        number: (cells of the part,) of each in `largest`, -1: it has no row.
+        cell: (rows,) of each row in `number`.
+        x: (rows,) values.
+    """
+    here = np.full(len(number), -np.inf)
+    np.maximum.at(here, cell, x)
+    there = number >= 0
+    largest[number[there]] = np.maximum(largest[number[there]], here[there])
 
 
 def _common_limits(cells: pd.DataFrame, farthest: NDArray[np.float64]) -> NDArray[np.float64]:

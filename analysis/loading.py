@@ -98,9 +98,10 @@ class TableSource:
         """All rows of some cells."""
         return self._rows[self._rows["cell_id"].isin(set(cell_ids))]
 
-    def settings(self, cell_id: str) -> str:
-        """The JSON of a cell."""
-        return str(self._rows.loc[self._rows["cell_id"] == cell_id, "cell"].iloc[0])
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = self.of(cell_ids).drop_duplicates("cell_id")
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
 
 class DirectorySource:
@@ -139,10 +140,10 @@ class DirectorySource:
         """All evaluations of some cells, as `load` gives them."""
         return load(self._results, cell_ids)
 
-    def settings(self, cell_id: str) -> str:
-        """The JSON of a cell."""
-        cells = _read(self._results, lambda: self._results.cells([cell_id], ["cell"]))
-        return str(cells["cell"].iloc[0])
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = _read(self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"]))
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
     def _of_study(self, cells: pd.DataFrame) -> pd.DataFrame:
         if cells.empty:

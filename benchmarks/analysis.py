@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from study.cell import Budget, Cell, Schedule
+from study.compact import ROWS_A_FILE
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
 
 EVALUATIONS = 100
@@ -38,7 +40,7 @@ SWITCH_POINTS = tuple(round((i + 1) / 23, 3) for i in range(22))
 OPTIONS = 3 * len(RATES) + len(RATES) * len(SWITCH_POINTS)
 """Of each comparison: the rates of soft, hard and lvml, and those of a hybrid by switch point."""
 
-CELLS_A_FILE = 2_500
+CELLS_A_FILE = ROWS_A_FILE // (EVALUATIONS * len(SPLITS))
 
 
 def main() -> None:
@@ -105,9 +107,8 @@ def make(directory: Path, cells: int) -> None:
     """Writes a results directory of made-up numbers, as `study.compact` leaves one."""
     results = Results(directory)
     results.prepare()
-    made = sorted(
-        (cell for cell, _ in zip(all_cells(), range(cells), strict=False)), key=lambda c: c.id
-    )
+    made = list(itertools.islice(all_cells(), cells))
+    made.sort(key=lambda c: (c.comparison_id, c.paradigm, c.schedule.text, c.seed))
     for start in range(0, len(made), CELLS_A_FILE):
         some = made[start : start + CELLS_A_FILE]
         file = f"compact-{start:08d}.parquet"

@@ -27,14 +27,15 @@ def copies_of(rows: pa.Table) -> pd.DataFrame:
 
     Returns:
         One row a row of `rows`, by cell and in the order in which copies are taken, with its
-        number as the index and the columns `IDENTITY`, `file`, `own` (the file has the cell's
+        number as the index and the columns `cell_id`, `file`, `own` (the file has the cell's
         name), `gives_way` (censored, and another copy went on) and `taken`.
     """
-    frame = rows.select([*IDENTITY, "file"]).to_pandas()
-    censored = frame["status"] == "censored"
-    settled = set(frame.loc[~censored, "cell_id"])
+    # Python's strings: to sort and compare them takes pandas a tenth of what Arrow's take.
+    values = {name: rows[name].to_numpy() for name in ("cell_id", "status", "file")}
+    frame = pd.DataFrame(values, dtype=object)
+    censored = frame.pop("status") == "censored"
     frame["own"] = frame["file"] == frame["cell_id"] + ".parquet"
-    frame["gives_way"] = censored & frame["cell_id"].isin(settled)
+    frame["gives_way"] = censored & frame["cell_id"].isin(frame.loc[~censored, "cell_id"])
     frame = frame.sort_values(
         ["cell_id", "gives_way", "own", "file"], ascending=[True, True, False, True]
     )
@@ -42,12 +43,24 @@ def copies_of(rows: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def refuse_different_cells(copies: pd.DataFrame, storage: Storage) -> None:
-    distinct = copies[~copies["gives_way"]].drop_duplicates(IDENTITY)
-    several = distinct[distinct.duplicated("cell_id", keep=False)]
-    if len(several):
-        cell_id = several["cell_id"].iloc[0]
-        files = several.loc[several["cell_id"] == cell_id, "file"]
+def refuse_different_cells(rows: pa.Table, copies: pd.DataFrame, storage: Storage) -> None:
+    """Compares the copies of each cell in the columns `IDENTITY`.
+
+    Args:
+        rows: of cells, with their `file`.
+        copies: what `copies_of` says of them.
+        storage: where the files are.
+
+    Raises:
+        ResultsError: some differ; names their files.
+    """
+    standing = copies[~copies["gives_way"]]
+    several = standing.index[standing.duplicated("cell_id", keep=False)].to_numpy()
+    distinct = rows.take(several).to_pandas().drop_duplicates(IDENTITY)
+    different = distinct[distinct.duplicated("cell_id", keep=False)]
+    if len(different):
+        cell_id = different["cell_id"].iloc[0]
+        files = different.loc[different["cell_id"] == cell_id, "file"]
         raise _contradiction(cell_id, "cells", files.iloc[:2], storage)
 
 

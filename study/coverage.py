@@ -91,7 +91,7 @@ class Coverage:
         self._points = np.unique(np.array([p for points in groups for p in points]))
         # Of each group of cells with equal points, then of each cell: which (point, split) it has.
         has = np.array([np.isin(self._points, points) for points in groups], bool)
-        self._has = np.repeat(has.reshape(len(groups), -1), len(SPLITS), axis=1)
+        self._has = np.repeat(has.reshape(len(groups), len(self._points)), len(SPLITS), axis=1)
         self._group = np.array(group_of, np.int64)
         self._seen = np.zeros((len(self.cell_ids), len(self._points) * len(SPLITS)), bool)
         self._others = np.zeros(len(self.cell_ids), bool)

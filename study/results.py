@@ -25,7 +25,6 @@ Many studies may share a directory, one at a time.
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import io
 import math
@@ -71,7 +70,9 @@ DICTIONARIES = ("cell_id", "split")
 """Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
-_ROWS_A_GROUP = 10_000  # a reader of one cell skips the other groups of a compacted file
+# A reader of some cells skips the other groups of a compacted file. Groups of 10,000 rows take
+# 1.6 times as long to read through, and of 100,000 are hardly faster (docs/performance.md).
+_ROWS_A_GROUP = 30_000
 _VALUES_A_PART = 8_000_000  # 64 MB as float64
 _HEATMAP_VALUES = (len(HEATMAP_EDGES) - 1) ** 2
 _SMALL_FILES = 1_000
@@ -98,7 +99,8 @@ class Layout:
     """In which files the complete cells lie.
 
     Attributes:
-        num_rows: id -> rows of evaluations of every complete cell, in the order of the ids.
+        num_rows: id -> rows of evaluations of every complete cell. Cells that are compared are
+            next to each other, and the seeds of an option, which are read together.
         only_file: id -> the name, in both tables, of the file that holds a cell, of those of
             which there is one copy.
         files: names, in both tables, of the files that hold them, from the last that the reader
@@ -270,7 +272,7 @@ class Results:
         schema = _selected("evaluations", {*columns, "cell_id"})
 
         def join(_: pa.Table, parts: Iterator[pa.Table]) -> pa.Table:
-            return _in_order_of_cells(parts, schema).select(columns)
+            return _in_order(parts, schema).select(columns)
 
         return self.scan(join, schema.names, cell_ids, ["cell_id"]).to_pandas()
 
@@ -303,14 +305,17 @@ class Results:
             lambda cells, _, parts: consume(cells, parts), columns, cell_ids, cell_columns
         )
 
-    def tables(self, cell_ids: Iterable[str] | None = None) -> tuple[pa.Table, pa.Table]:
-        """The rows of `cells` and those of `evaluations`, of all cells or of `cell_ids`.
+    def tables(self, cell_ids: Sequence[str] | None = None) -> tuple[pa.Table, pa.Table]:
+        """The rows of `cells` and of `evaluations`, of `cell_ids` in their order, or of all by id.
 
         Raises:
             ResultsError: as `cells`.
         """
         return self.scan(
-            lambda cells, parts: (cells, _in_order_of_cells(parts, EVALUATIONS_SCHEMA)),
+            lambda cells, parts: (
+                _in_order(iter([cells]), CELLS_SCHEMA, cell_ids),
+                _in_order(parts, EVALUATIONS_SCHEMA, cell_ids),
+            ),
             EVALUATIONS_SCHEMA.names,
             cell_ids,
         )
@@ -329,12 +334,14 @@ class Results:
             for part in parts:
                 for count in part["cell_id"].value_counts().to_pylist():
                     counts[count["values"]] += count["counts"]
-            num_rows = {cell_id: counts[cell_id] for cell_id in cells["cell_id"].to_pylist()}
+            ordered = cells.sort_by([(name, "ascending") for name in together])
+            num_rows = {cell_id: counts[cell_id] for cell_id in ordered["cell_id"].to_pylist()}
             single = copies[~copies.duplicated("cell_id", keep=False)]
             only_file = dict(zip(single["cell_id"], single["file"], strict=True))
             return Layout(num_rows, only_file, files[::-1], self._left_over(cells))
 
-        return self._scan(look, ["cell_id"], cell_columns=["cell_id"])
+        together = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
+        return self._scan(look, ["cell_id"], cell_columns=together)
 
     def _scan(
         self,
@@ -357,9 +364,10 @@ class Results:
                 {file: _of(held[file], ids) for file in files}, _selected("cells", read_columns)
             )
             copies = copies_of(cells)
-            refuse_different_cells(copies, self.storage)
+            refuse_different_cells(cells, copies, self.storage)
             parts = self._parts_of({file: held[file] for file in files}, copies, ids, names)
-            return consume(_taken_cells(cells, copies).select(cell_columns), copies, parts)
+            taken = copies.index[copies["taken"]].to_numpy()
+            return consume(cells.select(cell_columns).take(taken), copies, parts)
 
         return self._while_files_vanish(read)
 
@@ -489,9 +497,12 @@ class Results:
                 complete[file] = cells[file]
         for file in cells.keys() - set(listed["evaluations"]):
             damaged.extend(Coverage(file, cells[file]).faults_of_cells)
-        copies = copies_of(_joined(complete, _selected("cells", IDENTITY)))
-        taken = copies[copies["taken"]]
-        statuses = dict(zip(taken["cell_id"], taken["status"], strict=True))
+        rows = _joined(complete, _selected("cells", IDENTITY))
+        copies = copies_of(rows)
+        taken = rows.take(copies.index[copies["taken"]].to_numpy())
+        statuses = dict(
+            zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True)
+        )
         return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
@@ -617,7 +628,7 @@ class Results:
                 _check_version(self.storage.path(name), opened.schema_arrow)
                 if not _has(opened.schema_arrow, schema, dictionaries):
                     raise _Damaged(_FOREIGN)
-                for groups in _grouped(opened.metadata, cell_ids, most_rows):
+                for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
                     rows = opened.read_row_groups(
                         groups, schema.names, use_threads=not own_id(file)
                     )
@@ -645,26 +656,39 @@ def _has(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> b
     )
 
 
-def _grouped(
-    metadata: pq.FileMetaData, cell_ids: set[str] | None, most_rows: float
+def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
+    """Numbers of the row groups that hold some cells, None: of all."""
+    column = opened.metadata.schema.names.index("cell_id")
+    for number in range(opened.num_row_groups):
+        if cell_ids is not None:
+            group = opened.metadata.row_group(number)
+            range_ = group.column(column).statistics
+            if range_ is not None and range_.has_min_max and range_.min == range_.max:
+                if range_.min not in cell_ids:
+                    continue
+            elif cell_ids.isdisjoint(_ids_in(opened, number)):
+                continue
+        yield number
+
+
+def _ids_in(opened: pq.ParquetFile, group: int) -> list[str | None]:
+    """The ids of the cells in a row group."""
+    return opened.read_row_group(group, ["cell_id"])["cell_id"].unique().to_pylist()
+
+
+def _together(
+    opened: pq.ParquetFile, groups: Iterator[int], most_rows: float
 ) -> Iterator[list[int]]:
-    """Numbers of the row groups that may hold some cells, None: any, to be read together."""
-    ids = None if cell_ids is None else sorted(cell_ids)
-    column = metadata.schema.names.index("cell_id")
+    """Row groups to be read at once."""
     together: list[int] = []
     rows = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        range_ = group.column(column).statistics
-        if ids is not None and range_ is not None and range_.has_min_max:
-            at = bisect.bisect_left(ids, range_.min)
-            if at == len(ids) or ids[at] > range_.max:
-                continue
-        if together and rows + group.num_rows > most_rows:
+    for number in groups:
+        count = opened.metadata.row_group(number).num_rows
+        if together and rows + count > most_rows:
             yield together
             together, rows = [], 0
         together.append(number)
-        rows += group.num_rows
+        rows += count
     if together:
         yield together
 
@@ -686,10 +710,16 @@ def _with_dictionaries(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _in_order_of_cells(parts: Iterator[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Parts of evaluations as one table; the rows of a cell stay in their order."""
+def _in_order(
+    parts: Iterator[pa.Table], schema: pa.Schema, cell_ids: Sequence[str] | None = None
+) -> pa.Table:
+    """Parts as one table, in the order of `cell_ids` or by id; rows of a cell stay in theirs."""
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
-    return rows.take(np.argsort(rows["cell_id"].to_numpy(), kind="stable"))
+    ids = rows["cell_id"].to_numpy()
+    if cell_ids is not None:
+        rank = {cell_id: number for number, cell_id in enumerate(cell_ids)}
+        ids = np.array([rank[cell_id] for cell_id in ids], np.int64)
+    return rows.take(np.argsort(ids, kind="stable"))
 
 
 def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
@@ -697,11 +727,6 @@ def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
     if cell_ids is None:
         return rows
     return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
-
-
-def _taken_cells(rows: pa.Table, copies: pd.DataFrame) -> pa.Table:
-    """The cells' rows that are taken."""
-    return rows.drop_columns("file").take(copies.index[copies["taken"]].to_numpy())
 
 
 def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -730,7 +755,7 @@ def _check_version(path: str, schema: pa.Schema) -> None:
 
 def _joined(parts: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:
     """Tables of a schema one below the other, and the `file` that each row is from."""
-    rows = pa.concat_tables([schema.empty_table(), *parts.values()]).combine_chunks()
+    rows = pa.concat_tables([schema.empty_table(), *parts.values()])
     lengths = [len(part) for part in parts.values()]
     files = np.repeat(np.array(list(parts), dtype=object), np.array(lengths, dtype=int))
     return rows.append_column("file", pa.array(files, pa.string()))
