@@ -18,9 +18,9 @@ import pandas as pd
 
 from analysis.choice import SUMMARISED
 from analysis.compare import Comparison
-from analysis.figures import METRIC_LABELS, figure_png, learning_curve
+from analysis.figures import METRIC_LABELS, learning_curve
 from analysis.groups import paradigm_order
-from analysis.pictures import pictures
+from analysis.pictures import Picture, pictures
 from analysis.tables import comparison_markdown, number
 
 _SPLIT = "test"
@@ -28,8 +28,6 @@ _MEASURED = [*SUMMARISED, "saif_iqm", "accuracy_iqm"]
 _INVERSE = {"better": "worse", "worse": "better"}
 _DIGITS = 4
 """Decimals of a metric: MLflow's table of runs shows all that it is given."""
-_DPI = 110
-"""Of the pictures: MLflow shows them on a screen."""
 
 Curve = Sequence[tuple[float, float]]
 """(training FLOPs, value), by increasing compute."""
@@ -73,11 +71,14 @@ class GroupSummary:
         return self._draw()
 
 
-def group_summaries(comparison: Comparison) -> list[GroupSummary]:
+def group_summaries(
+    comparison: Comparison, drawn: Sequence[Picture] | None = None
+) -> list[GroupSummary]:
     """One summary a paradigm, in the order of the comparison's table.
 
     Args:
         comparison: as `analysis.compare.compare` gives it.
+        drawn: its pictures, where they are at hand.
 
     Returns:
         None for a paradigm that has no option which can be chosen.
@@ -87,7 +88,7 @@ def group_summaries(comparison: Comparison) -> list[GroupSummary]:
         return []
     table = comparison_markdown(comparison.summary)
     numbers = [text for _, text in sorted(_tables(comparison).items())]
-    draw = functools.cache(lambda: _files(comparison))
+    draw = functools.cache(lambda: _files(comparison, drawn))
     found = []
     for row in comparison.summary.to_dict("records"):
         paradigm = str(row["paradigm"])
@@ -167,10 +168,11 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     return found
 
 
-def _files(comparison: Comparison) -> dict[str, bytes]:
+def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str, bytes]:
     """What all groups of a comparison show, by path."""
+    drawn = pictures(comparison) if drawn is None else drawn
     tables = {f"tables/{name}": text.encode() for name, text in _tables(comparison).items()}
-    return tables | _pictures(comparison)
+    return tables | _pictures(drawn)
 
 
 def _tables(comparison: Comparison) -> dict[str, str]:
@@ -184,8 +186,7 @@ def _tables(comparison: Comparison) -> dict[str, str]:
     return files | {"comparison.md": comparison_markdown(comparison.summary)}
 
 
-def _pictures(comparison: Comparison) -> dict[str, bytes]:
-    drawn = pictures(comparison)
-    files = {f"figures/{p.name}.png": figure_png(p.figure, _DPI) for p in drawn}
+def _pictures(drawn: Sequence[Picture]) -> dict[str, bytes]:
+    files = {f"figures/{p.name}.png": p.png for p in drawn}
     captions = "\n".join(f"# {p.title} ({p.name}.png)\n\n{p.caption}\n" for p in drawn)
     return files | {"figures/captions.md": captions.encode()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,14 @@ from analysis.figures.responses import (
     learning_rate_figure,
     switch_figure,
 )
-from analysis.figures.style import METRIC_LABELS, by_paradigm, level, metric_name
+from analysis.figures.style import (
+    METRIC_LABELS,
+    by_paradigm,
+    figure_pdf,
+    figure_png,
+    level,
+    metric_name,
+)
 from analysis.groups import AXES
 from analysis.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.tables import number, percent
@@ -55,6 +63,19 @@ class Picture:
     alt: str
     figure: Figure
     wide: bool
+
+    @functools.cached_property
+    def png(self) -> bytes:
+        """The figure as a PNG picture."""
+        drawn = figure_png(self.figure)
+        self.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
+        return drawn
+
+    @functools.cached_property
+    def pdf(self) -> bytes:
+        """The figure as a PDF page, laid out as the PNG picture."""
+        assert self.png
+        return figure_pdf(self.figure)
 
 
 def pictures(comparison: Comparison) -> list[Picture]:

@@ -20,10 +20,9 @@ from analysis.answer import QUESTION, answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
 from analysis.exports import exports, short_id
-from analysis.figures import figure_pdf, figure_png
 from analysis.groups import AXES, Axis, Select
 from analysis.page import Block, Contents, Heading, Shown, Table, Text
-from analysis.pictures import pictures
+from analysis.pictures import Picture, pictures
 from analysis.sections import (
     AXIS_NAMES,
     USUAL_THRESHOLD,
@@ -114,6 +113,7 @@ def write_page(
     results: str,
     notes: Sequence[str] = (),
     published: bool = False,
+    drawn: Sequence[Sequence[Picture]] | None = None,
 ) -> Path:
     """Writes the report of comparisons that are at hand; else as `write_report`.
 
@@ -121,15 +121,17 @@ def write_page(
         found: as `analysis.compare` gives them, at least one.
         out_dir, title, notes, published: as for `write_report`.
         results: path or URL of the results directory, for the command that repeats a cell.
+        drawn: the pictures of each comparison, where they are at hand.
     """
+    drawn = drawn or [pictures(comparison) for comparison in found]
     files = exports(found)
     blocks = _head(found, notes)
     titles = [section_title(comparison) for comparison in found]
     anchors = [f"comparison-{i}" for i in range(1, len(found) + 1)]
     if len(found) > 1:
         blocks.append(Contents(list(zip(titles, anchors, strict=True))))
-    for comparison, name, anchor in zip(found, titles, anchors, strict=True):
-        shown = _draw(comparison, files)
+    for comparison, name, anchor, mine in zip(found, titles, anchors, drawn, strict=True):
+        shown = _shown(mine, short_id(comparison), files)
         blocks.append(Heading(name, 2, anchor))
         blocks += comparison_blocks(comparison, claims(comparison), shown, results, published)
     blocks += _tail(found)
@@ -306,20 +308,18 @@ def _tail(found: Sequence[Comparison]) -> list[Block]:
     ]
 
 
-def _draw(comparison: Comparison, files: dict[str, bytes]) -> list[Shown]:
+def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[Shown]:
     """The pictures of a comparison; their files, PNG and PDF, are added to `files`."""
     shown = []
-    for picture in pictures(comparison):
-        stem = f"figures/{picture.name}-{short_id(comparison)}"
-        files[f"{stem}.png"] = png = figure_png(picture.figure)
-        picture.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
-        files[f"{stem}.pdf"] = figure_pdf(picture.figure)
+    for picture in drawn:
+        stem = f"figures/{picture.name}-{id}"
+        files[f"{stem}.png"], files[f"{stem}.pdf"] = picture.png, picture.pdf
         shown.append(
             Shown(
                 title=picture.title,
                 caption=picture.caption,
                 alt=picture.alt,
-                png=png,
+                png=picture.png,
                 file=f"{stem}.png",
                 wide=picture.wide,
             )

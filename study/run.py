@@ -257,6 +257,7 @@ def _report(
     """Prints the comparison with its verdicts, the path of the report, how to see the runs."""
     from analysis.compare import compare_results
     from analysis.handover import group_summaries
+    from analysis.pictures import pictures
     from analysis.report import print_comparisons, write_page
 
     results = _absolute(args.results)
@@ -275,14 +276,16 @@ def _report(
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
     files = []
+    drawn = [pictures(comparison) for comparison in comparisons]
     try:
         if comparisons:
             folder = _report_folder(args.results, plan.study)
             title = f"Attention at equal compute: {plan.study}"
-            files = [write_page(comparisons, folder, title, results, notes, published)]
+            files = [write_page(comparisons, folder, title, args.results, notes, published, drawn)]
             print(f"report: {files[0]}")
     finally:
-        groups = [group for comparison in comparisons for group in group_summaries(comparison)]
+        of_all = map(group_summaries, comparisons, drawn)
+        groups = [group for groups in of_all for group in groups]
         tracker.finish(summary_metrics(c.summary for c in comparisons), files, groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")

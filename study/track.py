@@ -72,12 +72,12 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
-    from analysis.compare import compare
+    from analysis.compare import compare_results
     from analysis.figures import heatmap_figure
     from analysis.handover import group_summaries
-    from analysis.loading import load
 
-    comparisons = compare(load(results, statuses))  # first, since it may find a damaged file
+    # First, since it may find a damaged file.
+    comparisons = compare_results(results, cell_ids=statuses)
     metrics = summary_metrics(c.summary for c in comparisons)
     groups = [group for comparison in comparisons for group in group_summaries(comparison)]
     store = RunStore(results, study, uri, heatmap_figure)

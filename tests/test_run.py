@@ -85,8 +85,10 @@ def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
 
     client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
     experiment = client.get_experiment_by_name("digits")
-    runs = {r.data.tags.get("cell_id"): r for r in client.search_runs([experiment.experiment_id])}
-    assert len(runs) == 8 + 1
+    every = client.search_runs([experiment.experiment_id])
+    runs = {run.data.tags.get("cell_id") or run.data.tags["role"]: run for run in every}
+    assert len(every) == 8 + 4 + 1  # cells, paradigms, the study
+    assert len(runs) == 8 + 2
     html = (results / "report" / "digits" / "report.html").read_text()
     test = at_budget[at_budget["split"] == "test"]
     for row in test.to_dict("records"):
@@ -95,7 +97,7 @@ def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
         assert logged["test/accuracy"] == pytest.approx(row["accuracy"])
     for paradigm, rows in test.groupby("paradigm"):  # one option each: nothing to choose
         accuracy = rows["accuracy"].mean()
-        assert runs[None].data.metrics[
+        assert runs["study"].data.metrics[
             f"digits/m3/{rows['comparison_id'].iloc[0][:8]}/{paradigm}/accuracy"
         ] == pytest.approx(accuracy)
         assert re.search(rf"^{paradigm} .*{100 * accuracy:.1f}", printed, re.M)

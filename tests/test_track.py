@@ -32,7 +32,7 @@ def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
         return Figure(figsize=(0.1, 0.1))
 
     monkeypatch.setattr("analysis.figures.heatmap_figure", draw_nothing)
-    monkeypatch.setattr("analysis.handover._pictures", lambda _: {"figures/a.png": b"png"})
+    monkeypatch.setattr("analysis.handover.pictures", lambda _: [])
 
 
 @pytest.fixture
