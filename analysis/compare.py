@@ -32,6 +32,8 @@ _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
     "foreground_attention_mean",
 ]  # fmt: skip
+_KEY = ["cell_id", "split", "budget_fraction"]
+_CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
 
@@ -185,8 +187,11 @@ def equal_compute(
     table = _at_cut(found, cut)
     if "heatmap" in evaluations:
         table["heatmap"] = _heatmaps(table, evaluations)
-    columns = [name for name in evaluations.columns if name in table]
-    return table[[*columns, "axis", "cut", "diverged", "last_saif", "last_accuracy"]]
+    # Columns that are not ours are those of the evaluation at the cut, too.
+    others = [name for name in evaluations.columns if name not in table]
+    table = table.merge(evaluations[[*_KEY, *others]], on=_KEY, how="left")
+    columns = [name for name in evaluations.columns if name not in _CUT]
+    return table[[*columns, *_CUT]]
 
 
 def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:

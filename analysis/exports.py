@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import latex, markdown
 from analysis.claims import claims_frame
 from analysis.compare import Comparison
 from analysis.groups import GROUP, OPTION
-from analysis.page import Table
+from analysis.page import Table, latex, markdown
 from analysis.table_one import (
     flat_header,
     group_header,

@@ -82,9 +82,7 @@ class TableSource:
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
     ) -> T:
         """See `analysis.cut.Source`; one part."""
-        cells = self._rows.drop_duplicates("cell_id").drop(
-            columns=EVALUATION_COLUMNS, errors="ignore"
-        )
+        cells = self._rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
         held = self._rows[self._rows["split"].notna()]
         part = {}
         for name in columns:

@@ -15,13 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from analysis import html, markdown
 from analysis.answer import QUESTION, answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
 from analysis.exports import exports, short_id
 from analysis.groups import AXES, Axis, Select
-from analysis.page import Block, Contents, Heading, Shown, Table, Text
+from analysis.page import Block, Contents, Heading, Shown, Table, Text, html, markdown
 from analysis.pictures import Picture, pictures
 from analysis.sections import (
     AXIS_NAMES,

@@ -302,6 +302,19 @@ def test_missing_columns_are_named(results: Results) -> None:
         analysis.equal_compute(evaluations)
 
 
+def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results: Results) -> None:
+    write_study(results)
+    evaluations = analysis.load(results)
+    evaluations["mine"] = 10 * evaluations["budget_fraction"]
+    rows = analysis.equal_compute(evaluations, 0.6 * BUDGET)
+    assert rows["mine"].tolist() == (10 * rows["budget_fraction"]).tolist()
+    assert set(rows["mine"]) == {5.0}
+    plain = analysis.equal_compute(evaluations.drop(columns="mine"), 0.6 * BUDGET)
+    pd.testing.assert_frame_equal(rows.drop(columns="mine"), plain)
+    again = analysis.equal_compute(rows)  # a table that is cut may be cut again
+    pd.testing.assert_frame_equal(again[plain.columns.drop("cut")], plain.drop(columns="cut"))
+
+
 def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None:
     cell = write(results, make_cell())
     before = compare_results(results)

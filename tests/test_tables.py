@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis import latex, markdown
 from analysis.compare import Comparison, compare_results
 from analysis.exports import exports
-from analysis.page import Table
+from analysis.page import Table, latex, markdown
 from analysis.published import TABLE_1
 from analysis.table_one import table_one, table_one_cells, table_one_notes
 from analysis.tables import comparison_markdown, comparison_text, number, percent, spread_cells
