@@ -1,6 +1,6 @@
 """What a report consists of, before it is HTML or Markdown: a list of blocks.
 
-`analysis/sections.py` makes the blocks, `analysis/html.py` and `analysis/markdown.py` write them.
+`analysis/sections.py` makes the blocks, `html.py` and `markdown.py` in this room write them.
 All texts are plain; escaping is the writers' business.
 """
 
