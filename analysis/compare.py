@@ -22,7 +22,7 @@ from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
 from analysis.loading import EVALUATION_COLUMNS, DirectorySource, TableSource
 from analysis.paired import iqm_intervals, paired_table, resample
-from study.results import METRICS, SPLITS, Results, ResultsError
+from study.results import METRICS, SAIF_THRESHOLD, SPLITS, Results, ResultsError
 
 _SETTINGS = [
     "n", "architecture", "batch_size", "precision", "budget_amount", "data_digest", "split_scheme",
@@ -90,7 +90,7 @@ def compare(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = 0.8,
+    threshold: float = SAIF_THRESHOLD,
     interpolate: bool = False,
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
@@ -114,7 +114,7 @@ def compare_results(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = 0.8,
+    threshold: float = SAIF_THRESHOLD,
     interpolate: bool = False,
     details: bool = True,
 ) -> list[Comparison]:
@@ -143,7 +143,7 @@ def equal_compute(
     evaluations: pd.DataFrame,
     budget: float | None = None,
     axis: Axis = "flops",
-    threshold: float = 0.8,
+    threshold: float = SAIF_THRESHOLD,
     interpolate: bool = False,
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.

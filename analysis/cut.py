@@ -18,12 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis
-from study.results import HEATMAP_EDGES, METRICS, SPLITS, ResultsError
+from study.results import HEATMAP_EDGES, METRICS, SAIF_THRESHOLD, SPLITS, ResultsError
 
 T = TypeVar("T")
 
 _BINS = len(HEATMAP_EDGES) - 1
-_PUBLISHED_THRESHOLD = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Cut:
     budget: float | None = None
     axis: Axis = "flops"
     interpolate: bool = False
-    threshold: float = _PUBLISHED_THRESHOLD
+    threshold: float = SAIF_THRESHOLD
 
     def __post_init__(self) -> None:
         if self.axis not in AXES:
@@ -83,7 +82,7 @@ class Cut:
     @property
     def needs_heatmaps(self) -> bool:
         """Whether SAIF is not the one that was recorded."""
-        return self.threshold != _PUBLISHED_THRESHOLD
+        return self.threshold != SAIF_THRESHOLD
 
 
 class Source(Protocol):
@@ -153,7 +152,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     found = source.scan(first, needed)
     if cut.budget is not None:
         found.refuse_early_budget()
-        return found.result()
+        return found.result(np.full(len(found.cells), cut.budget))
     limits = _common_limits(found.cells, found.farthest)
     if (found.farthest > limits).any():  # which is known only now: from the start, with limits
 
@@ -161,7 +160,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             return _Reduction(found.cells, cut, limits, columns).of(parts)
 
         found = source.scan(again, needed)
-    return found.result()
+    return found.result(limits)
 
 
 def saif_at(heatmaps: pa.ChunkedArray, threshold: float) -> NDArray[np.float64]:
@@ -257,7 +256,8 @@ class _Reduction:
                 f"{early.max():,.10g} {self._cut.unit}."
             )
 
-    def result(self) -> CutCells:
+    def result(self, limits: NDArray[np.float64]) -> CutCells:
+        """What is left; nothing that was kept lies beyond `limits`."""
         last = self._one_a_code(self._last)
         last["weight"], last["next_fraction"] = 0.0, np.nan
         if self._cut.interpolate:
@@ -267,7 +267,7 @@ class _Reduction:
         splits = set(last["split"])
         return CutCells(
             cells=self.cells,
-            limits=self._limits,
+            limits=limits,
             last=last,
             farthest=self.farthest,
             farthest_fraction=self._farthest_fraction,

@@ -24,7 +24,6 @@ from analysis.page import Block, Contents, Heading, Shown, Table, Text, html, ma
 from analysis.pictures import Picture, pictures
 from analysis.sections import (
     AXIS_NAMES,
-    USUAL_THRESHOLD,
     comparison_blocks,
     lone_paradigm,
     section_title,
@@ -34,7 +33,7 @@ from analysis.sections import (
 from analysis.table_one import flat_header, table_one_cells, table_one_notes
 from analysis.tables import comparison_text
 from analysis.verdicts import verdict_lines
-from study.results import Results, ResultsError
+from study.results import SAIF_THRESHOLD, Results, ResultsError
 
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits
@@ -68,7 +67,7 @@ def write_report(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = USUAL_THRESHOLD,
+    threshold: float = SAIF_THRESHOLD,
     interpolate: bool = False,
     title: str | None = None,
     notes: Sequence[str] = (),
@@ -221,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threshold",
         type=float,
-        default=USUAL_THRESHOLD,
+        default=SAIF_THRESHOLD,
         metavar="T",
         help="attention and score from which an instance counts for SAIF: 0.2, 0.4, 0.6 or 0.8, "
         "an edge of the recorded heat maps (default: 0.8)",

@@ -29,14 +29,13 @@ from analysis.tables import (
     spread_cells,
 )
 from analysis.verdicts import paired_cells, undecided_notes
+from study.results import SAIF_THRESHOLD
 
 AXIS_NAMES = {
     "flops": "training FLOPs",
     "seconds": "measured training time",
     "mosaics": "mosaics seen",
 }
-USUAL_THRESHOLD = 0.8
-"""Of SAIF, in the paper and in what cells record."""
 _UNEQUAL = (
     " More options are more luck in the choice: the figures against search effort compare the "
     "paradigms at equal numbers of options."
@@ -110,8 +109,8 @@ def unusual_cut(comparison: Comparison) -> list[str]:
         texts.append(f"Cells are cut at equal {name}{where}, not at equal training FLOPs.")
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
-    if comparison.threshold != USUAL_THRESHOLD:
-        threshold = f"{comparison.threshold:g}, not of {USUAL_THRESHOLD:g}"
+    if comparison.threshold != SAIF_THRESHOLD:
+        threshold = f"{comparison.threshold:g}, not of {SAIF_THRESHOLD:g}"
         texts.append(f"SAIF is that of threshold {threshold}.")
     return texts
 

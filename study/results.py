@@ -51,6 +51,7 @@ from study.copies import (
 from study.coverage import IDENTITY, KEY, OWN_NAME, Coverage, faults_of, own_file, own_id
 from study.coverage import Damage as Damage
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
+from study.metrics import SAIF_THRESHOLD as SAIF_THRESHOLD
 from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.schema import METRICS as METRICS

@@ -119,6 +119,15 @@ def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
     assert set(rows["cut"]) == {0.25}
 
 
+def test_a_cell_that_diverged_just_after_the_cut_counts_with_its_numbers(results: Results) -> None:
+    write(results, make_cell("soft"), 0.8, seconds=2.0)
+    write(results, make_cell("hard"), 0.6, status="diverged", points=(0.5,), seconds=4.0)
+    (comparison,) = compare(analysis.load(results), axis="seconds")
+    assert comparison.budget == 2.0
+    assert not comparison.at_budget["diverged"].any()
+    assert comparison.summary.set_index("paradigm")["accuracy"]["hard"] == pytest.approx(0.3)
+
+
 # --- interpolation
 
 

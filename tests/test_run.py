@@ -49,6 +49,12 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
     return status, captured.out, captured.err
 
 
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take most of the time of so small a study; `finished`, another process, has all."""
+    monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One real run of the command: its results directory and what it printed."""
