@@ -26,8 +26,13 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
         One row an option: the columns of GROUP and OPTION, `num_seeds`, `num_diverged`,
         `num_censored`, the seed means `validation_accuracy`, `validation_saif` (fractions) and
         `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
-        `num_options` of its group, and `most_seeds`, the number of seeds of the comparison's best
-        filled option: where `num_seeds` is smaller, cells failed or have not run.
+        `num_unswitched`, the seeds that were still in the first phase of their schedule at the
+        cut, `can_be_chosen`, `num_options` of its group, and `most_seeds`, the number of seeds of
+        the comparison's best filled option: where `num_seeds` is smaller, cells failed or have
+        not run.
+
+    An option can be chosen if no seed of it was censored or has not switched, and no other such
+    option of its group has more seeds: else one lucky seed would beat the mean of many.
 
     Raises:
         ResultsError: there are no validation evaluations.
@@ -36,17 +41,26 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         raise ResultsError("there are no validation evaluations to choose options by.")
     # Sorted, since the last bit of a mean depends on the order.
-    rows = rows.assign(censored=rows["status"] == "censored").sort_values(["seed", "cell_id"])
+    unswitched = ~rows["diverged"] & (rows["budget_fraction"] <= rows["switch_point"])
+    rows = rows.assign(censored=rows["status"] == "censored", unswitched=unswitched)
+    rows = rows.sort_values(["seed", "cell_id"])
     groups = rows.groupby(GROUP + OPTION, dropna=False)
     table = groups.agg(
         num_seeds=("cell_id", "size"),
         num_diverged=("diverged", "sum"),
         num_censored=("censored", "sum"),
+        num_unswitched=("unswitched", "sum"),
     )
     for metric in ("accuracy", "saif", "loss"):
         table[f"validation_{metric}"] = groups[metric].mean(skipna=False)
     table = table.reset_index()
-    table["num_options"] = table.groupby(GROUP)["lr"].transform("size")
+    groups = table.groupby(GROUP)
+    whole = (table["num_censored"] == 0) & (table["num_unswitched"] == 0)
+    most = (
+        table["num_seeds"].where(whole).groupby([table[name] for name in GROUP]).transform("max")
+    )
+    table["can_be_chosen"] = whole & (table["num_seeds"] == most)
+    table["num_options"] = groups["lr"].transform("size")
     table["most_seeds"] = table.groupby(["task", "m"])["num_seeds"].transform("max")
     return in_order(table, GROUP + OPTION)
 
@@ -54,9 +68,9 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
 def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame:
     """The option of each group with the best seed-mean validation score.
 
-    Ties go to the lower validation loss, then to the smaller learning rate. An option with a
-    censored seed cannot be chosen, nor one whose score is missing; a group with no other option
-    has no row.
+    Ties go to the lower validation loss, then to the smaller learning rate. Some options cannot
+    be chosen, see `options`, nor can those whose score is missing; a group with no other has no
+    row.
 
     Args:
         at_budget: as `equal_compute` gives it.
@@ -69,9 +83,14 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
         ValueError: `select` is neither.
         ResultsError: there are no validation evaluations.
     """
+    require_select(select)
+    return best_of(options(at_budget), select)
+
+
+def require_select(select: str) -> None:
+    """Raises a ValueError for what is no metric to choose by."""
     if select not in ("accuracy", "saif"):
         raise ValueError(f"select must be accuracy or saif, got {select!r}")
-    return best_of(options(at_budget), select)
 
 
 def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
@@ -88,7 +107,7 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
         select: see `choose`.
     """
     score = f"validation_{select}"
-    table = options[(options["num_censored"] == 0) & options[score].notna()]
+    table = options[options["can_be_chosen"] & options[score].notna()]
     # Means of the same shares in another order differ in the last bit: that is a tie.
     order = [*GROUP, "_score", "_loss", *OPTION]
     rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}

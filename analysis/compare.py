@@ -7,6 +7,7 @@ Pure functions of tables; the order of their rows never matters. The nouns are i
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.choice import best_of, options, summarise
+from analysis.choice import best_of, options, require_select, summarise
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
@@ -32,6 +33,7 @@ _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
     "foreground_attention_mean",
 ]  # fmt: skip
+_ROUNDING = 1e-6
 _KEY = ["cell_id", "split", "budget_fraction"]
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
@@ -57,7 +59,8 @@ class Comparison:
             columns that are compared.
         options: one row an option, see `analysis.choice.options`.
         choice: one row a group, see `choose`.
-        summary: one row a group on the test split, see `summarise`, with the columns of
+        summary: one row a group on the test split, see `summarise`, with `cut_at`, where it was
+            cut in units of the axis (NaN: at the fraction `cut`), and the columns of
             `analysis.paired.iqm_intervals`.
         paired: one row a pair of paradigms and metric, see `analysis.paired.paired_table`.
         effort: one row a paradigm and number of tries, see `analysis.effort.effort_table`.
@@ -102,6 +105,7 @@ def compare(
 
     Raises:
         ResultsError: no finished cell, a missing column, or a cut that is not usable.
+        ValueError: `select` is neither.
     """
     cut = Cut(budget, axis, interpolate, threshold)
     return _compare(TableSource(evaluations), cut, select)
@@ -134,6 +138,7 @@ def compare_results(
 
     Raises:
         ResultsError: as `compare`; unreadable results, an unknown study.
+        ValueError: `select` is neither.
     """
     cut = Cut(budget, axis, interpolate, threshold)
     return _compare(DirectorySource(results_dir, study, cell_ids), cut, select, details)
@@ -220,6 +225,7 @@ def _ids_in_order(cells: pd.DataFrame) -> list[str]:
 def _compare(
     source: TableSource | DirectorySource, cut: Cut, select: Select, details: bool = True
 ) -> list[Comparison]:
+    require_select(select)
     found = cut_cells(source, cut, _KEPT)
     by_comparison = dict(tuple(_at_cut(found, cut).groupby("comparison_id")))
     tables = [by_comparison[each].reset_index(drop=True) for each in _ids_in_order(found.cells)]
@@ -250,16 +256,17 @@ def _comparison(
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     at_budget = at_budget.drop(columns="cell", errors="ignore")
-    summary = summarise(at_budget, choice)
-    resampled = resample(at_budget, choice, select)
+    limit = math.nan if cut.by_fraction else float(found.limits[mine.index[0]])
+    summary = summarise(at_budget, choice).assign(cut_at=limit)
+    resampled = resample(at_budget, choice, select, tried=tried)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
         axis=cut.axis,
-        budget=None if cut.by_fraction else float(found.limits[mine.index[0]]),
+        budget=None if cut.by_fraction else limit,
         cut=float(first["cut"]),
         threshold=cut.threshold,
-        interpolated=cut.interpolate,
+        interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
         settings=json.loads(examples[first["cell_id"]]),
         cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
@@ -306,15 +313,31 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     measured = last.drop(columns=["cell", "split"]).reindex(row).reset_index(drop=True)
     table[measured.columns] = measured
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
+    # What is not finite is not known: a cell that is done may have an infinite loss.
+    metrics = [name for name in METRICS if name in table]
+    table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
+    _refuse_impossible(table)
     table["axis"] = cut.axis
     table["cut"] = fraction[cell]
     table["diverged"] = (status == "diverged") & ~(recorded & alive[cell])
     table["last_saif"] = table["saif"]
     table["last_accuracy"] = table["accuracy"]
-    table.loc[table["diverged"], [name for name in METRICS if name in table]] = np.nan
+    table.loc[table["diverged"], metrics] = np.nan
     table.loc[table["diverged"], "saif"] = 0.0
     table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
     return table
+
+
+def _refuse_impossible(table: pd.DataFrame) -> None:
+    """Every metric but the loss is a fraction."""
+    for name in sorted((set(METRICS) - {"loss"}) & set(table)):
+        wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
+        if wrong.any():
+            row = table[wrong].iloc[0]
+            raise ResultsError(
+                f"cell {row['cell_id']} has {name} {row[name]:g} on the {row['split']} split: no "
+                "fraction. Move its files away and run its study again."
+            )
 
 
 def _common_fraction(found: CutCells) -> np.ndarray:
@@ -344,8 +367,11 @@ def _heatmaps(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
         where = row["cell_id"], row["split"]
         heatmap = None if row["diverged"] else of.get((*where, row["budget_fraction"]))
         if heatmap is not None and row["weight"] > 0:
-            beyond = of[(*where, row["next_fraction"])]
-            heatmap = (1 - row["weight"]) * np.asarray(heatmap) + row["weight"] * beyond
+            beyond = of.get((*where, row["next_fraction"]))
+            share = row["weight"]
+            heatmap = (
+                None if beyond is None else (1 - share) * np.asarray(heatmap) + share * beyond
+            )
         heatmaps.append(heatmap)
     return pd.Series(heatmaps, index=table.index, dtype=object)
 

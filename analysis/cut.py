@@ -51,7 +51,8 @@ class Cut:
     def __post_init__(self) -> None:
         if self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
-        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
+        budget = self.budget
+        if budget is not None and not (is_number(budget) and math.isfinite(budget) and budget > 0):
             raise ResultsError(
                 f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
             )
@@ -59,7 +60,7 @@ class Cut:
             edges = ", ".join(f"{edge:g}" for edge in HEATMAP_EDGES[1:-1])
             raise ResultsError(
                 f"a threshold must be an inner edge of the heat maps ({edges}), got "
-                f"{self.threshold:g}."
+                f"{self.threshold}."
             )
 
     @property
@@ -83,6 +84,10 @@ class Cut:
     def needs_heatmaps(self) -> bool:
         """Whether SAIF is not the one that was recorded."""
         return self.threshold != SAIF_THRESHOLD
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 class Source(Protocol):
@@ -152,6 +157,8 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     found = source.scan(first, needed)
     if cut.budget is not None:
         found.refuse_early_budget()
+        if cut.axis != "flops":  # of which all cells of a comparison are given the same
+            _refuse_late_budget(found, cut)
         return found.result(np.full(len(found.cells), cut.budget))
     limits = _common_limits(found.cells, found.farthest)
     if (found.farthest > limits).any():  # which is known only now: from the start, with limits
@@ -217,13 +224,21 @@ class _Reduction:
         ids, cell = _coded(part["cell_id"])
         names, split = _coded(part["split"])
         number = np.array([self._number.get(name, -1) for name in ids], np.int64)
-        split = np.array([SPLITS.index(name) for name in names], np.int64)[split]
+        # A dictionary may name splits that no row has: those of rows that were refused.
+        known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
+        split = np.array(known, np.int64)[split]
         lost = number < 0
         if lost.any() or self._diverged[number].any():
             finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
             finite &= ~lost[cell]
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
         x = part[self._cut.column].to_numpy()
+        if not np.isfinite(x).all():
+            row = part["cell_id"][int(np.flatnonzero(~np.isfinite(x))[0])]
+            raise ResultsError(
+                f"cell {row} has evaluations without {self._cut.column}. Compare on another "
+                "axis, or move its files away and run its study again."
+            )
         fraction = part["budget_fraction"].to_numpy()
         _raise_to(self.farthest, number, cell, x)
         if not self._cut.by_fraction:
@@ -350,6 +365,18 @@ def _common_limits(cells: pd.DataFrame, farthest: NDArray[np.float64]) -> NDArra
     return common.fillna(np.inf).to_numpy()
 
 
+def _refuse_late_budget(found: _Reduction, cut: Cut) -> None:
+    """Nothing would be equal: some cells have ended, others have not."""
+    limits = _common_limits(found.cells, found.farthest)
+    if cut.budget is not None and (limits < cut.budget).any():
+        row = found.cells.iloc[int(limits.argmin())]
+        raise ResultsError(
+            f"a budget of {cut.budget:g} {cut.unit} lies beyond what every cell of {row['task']} "
+            f"m={row['m']} has reached. The largest usable budget is {limits.min():,.10g} "
+            f"{cut.unit}; without --budget, comparisons are cut there."
+        )
+
+
 def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
     shared = (cells["pack"] > 1) | cells["shared_prefix"].astype(bool)
     if cut.axis == "seconds" and shared.any():
@@ -358,3 +385,11 @@ def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
             "were trained in packs or share a prefix. Compare at equal flops or mosaics, or run "
             "the study with --pack none --no-share into another results directory."
         )
+    for name in ("device", "threads"):
+        kinds = cells.groupby("comparison_id")[name].unique()
+        for values in kinds[kinds.map(len) > 1] if cut.axis == "seconds" else ():
+            raise ResultsError(
+                f"cells of one comparison were trained with {name} "
+                f"{', '.join(map(str, values))}: their seconds are not comparable. Compare at "
+                "equal flops or mosaics."
+            )

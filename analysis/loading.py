@@ -14,6 +14,7 @@ from study.results import (
     CELLS_SCHEMA,
     DICTIONARIES,
     EVALUATIONS_SCHEMA,
+    SPLITS,
     Results,
     ResultsError,
 )
@@ -77,12 +78,19 @@ class TableSource:
             raise ResultsError(
                 f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
             )
+        others = set(evaluations["split"].dropna()) - set(SPLITS)
+        if others:
+            raise ResultsError(
+                f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
+            )
 
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
     ) -> T:
         """See `analysis.cut.Source`; one part."""
         cells = self._rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
+        if "heatmap" in columns and "heatmap" not in self._rows:
+            raise ResultsError("the table has no column heatmap, which another threshold needs.")
         held = self._rows[self._rows["split"].notna()]
         part = {}
         for name in columns:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.choice import by_preference, options
 from analysis.groups import GROUP, OPTION, Select, paradigm_order
 from analysis.statistics import (
     PairedT,
@@ -69,7 +70,7 @@ class _Table:
         validated: (n, k) whether there is a validation row.
         score: (n, k) the validation score that chooses.
         loss: (n, k) on validation, nats.
-        barred: (k,) whether the option cannot be chosen: a seed was censored or has no score.
+        barred: (k,) whether the option cannot be chosen.
         tested: (n, k) whether there is a test row.
         test: metric -> (n, k) test scores; NaN where there are none.
     """
@@ -126,6 +127,7 @@ def resample(
     select: Select = "accuracy",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    tried: pd.DataFrame | None = None,
 ) -> Resamples:
     """Draws the seeds of a comparison anew and repeats the choice of options in every draw.
 
@@ -135,6 +137,7 @@ def resample(
         select: validation metric that the resamples choose options by.
         resamples: how many.
         seed: of the bootstrap's own generator.
+        tried: as `analysis.choice.options` gives it for these rows, where that is at hand.
 
     Raises:
         ValueError: `select` or `resamples` is out of range, `choice` was made by another metric
@@ -142,7 +145,10 @@ def resample(
         ResultsError: two cells of one option and seed.
     """
     head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
-    return Resamples(head, choice[GROUP], _paradigms(at_budget, choice, select, resamples, seed))
+    _check(at_budget, choice, select)
+    tried = options(at_budget) if tried is None else tried
+    paradigms = _paradigms(at_budget, tried, choice, select, resamples, seed)
+    return Resamples(head, choice[GROUP], paradigms)
 
 
 def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame:
@@ -185,7 +191,9 @@ def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame
         for second, first in combinations(paradigms, 2)
     ]
     tests = [_t_test(metric, paradigms[a], paradigms[b], confidence) for metric, a, b in pairs]
-    adjusted, multipliers = holm([t.p for t in tests])
+    # A row that cannot be tested stays in the family: missing data make no verdict easier.
+    adjusted, multipliers = holm([1.0 if math.isnan(t.p) else t.p for t in tests])
+    adjusted = np.where([math.isnan(t.p) for t in tests], math.nan, adjusted)
     level = round(1 - confidence, _DIGITS)
     records = []
     for names, t, p_holm, multiplier in zip(pairs, tests, adjusted, multipliers, strict=True):
@@ -246,19 +254,25 @@ def _iqm_names(metric: str) -> tuple[str, str, str]:
 
 
 def _paradigms(
-    at_budget: pd.DataFrame, choice: pd.DataFrame, select: Select, resamples: int, seed: int
+    at_budget: pd.DataFrame,
+    tried: pd.DataFrame,
+    choice: pd.DataFrame,
+    select: Select,
+    resamples: int,
+    seed: int,
 ) -> dict[str, _Paradigm]:
     """Every paradigm that has cells, in the paper's order, in the same resamples of the seeds."""
-    _check(at_budget, choice, select)
     seeds = np.sort(at_budget["seed"].unique())
     once = np.ones((1, len(seeds)), np.int64)
     counts = bootstrap_counts(len(seeds), resamples, seed)
-    columns = ["cell_id", "paradigm", *OPTION, "seed", "split", "status", "loss", *PAIRED_METRICS]
+    columns = ["cell_id", "paradigm", *OPTION, "seed", "split", "loss", *PAIRED_METRICS]
     rows = at_budget.loc[at_budget["split"].isin(_SPLITS), columns]
     parts = {str(name): part for name, part in rows.groupby("paradigm")}
+    preferred = by_preference(tried, select)
     paradigms = {}
     for name in paradigm_order(parts):
-        table = _table(parts[name], seeds, select)
+        usable = preferred.loc[preferred["paradigm"] == name, OPTION].reset_index(drop=True)
+        table = _table(parts[name], seeds, select, usable)
         given = _columns_of(choice.loc[choice["paradigm"] == name, OPTION], table.options)
         if len(given) > 1 or (given < 0).any():
             raise ValueError(f"choice must name one option of {name} that has cells, or none")
@@ -280,11 +294,13 @@ def _check(at_budget: pd.DataFrame, choice: pd.DataFrame, select: Select) -> Non
         raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
 
 
-def _table(rows: pd.DataFrame, seeds: NDArray[np.int64], select: Select) -> _Table:
-    """The rows of one paradigm as arrays; `seeds` (n,) sorted."""
-    options = rows[OPTION].drop_duplicates().sort_values(OPTION, ignore_index=True)
-    at = (np.searchsorted(seeds, rows["seed"]), _columns_of(rows[OPTION], options))
-    shape = (len(seeds), len(options))
+def _table(
+    rows: pd.DataFrame, seeds: NDArray[np.int64], select: Select, usable: pd.DataFrame
+) -> _Table:
+    """The rows of one paradigm as arrays; `seeds` (n,) sorted, `usable` options of OPTION."""
+    columns = rows[OPTION].drop_duplicates().sort_values(OPTION, ignore_index=True)
+    at = (np.searchsorted(seeds, rows["seed"]), _columns_of(rows[OPTION], columns))
+    shape = (len(seeds), len(columns))
     on = {split: (rows["split"] == split).to_numpy() for split in _SPLITS}
 
     def there(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -301,13 +317,12 @@ def _table(rows: pd.DataFrame, seeds: NDArray[np.int64], select: Select) -> _Tab
     for split, mask in on.items():
         if there(mask).sum() < mask.sum():
             _refuse_twice(rows[mask], split)
-    unscored = ((rows["status"] == "censored") | rows[select].isna()).to_numpy()
     return _Table(
-        options=options,
+        options=columns,
         validated=there(on["validation"]),
         score=values(select, "validation"),
         loss=values("loss", "validation"),
-        barred=np.asarray(there(on["validation"] & unscored).any(axis=0)),
+        barred=_columns_of(columns, usable) < 0,
         tested=there(on["test"]),
         test={metric: _rounded(values(metric, "test")) for metric in PAIRED_METRICS},
     )

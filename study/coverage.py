@@ -100,8 +100,8 @@ class Coverage:
         """Takes note of rows of evaluations, with at least the columns `KEY`.
 
         Returns:
-            (rows,) the number of each row's cell in `cell_ids`; -1 where it is none of them, or
-            the row was added before.
+            (rows,) the number of each row's cell in `cell_ids`; -1 where it is none of them, has
+            no such evaluation, or the row was added before.
         """
         ids, codes = _coded(rows["cell_id"])
         if ids:
@@ -124,6 +124,7 @@ class Coverage:
             known[:] = False
         self._foreign |= not mine.all()
         self._others[cell[mine & ~known]] = True
+        cell = np.where(known, cell, -1)
         seen = self._seen.reshape(-1)
         key = (cell * self._seen.shape[1] + at * len(SPLITS) + split)[known]
         before = np.count_nonzero(seen)

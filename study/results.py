@@ -627,8 +627,8 @@ class Results:
                     page_checksum_verification=True,
                 )
                 _check_version(self.storage.path(name), opened.schema_arrow)
-                if not _has(opened.schema_arrow, schema, dictionaries):
-                    raise _Damaged(_FOREIGN)
+                if lacks := _lacks(opened.schema_arrow, schema, dictionaries):
+                    raise _Damaged(f"it has no column {lacks} as this platform writes it")
                 for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
                     rows = opened.read_row_groups(
                         groups, schema.names, use_threads=not own_id(file)
@@ -647,14 +647,13 @@ class _Damaged(Exception):
 _FOREIGN = "it was not written by this platform"
 
 
-def _has(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> bool:
-    """Whether a file has the columns that are wanted, dictionaries or not."""
-    return all(
-        schema.get_field_index(field.name) >= 0
-        and schema.field(field.name).type
-        == (_DICTIONARY if field.name in dictionaries else field.type)
-        for field in wanted
-    )
+def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:
+    """The first column that is wanted and not in a file, or not of its type; empty: none."""
+    for field in wanted:
+        kind = _DICTIONARY if field.name in dictionaries else field.type
+        if field.name not in schema.names or schema.field(field.name).type != kind:
+            return field.name
+    return ""
 
 
 def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:

@@ -324,21 +324,50 @@ def test_an_option_with_a_censored_seed_cannot_be_chosen(results: Results) -> No
 def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(
     results: Results, points: tuple[float, ...], budget: float | None
 ) -> None:
-    write(results, make_cell(lr=0.1, seed=0), accuracy=0.9)
-    write(results, make_cell(lr=0.2, seed=0), accuracy=0.6)
-    write(results, make_cell(lr=0.2, seed=1), accuracy=0.6)
+    for seed in range(2):
+        write(results, make_cell(lr=0.1, seed=seed), accuracy=0.9)
+        write(results, make_cell(lr=0.2, seed=seed), accuracy=0.6)
     before = compare(analysis.load(results), budget)[0]
     assert _group(before.choice, "soft")["lr"] == 0.1
-    write(results, make_cell(lr=0.1, seed=1), accuracy=0.9, status="censored", points=points)
+    write(results, make_cell(lr=0.1, seed=2), accuracy=0.9, status="censored", points=points)
     (comparison,) = compare(analysis.load(results), budget)
     assert comparison.cut == before.cut
     assert comparison.options["num_censored"].tolist() == [1, 0]
-    assert comparison.options["num_seeds"].tolist() == [2, 2]
+    assert comparison.options["num_seeds"].tolist() == [3, 2]
     assert _group(comparison.choice, "soft")["lr"] == 0.2
     row = _group(comparison.summary, "soft")
-    assert (row["num_seeds"], row["most_seeds"]) == (2, 2)
+    assert (row["num_seeds"], row["most_seeds"]) == (2, 3)
     assert row["accuracy"] == pytest.approx(0.6 * comparison.cut)
     assert (comparison.evaluations["status"] == "done").all()
+
+
+def test_an_option_that_lacks_seeds_cannot_be_chosen(results: Results) -> None:
+    """One lucky seed would beat the mean of many."""
+    for seed in range(3):
+        write(results, make_cell("soft", 0.1, seed), accuracy=0.6)
+    write(results, make_cell("soft", 0.2, seed=0), accuracy=0.9)
+    write(results, make_cell("hard", 0.1, seed=0), accuracy=0.5)  # as many as any of its group
+    at_budget = analysis.equal_compute(analysis.load(results))
+    assert options(at_budget)["can_be_chosen"].tolist() == [True, True, False]
+    choice = analysis.choose(at_budget)
+    assert choice["paradigm"].tolist() == ["hard", "soft"]
+    assert _group(choice, "soft")["lr"] == 0.1
+
+
+def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
+    for switch_point, accuracy in ((0.25, 0.6), (0.5, 0.9), (0.75, 0.9)):
+        write(results, make_cell("hybrid", switch_point=switch_point), accuracy=accuracy)
+    write(results, make_cell("soft"))
+    evaluations = analysis.load(results)
+    for budget, switched in ((BUDGET, 3), (BUDGET / 2, 1), (BUDGET / 4, 0)):
+        (comparison,) = compare(evaluations, budget)
+        hybrid = comparison.options[comparison.options["paradigm"] == "hybrid"]
+        assert hybrid["num_unswitched"].tolist() == [0] * switched + [1] * (3 - switched)
+        assert hybrid["can_be_chosen"].sum() == switched
+        assert ("hybrid" in set(comparison.choice["paradigm"])) is (switched > 0)
+        assert (comparison.effort["paradigm"] == "hybrid").sum() == switched
+    at = comparison.options["paradigm"] == "soft"
+    assert comparison.options.loc[at, "num_unswitched"].tolist() == [0]
 
 
 def test_where_every_option_of_a_group_is_censored_the_others_stand(results: Results) -> None:

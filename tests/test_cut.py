@@ -206,7 +206,7 @@ def test_a_directory_gives_what_its_table_gives(results: Results) -> None:
         {},
         {"budget": 0.6 * BUDGET},
         {"axis": "seconds"},
-        {"axis": "mosaics", "budget": 2_100.0, "interpolate": True},
+        {"axis": "mosaics", "budget": 1_900.0, "interpolate": True},
         {"threshold": 0.6, "select": "saif"},
     ):
         assert_same(compare_results(results, **how), compare(analysis.load(results), **how))
@@ -304,6 +304,103 @@ def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str
         Cut(**values)
 
 
+@pytest.mark.parametrize("axis", ["seconds", "mosaics"])
+def test_a_budget_that_not_all_have_reached_makes_nothing_equal(
+    results: Results, axis: str
+) -> None:
+    write(results, make_cell("soft"), seconds=4_000.0, mosaics=4_000)
+    write(results, make_cell("hard"), seconds=8_000.0, mosaics=8_000)
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=r"beyond what every cell .* usable budget is 4,000 "):
+        analysis.equal_compute(evaluations, 4_001, axis=axis)
+    assert len(analysis.equal_compute(evaluations, 4_000, axis=axis)) == 6
+
+
+@pytest.mark.parametrize("column", ["device", "threads"])
+def test_seconds_of_unequal_machines_are_refused(results: Results, column: str) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), **{column: {"device": "cuda", "threads": 2}[column]})
+    with pytest.raises(ResultsError, match=f"with {column} .*seconds are not comparable"):
+        analysis.equal_compute(analysis.load(results), axis="seconds")
+
+
+def test_evaluations_without_a_time_are_refused_on_that_axis(results: Results) -> None:
+    cell = write(results, make_cell("soft"))
+    evaluations = analysis.load(results)
+    evaluations.loc[3, "train_seconds"] = np.nan
+    with pytest.raises(ResultsError, match=f"cell {cell.id} has evaluations without train_second"):
+        analysis.equal_compute(evaluations, axis="seconds")
+    assert len(analysis.equal_compute(evaluations)) == 3
+
+
+def test_what_is_no_fraction_is_refused(results: Results) -> None:
+    cell = write(results, make_cell("soft"))
+    evaluations = analysis.load(results).assign(saif=1.7)
+    with pytest.raises(ResultsError, match=rf"cell {cell.id} has saif 1\.7 on the"):
+        analysis.equal_compute(evaluations)
+
+
+def test_what_is_not_finite_is_not_known(results: Results) -> None:
+    write(results, make_cell("soft"), loss=np.inf)
+    (comparison,) = compare(analysis.load(results))
+    assert comparison.summary["loss"].isna().all()
+    assert comparison.options["validation_loss"].isna().all()
+
+
+def test_values_are_interpolated_without_a_heat_map_beyond(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8)
+    evaluations = analysis.load(results)
+    beyond = evaluations["budget_fraction"] == 0.5
+    evaluations["heatmap"] = evaluations["heatmap"].where(~beyond, None)
+    rows = analysis.equal_compute(evaluations, 0.3 * BUDGET, interpolate=True)
+    assert rows["heatmap"].isna().all()
+    assert rows["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3, abs=1e-5)
+
+
+def test_only_what_lies_between_evaluations_is_interpolated(results: Results) -> None:
+    write_study(results)
+    evaluations = analysis.load(results)
+    for budget, expected in ((None, False), (0.6 * BUDGET, True)):
+        (comparison,) = compare(evaluations, budget, interpolate=True)
+        assert comparison.interpolated is expected
+
+
+def test_wrong_arguments_are_told(results: Results) -> None:
+    write(results, make_cell())
+    evaluations = analysis.load(results)
+    for budget in ("x", True):
+        with pytest.raises(ResultsError, match="a budget must be a finite number of FLOPs"):
+            analysis.equal_compute(evaluations, budget)
+    with pytest.raises(ResultsError, match=r"a threshold must be an inner edge .* got a"):
+        analysis.equal_compute(evaluations, threshold="a")
+    with pytest.raises(ResultsError, match="no column heatmap"):
+        analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
+    with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):
+        compare(evaluations.assign(split="valid"))
+    with pytest.raises(ValueError, match="select must be accuracy or saif, got 'bogus'"):
+        compare_results(results, select="bogus")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("split", "valid"), ("budget_fraction", float("nan"))]
+)
+def test_a_damaged_row_of_a_compacted_file_is_refused_and_not_read(
+    results: Results, column: str, value: object
+) -> None:
+    write_study(results)
+    compact(results)
+    (name,) = results.storage.names("evaluations", ".parquet")
+    path = Path(results.url) / name
+    rows = pq.read_table(path)
+    values = rows[column].to_pylist()
+    values[5] = value
+    at = rows.column_names.index(column)
+    wrong = rows.set_column(at, rows.schema.field(column), pa.array(values, rows[column].type))
+    pq.write_table(wrong, path)
+    with pytest.raises(ResultsError, match=r"is damaged \(it holds evaluations that cell"):
+        compare_results(results)
+
+
 def test_missing_columns_are_named(results: Results) -> None:
     write(results, make_cell())
     evaluations = analysis.load(results).drop(columns=["saif", "status"])
@@ -322,6 +419,15 @@ def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(results: Resul
     pd.testing.assert_frame_equal(rows.drop(columns="mine"), plain)
     again = analysis.equal_compute(rows)  # a table that is cut may be cut again
     pd.testing.assert_frame_equal(again[plain.columns.drop("cut")], plain.drop(columns="cut"))
+
+
+def test_a_column_that_a_file_lacks_is_named(results: Results) -> None:
+    cell = write(results, make_cell())
+    path = Path(results.url) / "evaluations" / f"{cell.id}.parquet"
+    rows = pq.read_table(path)
+    pq.write_table(rows.drop_columns("saif"), path)
+    with pytest.raises(ResultsError, match=r"is damaged \(it has no column saif"):
+        compare_results(results)
 
 
 def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None:
