@@ -7,12 +7,14 @@ undecided, with the number of seeds that would decide it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.compare import Comparison
 from analysis.groups import paradigm_order
+from analysis.labels import MADE_EQUAL, MANY_SEEDS, metric_name
 from analysis.paired import MIN_SEEDS
 
 QUESTION = (
@@ -20,20 +22,14 @@ QUESTION = (
     "classifies more accurately?"
 )
 
-_MANY_SEEDS = 10_000
+_UNUSABLE = re.compile("no option of (.+) can be chosen")
 _NAMED = 3  # undecided pairs, at most, whose seeds are named one by one
 
-_AXES = {
-    "flops": "equal training compute",
-    "seconds": "equal training time",
-    "mosaics": "equal numbers of training mosaics",
-}
 _MEASURES = {
     "saif": "SAIF (the share of instances classified rightly and confidently while attention "
     "rests confidently on the right place)",
     "accuracy": "accuracy",
 }
-_SHORT = {"saif": "SAIF", "accuracy": "accuracy"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,7 @@ class _Pair:
         confidence: of the interval.
         n: common seeds.
         needed: seeds that would decide it; infinite where no difference is seen, NaN: not known.
+        reason: why it is undecided, else empty.
     """
 
     setting: str
@@ -62,6 +59,12 @@ class _Pair:
     confidence: float
     n: int
     needed: float
+    reason: str
+
+    @property
+    def usable(self) -> bool:
+        """Whether both paradigms have an option that can be chosen."""
+        return not _UNUSABLE.fullmatch(self.reason)
 
     @property
     def names(self) -> str:
@@ -119,7 +122,7 @@ def _settings(comparisons: Sequence[Comparison]) -> list[str]:
 def _how(comparisons: Sequence[Comparison]) -> str:
     """What was made equal, and that the options were chosen by what a user has not."""
     axes = {comparison.axis for comparison in comparisons}
-    text = " or ".join(_AXES[axis] for axis in _AXES if axis in axes)
+    text = " or ".join(words for axis, words in MADE_EQUAL.items() if axis in axes)
     if any((comparison.choice["select"] == "saif").any() for comparison in comparisons):
         text += " and with options chosen by the hidden foreground"
     return text
@@ -143,6 +146,7 @@ def _pair(row: dict[Any, Any], setting: str) -> _Pair:
         confidence=float(row["confidence"]),
         n=int(row["num_pairs"]),
         needed=float(row["seeds_to_decide"]),
+        reason=str(row["reason"]),
     )
 
 
@@ -269,23 +273,29 @@ def _how_many(found: Sequence[_Pair], of: Sequence[_Pair]) -> str:
 
 def _certainty(pairs: list[_Pair], several: bool) -> str:
     """How many seeds, what is undecided, and how many seeds would decide it."""
-    seeds = [pair.n for pair in pairs]
+    usable = [pair for pair in pairs if pair.usable]
+    if not usable:
+        return f"Nothing is decided, because {_unusable(pairs)}"
+    seeds = [pair.n for pair in usable]
     n = f"n={min(seeds)}" + (f" to {max(seeds)}" if max(seeds) > min(seeds) else "")
     open_ = [pair for pair in pairs if not pair.decided]
     if max(seeds) == 0:
+        reasons = [_unusable(pairs)] if len(usable) < len(pairs) else []
+        others = " others" if reasons else ""
+        why = _listed([*reasons, f"no two{others or ' paradigms'} have a seed in common"])
         return (
-            "Nothing is decided, because no two paradigms have a seed in common: run at least "
-            f"{MIN_SEEDS} seeds, the same for each paradigm"
+            f"Nothing is decided, because {why}: run at least {MIN_SEEDS} seeds, the same for "
+            "each paradigm"
         )
     if max(seeds) == 1:
         return (
-            "Nothing is decided, because one seed (n=1) has no interval: run at least "
+            f"Nothing is decided, because one seed ({n}) has no interval: run at least "
             f"{MIN_SEEDS} seeds a paradigm"
         )
-    need = _need(open_, several)
+    need, unclear = _need(open_, several)
     if max(seeds) < MIN_SEEDS:
         text = f"Nothing is decided, because fewer than {MIN_SEEDS} seeds ({n}) decide nothing"
-        return f"{text}; {need}" if need else text
+        return "; ".join([text, *need, *_counts(unclear)])
     text = f"The verdicts rest on {n} common seeds"
     if not open_:
         return f"{text}, and {_all(len(pairs))} decided"
@@ -293,14 +303,29 @@ def _certainty(pairs: list[_Pair], several: bool) -> str:
         text += f"; {_all(len(pairs))} undecided"
     else:
         text += f"; {len(open_)} of {len(pairs)} {'is' if len(open_) == 1 else 'are'} undecided"
-    return f"{text}: {need}" if need else text
+    if len(unclear) == 1 and not need:
+        return f"{text} {next(iter(unclear))}"
+    return f"{text}: {'; '.join([*need, *_counts(unclear)])}"
 
 
-def _need(open_: list[_Pair], several: bool) -> str:
-    """How many seeds would decide the undecided pairs, those that need fewest first."""
+def _counts(unclear: Mapping[str, int]) -> list[str]:
+    """``2 are undecided because ...`` for each reason."""
+    return [
+        f"{count} {'is' if count == 1 else 'are'} undecided {why}"
+        for why, count in unclear.items()
+    ]
+
+
+def _need(open_: list[_Pair], several: bool) -> tuple[list[str], dict[str, int]]:
+    """How many seeds would decide the undecided pairs, those that need fewest first.
+
+    Returns:
+        A clause, or none, on pairs that more seeds would decide; of the others, why they are
+        undecided, and how many.
+    """
 
     def name(pair: _Pair) -> str:
-        text = f"{pair.names} in {_SHORT.get(pair.metric, pair.metric)}"
+        text = f"{pair.names} in {metric_name(pair.metric)}"
         return f"{text}, {pair.setting}" if several else text
 
     known = sorted(
@@ -308,7 +333,6 @@ def _need(open_: list[_Pair], several: bool) -> str:
         key=lambda each: each[0],
     )
     more = [(seeds, pair) for seeds, pair in known if seeds > pair.n]
-    enough = [pair for seeds, pair in known if seeds <= pair.n]
     texts = []
     if more and len(more) <= _NAMED:
         each = [f"{_about(seeds)} seeds for {name(pair)}" for seeds, pair in more]
@@ -321,14 +345,26 @@ def _need(open_: list[_Pair], several: bool) -> str:
         )
     if texts:
         texts[0] += ", at 80 % power of the t test for the differences seen"
-    for count, what in (
-        (len(enough), "not for want of seeds alone, see the reasons beside the verdicts"),
-        (sum(math.isinf(pair.needed) for pair in open_), "because no difference is seen at all"),
-        (sum(math.isnan(pair.needed) for pair in open_), "because a number is not known"),
-    ):
-        if count:
-            texts.append(f"{count} {'is' if count == 1 else 'are'} undecided {what}")
-    return "; ".join(texts)
+    rest = [pair for pair in open_ if not _whole(pair.needed) > pair.n or math.isinf(pair.needed)]
+    reasons = [_why(pair) if pair.usable else f"because {_unusable(open_)}" for pair in rest]
+    return texts, {why: reasons.count(why) for why in dict.fromkeys(reasons)}
+
+
+def _why(pair: _Pair) -> str:
+    """Why a pair is undecided that no number of seeds is known to decide."""
+    if math.isinf(pair.needed):
+        return "because no difference is seen at all"
+    if not math.isnan(pair.needed):
+        return "not for want of seeds alone, see the reasons beside the verdicts"
+    few = {0: "because there is no common seed", 1: "because one seed is too few"}
+    return few.get(pair.n, "because a number is not known")
+
+
+def _unusable(pairs: Iterable[_Pair]) -> str:
+    """``no option of soft and lvml can be chosen``, whichever pairs that concerns."""
+    found = [_UNUSABLE.fullmatch(pair.reason) for pair in pairs]
+    names = {name for match in found if match for name in match[1].split(" and ")}
+    return f"no option of {_listed(paradigm_order(names))} can be chosen"
 
 
 def _all(count: int) -> str:
@@ -341,8 +377,8 @@ def _whole(seeds: float) -> float:
 
 
 def _about(seeds: float) -> str:
-    if seeds > _MANY_SEEDS:
-        return f"more than {_MANY_SEEDS:,d}"
+    if seeds > MANY_SEEDS:
+        return f"more than {MANY_SEEDS:,d}"
     return f"about {seeds:,.0f}"
 
 

@@ -23,8 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from analysis.barred import barred_sentences
 from analysis.compare import Comparison
 from analysis.groups import AXES
+from analysis.labels import metric_name
 from analysis.paired import MIN_SEEDS
 from analysis.rises import FEWEST_POINTS, LATEST_START, SMALLEST_RISE, rises
 from analysis.statistics import t_interval
@@ -53,6 +55,7 @@ _CONFIDENCE = 0.95
 _MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
 _FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
 _ROUNDING = 1e-9
+_TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
 
@@ -77,10 +80,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One part of a claim: whether it is so (None: undecided), and the numbers."""
+    """One part of a claim: whether it is so (None: undecided), the numbers, and why undecided."""
 
     so: bool | None
     text: str
+    reason: str = ""
 
 
 def claims(comparison: Comparison) -> list[Claim]:
@@ -91,13 +95,15 @@ def claims(comparison: Comparison) -> list[Claim]:
 
 def claims_frame(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     """One row a (comparison, claim): which comparison, and the fields of `Claim`."""
-    columns = ["task", "m", "comparison_id", "axis", "claim", "statement", "verdict", "measured"]
+    columns = ["task", "m", "comparison_id", "axis", "threshold", "claim", "statement"]
+    columns += ["verdict", "measured", "test"]
     rows = [
         {
             "task": comparison.task,
             "m": comparison.m,
             "comparison_id": comparison.cells["comparison_id"].iloc[0],
             "axis": comparison.axis,
+            "threshold": comparison.threshold,
             "claim": claim.name,
             "statement": claim.statement,
             "verdict": claim.verdict,
@@ -107,7 +113,7 @@ def claims_frame(comparisons: Iterable[Comparison]) -> pd.DataFrame:
         for comparison in comparisons
         for claim in claims(comparison)
     ]
-    return pd.DataFrame(rows, columns=[*columns, "test"])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def middle_share(heatmap: ArrayLike, axis: int) -> float:
@@ -285,13 +291,27 @@ def _claim(
     missing = [paradigm for paradigm in paradigms if paradigm not in ran]
     if missing:
         return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
+    if unchosen := [name for name in paradigms if name not in set(comparison.choice["paradigm"])]:
+        return Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
     found = findings()
     verdict: Verdict = "undecided"
     if any(finding.so is False for finding in found):
         verdict = "does not hold"
     elif all(finding.so for finding in found):
         verdict = "holds"
-    return Claim(name, statement, test, verdict, "; ".join(finding.text for finding in found))
+    texts = [finding.text for finding in found] + [finding.reason for finding in found]
+    measured = "; ".join(text for text in dict.fromkeys(texts) if text)
+    return Claim(name, statement, test, verdict, measured)
+
+
+def _no_choice(comparison: Comparison, paradigms: Sequence[str]) -> str:
+    """Why these paradigms have no option that can be chosen."""
+    options, cells = (
+        table[table["paradigm"].isin(paradigms)]
+        for table in (comparison.options, comparison.cells)
+    )
+    sentences = barred_sentences(options, cells, comparison.select)
+    return "; ".join(sentence.removesuffix(".") for sentence in sentences)
 
 
 def _share_claim(
@@ -378,7 +398,7 @@ def _side(
     if lost:
         text += f", {lost} diverged seed{'s' if lost > 1 else ''} left out"
     if len(array) < MIN_SEEDS:
-        return _Finding(None, f"{text}; fewer than {MIN_SEEDS} seeds decide nothing")
+        return _Finding(None, text, _TOO_FEW)
     if high < threshold or low > threshold:  # neither with NaN
         return _Finding((high < threshold) == (claimed == "below"), text)
     return _Finding(None, text)
@@ -398,7 +418,7 @@ def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[
 def _paired_finding(comparison: Comparison, metric: str, first: str, second: str) -> _Finding:
     """What the paired verdict says about `first` being better."""
     row = _pair(comparison, metric, first, second)
-    name = f"{_METRIC_NAMES[metric]}, {first} minus {second}"
+    name = f"{metric_name(metric, comparison.threshold)}, {first} minus {second}"
     if row is None:
         return _Finding(None, f"{name}: no common seeds")
     so = {"better": True, "worse": False}.get(str(row["verdict"]))
@@ -414,15 +434,12 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> _Finding:
         return _Finding(None, f"{name}: no common seeds")
     text = f"{name}: {_difference(row)}"
     if row["num_pairs"] < MIN_SEEDS:
-        return _Finding(None, f"{text}; fewer than {MIN_SEEDS} seeds decide nothing")
+        return _Finding(None, text, _TOO_FEW)
     if row["low"] >= -ACCURACY_LOSS - _ROUNDING:
         return _Finding(True, f"{text}, loses at most 1 point")
     if row["high"] < -ACCURACY_LOSS - _ROUNDING:
         return _Finding(False, f"{text}, loses more than 1 point")
     return _Finding(None, f"{text}, undecided about 1 point")
-
-
-_METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
 
 
 def _difference(row: dict[Any, Any]) -> str:

@@ -1,6 +1,7 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
-CSV carries fractions at full precision, print carries per cent. An empty field is not known.
+CSV carries fractions at full precision, and in every row which axis was made equal and the
+threshold of SAIF; print carries per cent. An empty field is not known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from analysis.compare import Comparison
 from analysis.groups import GROUP, OPTION
 from analysis.page import Table, latex, markdown
 from analysis.table_one import (
+    conditions,
     flat_header,
     group_header,
     table_one,
@@ -38,13 +40,13 @@ def exports(found: Sequence[Comparison]) -> dict[str, bytes]:
         "paired": _all(found, [c.paired for c in found]),
         "options": _all(found, [option_rows(c) for c in found]),
         "effort": _all(found, [c.effort for c in found]),
-        "cells": pd.concat([cell_rows(c) for c in found], ignore_index=True),
+        "cells": _all(found, [cell_rows(c) for c in found]),
         "claims": claims_frame(found),
     }
     files = {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
     header, rows = table_one_cells(found)
     notes = table_one_notes(found)
-    caption = "SAIF and accuracy by paradigm at equal training compute."
+    caption = f"SAIF and accuracy by paradigm {conditions(found)}."
     files["table1.md"] = _markdown(caption, flat_header(header), rows, notes, (0,))
     files["table1.tex"] = latex.table(
         header, rows, caption, "tab:table1", groups=group_header(header), notes=notes
@@ -107,7 +109,7 @@ _PAIRED_LEFT = (0, 1, 2)
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
     caption = (
         f"Paired differences, {comparison.task} m={comparison.m} ({short_id(comparison)}): first "
-        "minus second paradigm on the same seeds, at equal training compute."
+        f"minus second paradigm on the same seeds, {conditions([comparison])}."
     )
     return (caption, *paired_cells(comparison.paired))
 
@@ -125,11 +127,12 @@ def _markdown(
 
 
 def _all(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The tables below each other, each row with the id of its comparison."""
-    ids = [c.cells["comparison_id"].iloc[0] for c in found]
+    """The tables below each other, each row with its comparison's id, axis and threshold."""
     parts = [
-        table.assign(comparison_id=comparison_id)
-        for table, comparison_id in zip(tables, ids, strict=True)
+        table.assign(
+            comparison_id=c.cells["comparison_id"].iloc[0], axis=c.axis, threshold=c.threshold
+        )
+        for table, c in zip(tables, found, strict=True)
     ]
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True) if filled else parts[0]

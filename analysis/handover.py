@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.choice import SUMMARISED
@@ -86,7 +87,7 @@ def group_summaries(
     curves = _curves(comparison)
     if comparison.summary.empty:
         return []
-    table = comparison_markdown(comparison.summary)
+    table = comparison_markdown(comparison.summary, threshold=comparison.threshold)
     numbers = [text for _, text in sorted(_tables(comparison).items())]
     draw = functools.cache(lambda: _files(comparison, drawn))
     found = []
@@ -158,9 +159,11 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     found: dict[str, dict[str, Curve]] = {}
     for metric in METRIC_LABELS:
         table = learning_curve(comparison.evaluations, metric, _SPLIT)
+        # A mean over other seeds than before would look like progress.
+        table = table[table["num_seeds"] == table["num_cells"]]
         for paradigm, rows in table.groupby("paradigm"):
             for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):
-                finite = rows[rows[column].notna()]
+                finite = rows[np.isfinite(rows[column])]
                 points = zip(finite["compute_flops"], finite[column], strict=True)
                 curve = sorted((float(x), float(y)) for x, y in points)
                 if curve:
@@ -183,7 +186,8 @@ def _tables(comparison: Comparison) -> dict[str, str]:
         "effort": comparison.effort,
     }
     files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
-    return files | {"comparison.md": comparison_markdown(comparison.summary)}
+    text = comparison_markdown(comparison.summary, threshold=comparison.threshold)
+    return files | {"comparison.md": text}
 
 
 def _pictures(drawn: Sequence[Picture]) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from analysis.barred import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.compare import Comparison
 from analysis.figures.curves import compute_figure, learning_curve
 from analysis.figures.forest import forest_figure
@@ -31,16 +33,23 @@ from analysis.figures.style import (
     figure_pdf,
     figure_png,
     level,
-    metric_name,
 )
 from analysis.groups import AXES
+from analysis.labels import QUANTITIES, known, metric_name
 from analysis.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.tables import number, percent
 
-_AXIS_NAMES = {
-    "flops": "training compute",
-    "seconds": "measured training time",
-    "mosaics": "mosaics trained on",
+FILE_STEM = re.compile(
+    r"(differences|heatmaps-(test|train)|(compute|switch-point|learning-rate|best-of-k)-"
+    r"(saif|accuracy))"
+)
+"""What `Picture.name` may be."""
+
+_BARRED = {
+    STOPPED: "censored seeds",
+    UNSWITCHED: "not switched within the cut",
+    SEEDS: "missing seeds",
+    SCORE: "validation score not known",
 }
 
 
@@ -172,7 +181,7 @@ def _corners_text(name: str, heatmap: Any) -> str:
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
     confidence = _confidence(comparison)
-    axis = _AXIS_NAMES[comparison.axis]
+    axis = QUANTITIES[comparison.axis]
     for metric in METRIC_LABELS:
         name = metric_name(metric, comparison.threshold)
         curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
@@ -241,7 +250,7 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
                 f"{_capital(name)} on the test split against the switch point. Of each switch "
                 "point the learning rates that are best on validation, mean over seeds "
                 f"({_counted(response.to_dict('records'), 'num_seeds')}) and {level(confidence)} "
-                f"t interval (from n=2); filled: chosen.{_unmarked(response)}{beside}"
+                f"t interval (from n=2); filled: chosen.{_unmarked(response, comparison)}{beside}"
             ),
             alt=f"{_capital(name)} in % by switch point. "
             + text
@@ -274,7 +283,8 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
             caption=(
                 f"{_capital(name)} on the test split against the learning rate. {of_each}, mean "
                 f"over seeds ({_counted(response.to_dict('records'), 'num_seeds')}) and "
-                f"{level(confidence)} t interval (from n=2); filled: chosen.{_unmarked(response)}"
+                f"{level(confidence)} t interval (from n=2); filled: chosen."
+                + _unmarked(response, comparison)
             ),
             alt=f"{_capital(name)} in % by learning rate. {text}",
             figure=learning_rate_figure(response, metric, comparison.threshold, confidence),
@@ -296,13 +306,16 @@ def _response_text(
     return " ".join(sentences)
 
 
-def _unmarked(response: pd.DataFrame) -> str:
-    """Says of a response where it has no score, and why."""
-    count = int((response["num_seeds"] == 0).sum())
-    if not count:
+def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
+    """Says of a response where it has no score, and why if that is the same everywhere."""
+    without = response[response["num_seeds"] == 0]
+    if without.empty:
         return ""
-    marks = "1 mark is" if count == 1 else f"{count} marks are"
-    return f" {marks} missing where no option can be chosen (censored seeds)."
+    marks = "1 mark is" if len(without) == 1 else f"{len(without)} marks are"
+    reasons = barred(comparison.options, comparison.select)
+    found = set(reasons[comparison.options["paradigm"].isin(without["paradigm"])]) - {""}
+    why = f" ({_BARRED[found.pop()]})" if len(found) == 1 else ""
+    return f" {marks} missing where no option can be chosen{why}."
 
 
 def _effort(comparison: Comparison) -> Iterator[Picture]:
@@ -362,7 +375,7 @@ def _scores(scores: Mapping[str, float]) -> str:
 
 
 def _interval_text(low: float, high: float) -> str:
-    return "" if pd.isna(low) else f" (interval {percent(low)} to {percent(high)})"
+    return f" (interval {percent(low)} to {percent(high)})" if known(low) else ""
 
 
 def _and(names: Iterable[str]) -> str:

@@ -7,11 +7,14 @@ python -m analysis.report RESULTS_DIR [--budget X] [--axis flops|seconds|mosaics
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import re
 import sys
+import tempfile
 import textwrap
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,10 +23,10 @@ from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
 from analysis.exports import exports, short_id
 from analysis.groups import AXES, Axis, Select
+from analysis.labels import MADE_EQUAL
 from analysis.page import Block, Contents, Heading, Shown, Table, Text, html, markdown
-from analysis.pictures import Picture, pictures
+from analysis.pictures import FILE_STEM, Picture, pictures
 from analysis.sections import (
-    AXIS_NAMES,
     comparison_blocks,
     lone_paradigm,
     section_title,
@@ -56,6 +59,7 @@ _METHOD = (
     "higher, a tie counting half.",
 )
 _WIDTH = 99  # of sentences in the terminal
+_OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 
 
 def write_report(
@@ -156,6 +160,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     asked = _parser().parse_args(argv)
     try:
+        folder = asked.out or _default_out(asked.results_dir, asked.study)
+        if asked.out or Path(asked.results_dir).is_dir():
+            _refuse_unwritable(folder)
         results = Results(asked.results_dir)
         found = compare_results(
             results,
@@ -166,22 +173,37 @@ def main(argv: Sequence[str] | None = None) -> int:
             threshold=asked.threshold,
             interpolate=asked.interpolate,
         )
-        print_comparisons(found, asked.published)
-        folder = asked.out or _default_out(asked.results_dir)
+        with _until_nobody_reads():
+            print_comparisons(found, asked.published)
         title = _title(found, asked.study)
         path = write_page(found, folder, title, results.url, published=asked.published)
-        print(f"report: {path}")
+        with _until_nobody_reads():
+            print(f"report: {path}")
+    except KeyboardInterrupt:
+        print("stopped: no report was written.", file=sys.stderr)
+        return 130
     except ResultsError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
 
+@contextlib.contextmanager
+def _until_nobody_reads() -> Iterator[None]:
+    """What is printed after the reader has left, as `head` does, is lost; the rest goes on."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 def print_comparisons(found: Sequence[Comparison], published: bool = False) -> None:
     """Prints the tables, what was stopped early, the verdicts and the answer."""
     for comparison in found:
         if len(comparison.summary):
-            print(comparison_text(comparison.summary, published), end="\n\n")
+            print(comparison_text(comparison.summary, published, comparison.threshold), end="\n\n")
         for sentence in (*unusual_cut(comparison), *stopped_options(comparison)):
             print(f"note: {sentence}\n")
     if found:
@@ -235,7 +257,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder for the report (default: RESULTS_DIR/report, for a URL ./report)",
+        help="folder for the report (default: RESULTS_DIR/report, with --study "
+        "RESULTS_DIR/report/NAME; for a URL ./report)",
     )
     parser.add_argument(
         "--select",
@@ -253,8 +276,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _default_out(results_dir: str) -> Path:
-    return Path("report") if "://" in results_dir else Path(results_dir, "report")
+def _default_out(results_dir: str, study: str | None) -> Path:
+    """A report of one study lies where `study.run` writes it, not over that of all studies."""
+    folder = Path("report") if "://" in results_dir else Path(results_dir, "report")
+    name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
+    return folder / name if name else folder
 
 
 def _title(found: Sequence[Comparison], study: str | None) -> str:
@@ -281,7 +307,7 @@ def _head(found: Sequence[Comparison], notes: Sequence[str]) -> list[Block]:
         "SAIF is the share of test mosaics that are classified rightly and confidently while "
         "attention rests confidently on the true foreground: attention on the foreground "
         f"a_z \u2265 {threshold:g} and score of the true class s_y \u2265 {threshold:g}. "
-        f"The paradigms are compared at equal {AXIS_NAMES[found[0].axis]}; intervals are over "
+        f"The paradigms are compared at {MADE_EQUAL[found[0].axis]}; intervals are over "
         "seeds."
     )
     return [
@@ -326,22 +352,47 @@ def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[S
 
 
 def _write(files: Mapping[str, bytes], out_dir: Path) -> None:
-    """Every file whole: a reader finds the old one or the new one, never half of it."""
+    """Every file whole: a reader finds the old one or the new one, never half of it.
+
+    The old ones are touched when all new ones are there; then figures that the report no longer
+    has are removed.
+    """
+    partials: dict[Path, Path] = {}
     try:
         for name, data in files.items():
             path = out_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
-            try:
-                partial.write_bytes(data)
-                os.replace(partial, path)
-            finally:
-                partial.unlink(missing_ok=True)
+            partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
+            partials[path].write_bytes(data)
+        for path, partial in partials.items():
+            os.replace(partial, path)
+        for path in (out_dir / "figures").glob("*"):
+            if path not in partials and _OWN_FIGURE.fullmatch(path.name):
+                path.unlink()
     except OSError as error:
-        raise ResultsError(
-            f"cannot write the report to {out_dir} ({error}). Choose a folder with --out DIR "
-            "of `python -m analysis.report`."
-        ) from error
+        raise _unwritable(out_dir, error) from error
+    finally:
+        for partial in partials.values():
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Before the work: the folder, or what it would be made in, takes a file."""
+    with_parents = [folder, *folder.absolute().parents]
+    there = next(path for path in with_parents if path.exists() or path.is_symlink())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> ResultsError:
+    return ResultsError(
+        f"cannot write the report to {folder} ({error}). Choose a folder with --out DIR of "
+        "`python -m analysis.report`."
+    )
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.barred import barred_sentences
 from analysis.claims import Claim
 from analysis.compare import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
 from analysis.groups import GROUP, OPTION, paradigm_order
+from analysis.labels import MADE_EQUAL, amount, known
 from analysis.page import Block, Code, Heading, Shown, Table, Text
 from analysis.tables import (
     HIDDEN_FOREGROUND,
@@ -31,11 +33,6 @@ from analysis.tables import (
 from analysis.verdicts import paired_cells, undecided_notes
 from study.results import SAIF_THRESHOLD
 
-AXIS_NAMES = {
-    "flops": "training FLOPs",
-    "seconds": "measured training time",
-    "mosaics": "mosaics seen",
-}
 _UNEQUAL = (
     " More options are more luck in the choice: the figures against search effort compare the "
     "paradigms at equal numbers of options."
@@ -85,28 +82,19 @@ def comparison_blocks(
 
 
 def stopped_options(comparison: Comparison) -> list[str]:
-    """One sentence for each paradigm some options of which were stopped early."""
-    texts = []
-    for name, options in comparison.options.groupby("paradigm", sort=False):
-        censored = int((options["num_censored"] > 0).sum())
-        if censored == len(options):
-            texts.append(f"{name}: every option has a censored seed, so none can be chosen.")
-        elif censored:
-            texts.append(
-                f"{name}: {censored} of {len(options)} options were stopped early and cannot be "
-                "chosen."
-            )
-    return texts
+    """One sentence for each paradigm and reason that bars some of its options."""
+    return barred_sentences(comparison.options, comparison.cells, comparison.select)
 
 
 def unusual_cut(comparison: Comparison) -> list[str]:
     """What must be said where cells are not cut at equal FLOPs, or SAIF is not the usual one."""
     texts = []
     if comparison.axis != "flops":
-        name = AXIS_NAMES[comparison.axis]
-        unit = " s" if comparison.axis == "seconds" else ""
-        where = "" if comparison.budget is None else f" ({number(comparison.budget)}{unit})"
-        texts.append(f"Cells are cut at equal {name}{where}, not at equal training FLOPs.")
+        where = ""
+        if comparison.budget is not None and known(comparison.budget):
+            where = f" ({amount(comparison.budget, comparison.axis)})"
+        axis, usual = MADE_EQUAL[comparison.axis], MADE_EQUAL["flops"]
+        texts.append(f"Cells are cut at {axis}{where}, not at {usual}.")
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
     if comparison.threshold != SAIF_THRESHOLD:
@@ -154,17 +142,12 @@ def _range(counts: Sequence[int]) -> str:
 
 def _results(comparison: Comparison, published: bool) -> list[Block]:
     summary = comparison.summary
-    header, rows = comparison_cells(summary, published)
+    header, rows = comparison_cells(summary, published, comparison.threshold)
     blocks: list[Block] = [
         Heading("Means"),
         Text(f"Mean over seeds and t interval on the {cut_text(summary)}."),
         Table(header, rows),
     ]
-    if comparison.axis != "flops":
-        text = (
-            f"Cells are cut at equal {AXIS_NAMES[comparison.axis]}, not at equal training FLOPs."
-        )
-        blocks.append(Text(text, "warning"))
     more = [
         [
             row["paradigm"],
@@ -276,7 +259,7 @@ def _settings(comparison: Comparison) -> list[Block]:
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],
         ["budget", f"{first['budget_amount']:,d} {_unit(first)}"],
-        ["made equal", AXIS_NAMES[comparison.axis]],
+        ["made equal", MADE_EQUAL[comparison.axis].removeprefix("equal ")],
         ["data digest", first["data_digest"]],
         ["split", first["split_scheme"]],
         *_other_settings(comparison.settings),

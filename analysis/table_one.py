@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis.compare import Comparison
 from analysis.groups import PARADIGM_ORDER, paradigm_order
+from analysis.labels import MADE_EQUAL, METRIC_NAMES, amount, known
 from analysis.published import TABLE_1, setting_differences
-from analysis.tables import percent
+from analysis.tables import HIDDEN_FOREGROUND, percent
 from analysis.verdicts import points
+from study.results import SAIF_THRESHOLD
 
 METRICS = ("saif", "accuracy")
-_LABELS = {"saif": "SAIF %", "accuracy": "accuracy %"}
 
 
 def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
@@ -25,10 +26,11 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
         found: as `analysis.compare.compare` gives them.
 
     Returns:
-        One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`; for each
-        metric and paradigm `<metric>_<paradigm>` (fraction, mean over seeds on test), the same
-        with `_published` (Table 1 of the paper) and with `_difference` (ours minus published).
-        NaN where there is none. The paper's four paradigms always have their columns.
+        One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`, `axis`,
+        `threshold` (of SAIF); for each metric and paradigm `<metric>_<paradigm>` (fraction, mean
+        over seeds on test), the same with `_published` (Table 1 of the paper, whose SAIF is at
+        the usual threshold) and with `_difference` (ours minus published). NaN where there is
+        none. The paper's four paradigms always have their columns.
     """
     present = {name for comparison in found for name in comparison.summary["paradigm"]}
     paradigms = paradigm_order({*PARADIGM_ORDER, *present})
@@ -57,7 +59,7 @@ def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[s
 def group_header(header: Sequence[str]) -> list[tuple[str, int]]:
     """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
     paradigms = (len(header) - 2) // 2
-    return [("", 2), *((_LABELS[metric], paradigms) for metric in METRICS)]
+    return [("", 2), *((f"{METRIC_NAMES[metric]} %", paradigms) for metric in METRICS)]
 
 
 def flat_header(header: Sequence[str]) -> list[str]:
@@ -68,7 +70,7 @@ def flat_header(header: Sequence[str]) -> list[str]:
 
 def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     """What must be said beside the table, above all where our settings are not the paper's."""
-    notes = ["Means over the seeds of the chosen option, test split, at equal compute."]
+    notes = [f"Means over the seeds of the chosen option, test split, {conditions(found)}."]
     with_paper = [c for c in found if (c.task, c.m) in TABLE_1]
     if not with_paper:
         return [*notes, "The paper's Table 1 has no row for this."]
@@ -77,12 +79,50 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
         "are for its settings (10,000 training mosaics of CIFAR-10, 50,000 of CIFAR-100, 100 "
         "epochs or more), one number a cell without an interval."
     )
+    if any(comparison.threshold != SAIF_THRESHOLD for comparison in with_paper):
+        notes.append(
+            f"The paper's SAIF is at threshold {SAIF_THRESHOLD:g}, so beside that of another "
+            "none is shown."
+        )
     for comparison in with_paper:
         differences = setting_differences(comparison.cells, soft_epochs(comparison))
         if differences:
             which = f"{comparison.task} m={comparison.m}"
             notes.append(f"No reproduction, {which}: ours have {'; '.join(differences)}.")
     return notes
+
+
+def conditions(found: Sequence[Comparison]) -> str:
+    """Under which the numbers of a table were taken: ``at equal training compute``, and more.
+
+    Where cells were cut is said if they were not at their own budget; then whether numbers are
+    interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
+    the usual one.
+    """
+    texts = ["at " + _each(found, lambda c: MADE_EQUAL[c.axis])]
+    if any(_cut_at(comparison) for comparison in found):
+        texts.append("cut " + _each(found, lambda c: _cut_at(c) or "at the budget"))
+    if any(comparison.interpolated for comparison in found):
+        texts.append("interpolated between the evaluations around the cut")
+    if any(comparison.select == "saif" for comparison in found):
+        texts.append(f"options {HIDDEN_FOREGROUND}")
+    if any(comparison.threshold != SAIF_THRESHOLD for comparison in found):
+        texts.append("SAIF at threshold " + _each(found, lambda c: f"{c.threshold:g}"))
+    return ", ".join(texts)
+
+
+def _cut_at(comparison: Comparison) -> str:
+    budget = comparison.budget
+    return f"at {amount(budget, comparison.axis)}" if budget is not None and known(budget) else ""
+
+
+def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:
+    """What holds for all, or for each comparison by itself."""
+    texts = [say(comparison) for comparison in found]
+    if len(set(texts)) == 1:
+        return texts[0]
+    pairs = zip(found, texts, strict=True)
+    return " and ".join(f"{text} ({c.task} m={c.m})" for c, text in pairs)
 
 
 def soft_epochs(comparison: Comparison) -> float:
@@ -97,12 +137,15 @@ def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]
     shared = ("n", "architecture", "comparison_id")
     row: dict[str, Any] = {"task": comparison.task, "m": comparison.m}
     row |= {name: first[name] for name in shared} | {"cut": comparison.cut}
+    row |= {"axis": comparison.axis, "threshold": comparison.threshold}
+    comparable = {"saif": comparison.threshold == SAIF_THRESHOLD, "accuracy": True}
     ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
     paper = TABLE_1.get((comparison.task, comparison.m), {})
     for i, metric in enumerate(METRICS):
         for paradigm in paradigms:
             value = float(ours[paradigm][metric]) if paradigm in ours else math.nan
-            published = paper[paradigm][i] if paradigm in paper else math.nan
+            there = paradigm in paper and comparable[metric]
+            published = paper[paradigm][i] if there else math.nan
             name = f"{metric}_{paradigm}"
             row |= {name: value, f"{name}_published": published}
             row[f"{name}_difference"] = value - published

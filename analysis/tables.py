@@ -11,21 +11,30 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.labels import MADE_EQUAL, amount, known, metric_name
+from analysis.labels import number as number
 from analysis.published import TABLE_1
+from study.results import SAIF_THRESHOLD
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+TOO_WIDE = (
+    "An interval of a share that leaves 0 to 100 % says that there are too few seeds for it."
+)
 
 
-def comparison_text(summary: pd.DataFrame, published: bool = False) -> str:
+def comparison_text(
+    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+) -> str:
     """Aligned plain text for the terminal: one block a (task, m).
 
     Args:
         summary: as `analysis.summarise` gives it.
         published: add the paper's Table 1 where it has the task and m.
+        threshold: of SAIF; of another than the usual one the paper has no numbers.
     """
     blocks = []
     for part in _parts(summary):
-        header, rows = comparison_cells(part, published)
+        header, rows = comparison_cells(part, published, threshold)
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -35,11 +44,13 @@ def comparison_text(summary: pd.DataFrame, published: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
-def comparison_markdown(summary: pd.DataFrame, published: bool = False) -> str:
+def comparison_markdown(
+    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+) -> str:
     """The same tables in Markdown; see `comparison_text`."""
     blocks = []
     for part in _parts(summary):
-        header, rows = comparison_cells(part, published)
+        header, rows = comparison_cells(part, published, threshold)
         lines = [
             "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
             for row in [header, ["---"] * len(header), *rows]
@@ -50,16 +61,19 @@ def comparison_markdown(summary: pd.DataFrame, published: bool = False) -> str:
 
 
 def comparison_cells(
-    summary: pd.DataFrame, published: bool = False
+    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the comparison table of one (task, m), one row a paradigm."""
     first = summary.iloc[0]
     paper = TABLE_1.get((first["task"], first["m"]), {}) if published else {}
     level = f"{first['confidence'] * 100:g} % interval"
-    header = ["paradigm", "SAIF %", level, "accuracy %", level, "n"]
+    header = ["paradigm", f"{metric_name('saif', threshold)} %", level, "accuracy %", level, "n"]
     header += ["lr", "switch", "options"]
+    # The paper's SAIF is at the usual threshold: beside another it would mislead.
+    beside = {0: "paper SAIF %"} if threshold == SAIF_THRESHOLD else {}
+    beside[1] = "paper accuracy %"
     if paper:
-        header += ["paper SAIF %", "paper accuracy %"]
+        header += beside.values()
     rows = []
     for row in summary.to_dict("records"):
         cells = [str(row["paradigm"])]
@@ -67,7 +81,8 @@ def comparison_cells(
             cells += [percent(row[metric]), interval(row, metric)]
         cells += [seeds(row), rates(row), number(row["switch_point"]), str(row["num_options"])]
         if paper:
-            cells += map(percent, paper.get(row["paradigm"], (math.nan, math.nan)))
+            numbers = paper.get(row["paradigm"], (math.nan, math.nan))
+            cells += [percent(numbers[i]) for i in beside]
         rows.append(cells)
     return header, rows
 
@@ -107,9 +122,14 @@ def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
 def cut_text(summary: pd.DataFrame) -> str:
     """Where the cells of one (task, m) were cut, and on which split."""
     first = summary.iloc[0]
+    split, axis = f"{first['split']} split", first["axis"]
+    if known(cut_at := first.get("cut_at", math.nan)):
+        return f"{split} at {amount(cut_at, axis)}"
+    if axis != "flops":
+        return f"{split} at {MADE_EQUAL[axis]}"
     flops = summary["compute_flops"].max()
-    return f"{first['split']} split at {percent(first['cut'], 0)} % of the budget" + (
-        "" if pd.isna(flops) else f" ({number(flops)} training FLOPs)"
+    return f"{split} at {percent(first['cut'], 0)} % of the budget" + (
+        f" ({amount(flops, axis)})" if known(flops) else ""
     )
 
 
@@ -120,6 +140,8 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
         notes.append("A diverged seed counts as SAIF 0 and accuracy 1/C.")
     if summary[["saif", "accuracy"]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
+    if any(_leaves_shares(summary, metric) for metric in ("saif", "accuracy")):
+        notes.append(TOO_WIDE)
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")
     if (summary["select"] == "saif").any():
@@ -127,22 +149,20 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     return notes
 
 
+def _leaves_shares(summary: pd.DataFrame, metric: str) -> bool:
+    """Whether an interval of a share, as it is printed, reaches below 0 or above 1."""
+    low, high = (summary[f"{metric}_{end}"].astype(float).round(3) for end in ("low", "high"))
+    return bool(((low < 0) | (high > 1)).any())
+
+
 def percent(fraction: float, digits: int = 1) -> str:
-    """0.1234 -> ``12.3``; a missing value is ``-``."""
-    return "-" if pd.isna(fraction) else f"{100 * fraction:.{digits}f}"
-
-
-def number(value: float) -> str:
-    """Three significant digits: ``0.005``, ``1.25e12``; a missing value is ``-``."""
-    if pd.isna(value):
-        return "-"
-    mantissa, _, exponent = f"{value:.3g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+    """0.1234 -> ``12.3``; what is not finite is ``-``."""
+    return f"{100 * fraction:.{digits}f}" if known(fraction) else "-"
 
 
 def nats(value: float) -> str:
-    """Three decimals; a missing value is ``-``."""
-    return "-" if pd.isna(value) else f"{value:.3f}"
+    """Three decimals; what is not finite is ``-``."""
+    return f"{value:.3f}" if known(value) else "-"
 
 
 def interval(
@@ -152,7 +172,7 @@ def interval(
     if row["num_seeds"] < 2:
         return f"no interval (n={row['num_seeds']})"
     low, high = row[f"{metric}_low"], row[f"{metric}_high"]
-    return "-" if pd.isna(low) else f"{form(low)} to {form(high)}"
+    return f"{form(low)} to {form(high)}" if known(low) and known(high) else "-"
 
 
 def seeds(row: Mapping[Hashable, Any]) -> str:

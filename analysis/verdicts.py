@@ -6,16 +6,17 @@ Fractions become points (hundredths) here and nowhere earlier.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from analysis.labels import MANY_SEEDS, known, metric_name
 from analysis.paired import MIN_SEEDS
 from analysis.tables import percent
 
-_METRICS = {"saif": "SAIF", "accuracy": "accuracy"}
-_MANY_SEEDS = 10_000
+_P_OF_A_PAIR = re.compile(r"p=\S+ after Holm, not below")
 
 
 def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -63,6 +64,8 @@ def undecided_notes(paired: pd.DataFrame) -> list[str]:
 def verdict_lines(paired: pd.DataFrame) -> list[str]:
     """One line a pair that is decided, the better paradigm first, and one that names the rest.
 
+    Where nothing is decided, one line a reason.
+
     Args:
         paired: as `analysis.paired` gives it, of one comparison.
 
@@ -77,9 +80,24 @@ def verdict_lines(paired: pd.DataFrame) -> list[str]:
     if len(rest):
         reasons = set(rest["reason"])
         why = f" ({reasons.pop()})" if len(reasons) == 1 else ""
-        which = _named(rest) if len(decided) else "every pair"
-        lines.append(f"undecided: {which}{why}")
+        if len(decided):
+            lines.append(f"undecided: {_named(rest)}{why}")
+        else:
+            lines += _reason_lines(rest)
     return lines
+
+
+def _reason_lines(undecided: pd.DataFrame) -> list[str]:
+    """A line a reason, pairs together that differ in nothing but the number p."""
+    reasons = undecided["reason"].map(
+        lambda text: _P_OF_A_PAIR.sub("p after Holm not below", text)
+    )
+    if undecided["reason"].nunique() == 1:
+        reasons = undecided["reason"]
+    return [
+        f"undecided: {'every pair' if len(rows) == len(undecided) else _named(rows)} ({reason})"
+        for reason, rows in undecided.groupby(reasons, sort=False)
+    ]
 
 
 def _named(rows: pd.DataFrame) -> str:
@@ -91,7 +109,7 @@ def _named(rows: pd.DataFrame) -> str:
 
 
 def _metric(row: Mapping[Hashable, Any]) -> str:
-    return _METRICS.get(row["metric"], str(row["metric"]))
+    return metric_name(str(row["metric"]))
 
 
 def _decided_line(row: Mapping[Hashable, Any]) -> str:
@@ -108,8 +126,8 @@ def _decided_line(row: Mapping[Hashable, Any]) -> str:
 
 
 def points(fraction: float) -> str:
-    """0.123 -> ``+12.3``; a missing value is ``-``."""
-    return "-" if pd.isna(fraction) else f"{100 * fraction:+.1f}"
+    """0.123 -> ``+12.3``; what is not finite is ``-``."""
+    return f"{100 * fraction:+.1f}" if known(fraction) else "-"
 
 
 def p_value(p: float) -> str:
@@ -120,12 +138,12 @@ def p_value(p: float) -> str:
 
 
 def seeds_to_decide(seeds: float) -> str:
-    """A whole number; ``no effect`` where no number would do; missing is ``-``."""
+    """A whole number; ``no effect`` where no number would do; else ``not known``."""
     if pd.isna(seeds):
-        return "-"
+        return "not known"
     if math.isinf(seeds):
         return "no effect"
-    return f"> {_MANY_SEEDS:,d}" if seeds > _MANY_SEEDS else f"{math.ceil(seeds):,d}"
+    return f"> {MANY_SEEDS:,d}" if seeds > MANY_SEEDS else f"{math.ceil(seeds):,d}"
 
 
 def _interval(row: Mapping[Hashable, Any], low: str, high: str) -> str:

@@ -303,3 +303,34 @@ def test_a_paradigm_is_better_only_where_a_verdict_says_so(
 def test_the_question_is_one_sentence() -> None:
     assert QUESTION.endswith("?")
     assert QUESTION.count("?") == 1
+
+
+# --- reasons
+
+
+def test_no_seed_in_common_is_said_only_where_it_is_so() -> None:
+    barred = {"reason": "no option of lvml can be chosen"}
+    unusable = {**pair("lvml", "soft", n=0, needed=math.nan), **barred}
+    *_, sure = answer([comparison([unusable, *in_accuracy([unusable])])])
+    assert sure == "Nothing is decided, because no option of lvml can be chosen."
+    neither = {**pair("lvml", "hybrid", n=0, needed=math.nan)}
+    neither["reason"] = "no option of lvml and hybrid can be chosen"
+    *_, sure = answer([comparison([unusable, neither])])
+    assert sure == "Nothing is decided, because no option of hybrid and lvml can be chosen."
+    apart = pair("soft", "hard", n=0, needed=math.nan)
+    *_, sure = answer([comparison([apart, unusable])])
+    assert "no option of lvml can be chosen and no two others have a seed in common" in sure
+    *_, sure = answer([comparison([pair("soft", "hard"), unusable])])
+    assert "n=12 common seeds" in sure
+    assert "1 is undecided because no option of lvml can be chosen" in sure
+    assert "seed in common" not in sure
+    assert "not known" not in sure
+
+
+def test_one_reason_for_all_is_said_once() -> None:
+    pairs = [pair(b, a, needed=math.inf) for a, b in combinations(PARADIGM_ORDER, 2)]
+    *_, sure = answer([comparison([*pairs, *in_accuracy(pairs)])])
+    assert sure == (
+        "The verdicts rest on n=12 common seeds; all 12 are undecided because no difference is "
+        "seen at all."
+    )

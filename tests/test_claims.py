@@ -68,14 +68,29 @@ def pair(
     }
 
 
+def options_of(barred: Mapping[str, str]) -> pd.DataFrame:
+    rows = [
+        {"paradigm": name, "num_seeds": 6, "num_censored": 0, "num_unswitched": 0}
+        | {"validation_accuracy": 0.9, column: math.nan if column.startswith("val") else 1}
+        for name, column in barred.items()
+    ]
+    columns = ["paradigm", "num_seeds", "num_censored", "num_unswitched", "validation_accuracy"]
+    return pd.DataFrame(rows, columns=columns)
+
+
 def comparison(
     heatmaps: Mapping[str, Sequence[list[float] | None]] | None = None,
     pairs: Sequence[dict[str, Any]] = (),
     curves: Mapping[str, Sequence[np.ndarray]] | None = None,
     ran: Sequence[str] = ("soft", "hard", "hybrid", "lvml"),
     times: np.ndarray = TIMES,
+    threshold: float = 0.8,
+    barred: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """What the claims read of a comparison: None as a heat map is a diverged seed."""
+    """What the claims read of a comparison: None as a heat map is a diverged seed.
+
+    `barred` are paradigms without a choice, with the column of their single option that bars it.
+    """
     heatmaps = dict(heatmaps or {})
     for paradigm, each in (curves or {}).items():
         heatmaps.setdefault(paradigm, [heatmap()] * len(each))
@@ -113,7 +128,11 @@ def comparison(
         task="digits",
         m=10,
         axis="flops",
+        threshold=threshold,
+        select="accuracy",
         cells=pd.DataFrame(ids),
+        options=options_of(barred or {}),
+        choice=pd.DataFrame({"paradigm": [name for name in ran if name not in (barred or {})]}),
         chosen=pd.DataFrame(chosen, columns=columns),
         evaluations=pd.DataFrame(evaluations, columns=[*columns[:3], *more]).sample(
             frac=1, random_state=0
@@ -466,3 +485,47 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
         "C17": "undecided",  # four evaluations
     }
     assert "n=6), 1 diverged seed left out" in claim("C1", of).measured
+
+
+# --- what is said beside
+
+
+def test_another_threshold_is_said_in_what_was_measured() -> None:
+    pairs = [
+        pair("saif", "lvml", "soft", "better", 0.1, 0.2),
+        pair("saif", "lvml", "hard", "better", 0.1, 0.2),
+        pair("saif", "hybrid", "soft", "better", 0.1, 0.2),
+        pair("accuracy", "hybrid", "soft", "better", 0.0, 0.02),
+    ]
+    for threshold, says in ((0.6, True), (0.8, False)):
+        of = comparison(pairs=pairs, threshold=threshold)
+        for name in ("C6", "C16"):
+            assert claim(name, of).verdict == "holds"
+            assert ("SAIF at threshold 0.6" in claim(name, of).measured) == says
+            assert "accuracy at" not in claim(name, of).measured
+        assert set(claims_frame([of])["threshold"]) == {threshold}
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("num_unswitched", "no option had switched within the cut"),
+        ("num_censored", "every option has a censored seed"),
+        ("validation_accuracy", "no option has a known validation accuracy"),
+    ],
+)
+def test_a_paradigm_without_a_choice_leaves_its_claim_undecided(column: str, words: str) -> None:
+    found = claim("C16", comparison(barred={"hybrid": column}))
+    assert found.verdict == "undecided"
+    assert found.measured == f"hybrid: {words}, so none can be chosen"
+    assert claim("C6", comparison(barred={"hybrid": column})).measured != found.measured
+
+
+def test_a_reason_is_said_once() -> None:
+    three = [heatmap() for _ in range(3)]
+    for of in (comparison({"lvml": three}), comparison(barred={"lvml": "num_censored"})):
+        measured = claim("C5", of).measured
+        assert len(set(measured.split("; "))) == len(measured.split("; "))
+    measured = claim("C5", comparison({"lvml": three})).measured
+    assert measured.count("decide nothing") == 1
+    assert measured.count("n=3") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 from collections.abc import Mapping
@@ -185,3 +186,13 @@ def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     alone = make_results(tmp_path / "alone")
     write(alone, make_cell("lvml"), status="censored", points=(0.25,))
     assert group_summaries(compare(load(alone))[0]) == []
+
+
+def test_curves_leave_out_what_not_all_seeds_have(tmp_path: Path) -> None:
+    (comparison,) = comparisons(tmp_path, saif={"soft": 0.4})
+    rows = comparison.evaluations
+    lost = (rows["seed"] < 3) & rows["budget_fraction"].isin([0.25, 1.0])
+    (group,) = group_summaries(dataclasses.replace(comparison, evaluations=rows[~lost]))
+    assert len(group.curves) == 2 * 3
+    for curve in group.curves.values():
+        assert [x for x, _ in curve] == [BUDGET / 2 - 1, 3 * BUDGET / 4 - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import analysis
 from analysis.compare import Comparison, compare
 from analysis.figures import figure_png
-from analysis.pictures import Picture, pictures
+from analysis.pictures import FILE_STEM, Picture, pictures
 from analysis.tables import percent
 from study.results import Results
 from tests.synthetic_results import make_cell, make_results, write
@@ -129,3 +130,28 @@ def test_order_of_the_rows_changes_no_picture(results: Results) -> None:
         for found in (first, second)
     ]
     assert drawn[0] == drawn[1]
+
+
+def test_no_false_reason_for_a_missing_mark(results: Results) -> None:
+    for seed in range(2):
+        for lr in (0.1, 0.2, 0.3):
+            scores = {"accuracy": math.nan} if lr == 0.2 else {}
+            if lr != 0.3 or not seed:
+                write(results, make_cell("soft", lr, seed), **scores)
+            write(results, make_cell("hard", lr, seed), **scores)
+    _, found = _pictures(results)
+    caption = found["learning-rate-saif"].caption
+    assert "3 marks are missing where no option can be chosen." in caption
+    assert "censored" not in caption
+    only = make_results(Path(str(results.url)) / "other")
+    for lr, accuracy in ((0.1, 0.9), (0.2, math.nan)):
+        write(only, make_cell("soft", lr), accuracy)
+    _, found = _pictures(only)
+    caption = found["learning-rate-saif"].caption
+    assert "1 mark is missing where no option can be chosen (validation score not" in caption
+
+
+def test_every_picture_has_a_name_that_a_later_report_knows(results: Results) -> None:
+    _write_searched(results)
+    _, found = _pictures(results)
+    assert all(FILE_STEM.fullmatch(name) for name in found)

@@ -10,14 +10,14 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from analysis.answer import QUESTION, answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
-from analysis.pictures import pictures
+from analysis.pictures import Picture, pictures
 from analysis.report import main, verdict_text, write_report
 from analysis.tables import comparison_cells, comparison_text
 from analysis.verdicts import paired_cells
@@ -328,10 +328,10 @@ def _plain(line: str) -> list[str]:
 def test_axis_and_threshold_are_said(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     page = _page(write_report(results, tmp_path, axis="mosaics", threshold=0.6))
-    assert "Cells are cut at equal mosaics seen, not at equal training FLOPs." in page.text
+    assert page.text.count("Cells are cut at equal numbers of training mosaics") == 1
     assert "SAIF is that of threshold 0.6, not of 0.8." in page.text
     page = _page(write_report(results, tmp_path))
-    assert "not at equal training FLOPs" not in page.text
+    assert "not at equal training compute" not in page.text
     assert "SAIF is that of threshold" not in page.text
 
 
@@ -350,7 +350,142 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+def test_figures_that_a_report_no_longer_has_are_removed(small: _Small, tmp_path: Path) -> None:
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    old = [figures / f"compute-saif-00000000.{end}" for end in ("png", "pdf")]
+    foreign = [figures / name for name in ("mine-00000000.png", "compute-saif.png", "notes.txt")]
+    for path in (*old, *foreign):
+        path.touch()
+    write_report(small.results, tmp_path)
+    assert not any(path.exists() for path in old)
+    assert all(path.exists() for path in foreign)
+    assert set(os.listdir(figures)) - {path.name for path in foreign} == set(
+        os.listdir(small.folder / "figures")
+    )
+
+
+def test_a_report_that_cannot_be_written_leaves_the_older_one(
+    small: _Small, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(small.folder, folder)
+    (folder / "report.md").unlink()
+    (folder / "report.md").mkdir()  # is written last, and cannot be replaced
+    shutil.rmtree(folder / "figures")
+    (folder / "figures").touch()
+    (folder / "cells.csv").write_text("older")
+    with pytest.raises(ResultsError, match="cannot write the report"):
+        write_report(small.results, folder)
+    assert (folder / "cells.csv").read_text() == "older"
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.usefixtures("one_picture")
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        ({"accuracy": math.nan}, "1 of 2 options has no known validation accuracy and cannot be"),
+        ({"status": "censored", "points": (0.5,)}, "1 of 2 options was stopped early and cannot"),
+        (None, "1 of 2 options lacks seeds that others have and cannot be chosen until"),
+    ],
+)
+def test_why_an_option_is_barred_is_said(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    broken: dict[str, Any] | None,
+    sentence: str,
+) -> None:
+    _write_small(results)
+    for seed in range(2):
+        if seed == 0 or broken is not None:
+            write(results, make_cell("soft", 0.2, seed), **(broken or {}))
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 0
+    assert f"note: soft: {sentence}" in capsys.readouterr().out
+    assert _page(tmp_path / "out" / "report.html").text.count(f"soft: {sentence}") == 1
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_a_paradigm_that_has_not_switched_is_said(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_small(results)
+    for point in (0.5, 0.8):
+        for seed in range(2):
+            write(results, make_cell("hybrid", seed=seed, switch_point=point))
+    sentences = {
+        0.75: "hybrid: 1 of 2 options had not switched within the cut and cannot be chosen.",
+        0.5: "hybrid: no option had switched within the cut, so none can be chosen.",
+    }
+    for share, sentence in sentences.items():
+        out = ["--out", str(tmp_path / "out"), "--budget", f"{BUDGET * share}"]
+        assert main([results.url, *out]) == 0
+        assert sentence in capsys.readouterr().out
+    (claim,) = [
+        each
+        for each in claims(compare_results(results, budget=BUDGET / 2)[0])
+        if each.name == "C16"
+    ]
+    assert (claim.verdict, claim.measured) == ("undecided", sentence.removesuffix("."))
+
+
 # --- the command line
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
+    _write_small(results)
+    write(results, make_cell("lvml"), study="../o/ther")
+    folder = tmp_path / "results" / "report"
+    assert main([results.url]) == 0
+    of_all = (folder / "report.html").read_bytes()
+    for study, name in (("digits", "digits"), ("../o/ther", "_o_ther")):
+        assert main([results.url, "--study", study]) == 0
+        assert (folder / name / "report.html").read_bytes() != of_all
+    assert (folder / "report.html").read_bytes() == of_all
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _write_small(results)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("analysis.report.compare_results", None)  # would fail if called
+    message = "Choose a folder with --out DIR"
+    for folder in ("file", "file/a/b"):
+        _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
+
+
+def test_ctrl_c_is_one_line(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(_: object) -> list[Picture]:
+        raise KeyboardInterrupt
+
+    _write_small(results)
+    monkeypatch.setattr("analysis.report.pictures", interrupted)
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "stopped: no report was written.\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_report_is_written_for_a_reader_who_leaves(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell())
+    command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    assert (tmp_path / "results" / "report" / "report.html").exists()
 
 
 @pytest.mark.usefixtures("one_picture")
@@ -366,7 +501,7 @@ def test_command_prints_the_tables_and_the_path(
     assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
     assert (tmp_path / "results" / "report" / "report.html").exists()
     assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
-    assert "50 % of the budget" in capsys.readouterr().out
+    assert "test split at 5e5 training FLOPs" in capsys.readouterr().out
     assert (tmp_path / "other" / "report.html").exists()
 
 
@@ -377,7 +512,7 @@ def test_the_report_of_a_url_goes_to_the_working_directory(
     _write_small(results)
     monkeypatch.chdir(tmp_path)
     assert main([Path(results.url).as_uri(), "--study", "digits"]) == 0
-    assert (tmp_path / "report" / "report.html").exists()
+    assert (tmp_path / "report" / "digits" / "report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -193,20 +193,21 @@ def test_sigterm_stops_a_study_like_ctrl_c(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-def test_a_diverged_cell_is_a_result(tmp_path: Path) -> None:
+def test_a_diverged_cell_is_a_result(
+    tmp_path: Path, ray_instance: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = [text.replace("lr=0.1", "lr=0.1,1e20") for text in TINY]
-    done = command(
-        "digits", *settings, "paradigm=soft,hard-sampled", "--tracking", "none", results=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
+    settings += ["paradigm=soft,hard-sampled", "--tracking", "none", "--results", str(tmp_path)]
+    status, printed, told = main(capsys, "digits", *settings)
+    assert status == 0, told
     cells = Results(tmp_path).cells()
     assert cells.groupby("lr")["status"].unique().map(list).to_dict() == {
         0.1: ["done"],
         1e20: ["diverged"],
     }
-    assert "4 diverged" in done.stderr
+    assert "4 diverged" in told
     assert not (tmp_path / "mlflow.db").exists()
-    assert "mlflow ui" not in done.stdout
+    assert "mlflow ui" not in printed
 
 
 @pytest.mark.faults
@@ -455,11 +456,18 @@ def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
     assert set(os.listdir(PROJECT)) == before
 
 
-def test_the_command_is_deterministic(finished: tuple[Path, str], tmp_path: Path) -> None:
+def test_the_command_is_deterministic(
+    finished: tuple[Path, str],
+    tmp_path: Path,
+    ray_instance: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The whole study twice: equal bits, but for the times."""
     results, _ = finished
-    done = command("digits", *TINY, "--tracking", "none", results=tmp_path)
-    assert done.returncode == 0, done.stderr
+    status, _, told = main(
+        capsys, "digits", *TINY, "--tracking", "none", "--results", str(tmp_path)
+    )
+    assert status == 0, told
     keys = ["cell_id", "budget_fraction", "split"]
     one, other = (
         Results(path).evaluations().drop(columns="train_seconds").sort_values(keys)

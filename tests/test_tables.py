@@ -14,10 +14,21 @@ import pytest
 import analysis
 from analysis.compare import Comparison, compare_results
 from analysis.exports import exports
+from analysis.labels import amount
 from analysis.page import Table, latex, markdown
 from analysis.published import TABLE_1
 from analysis.table_one import table_one, table_one_cells, table_one_notes
-from analysis.tables import comparison_markdown, comparison_text, number, percent, spread_cells
+from analysis.tables import (
+    comparison_cells,
+    comparison_markdown,
+    comparison_text,
+    cut_text,
+    interval,
+    nats,
+    number,
+    percent,
+    spread_cells,
+)
 from analysis.verdicts import (
     p_value,
     paired_cells,
@@ -152,6 +163,40 @@ def test_percent() -> None:
     assert percent(float("nan")) == "-"
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
+def test_what_is_not_finite_is_a_dash(value: float) -> None:
+    assert {percent(value), number(value), nats(value), points(value)} == {"-"}
+    row = {"num_seeds": 3, "saif_low": 0.1, "saif_high": value}
+    assert interval(row, "saif") == "-"
+    assert {amount(value, "mosaics"), amount(value, "seconds")} <= {"-", "- s of training"}
+
+
+def test_an_interval_beyond_what_a_share_can_be_is_explained(results: Results) -> None:
+    for seed, saif in enumerate((0.1, 0.9)):
+        write(results, make_cell("soft", seed=seed), saif=saif)
+    assert comparison_text(_summary(results)).count("too few seeds") == 1
+    for seed in range(6):
+        write(results, make_cell("hard", seed=seed, m=5), accuracy=1.0, saif=0.5)
+    assert "too few seeds" not in comparison_text(_summary(results).query("m == 5"))
+
+
+@pytest.mark.parametrize(
+    ("axis", "cut_at", "text"),
+    [
+        ("flops", math.nan, "test split at 100 % of the budget (4.9e10 training FLOPs)"),
+        ("flops", 2.5e10, "test split at 2.5e10 training FLOPs"),
+        ("mosaics", 65_664.0, "test split at 65,664 mosaics"),
+        ("seconds", 3.2, "test split at 3.2 s of training"),
+        ("seconds", math.inf, "test split at equal training time"),
+    ],
+)
+def test_where_it_was_cut(axis: str, cut_at: float, text: str) -> None:
+    row = {"split": "test", "axis": axis, "cut": 1.0, "compute_flops": 4.9e10}
+    assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == text
+    if math.isnan(cut_at):
+        assert cut_text(pd.DataFrame([row])) == text
+
+
 def test_a_number_that_is_not_known_is_a_dash_and_said(results: Results) -> None:
     for seed in range(3):
         write(results, make_cell("soft", seed=seed), saif=math.nan if seed else 0.5)
@@ -221,7 +266,7 @@ def test_verdict_table_without_intervals() -> None:
     paired = pd.DataFrame([lone, unknown])
     rows = paired_cells(paired)[1]
     assert rows[0][3:7] == ["+9.8", "no interval (n=1)", "-", "no interval (n=1)"]
-    assert rows[1][3:] == ["-", "-", "-", "-", "-", "6", "-"]
+    assert rows[1][3:] == ["-", "-", "-", "-", "-", "6", "not known"]
     assert undecided_notes(paired) == [
         "Undecided: SAIF lvml/soft: n=1, fewer than 6 seeds.",
         "Undecided: accuracy lvml/soft: a seed has no value.",
@@ -248,6 +293,13 @@ def test_verdict_lines_name_every_pair_once() -> None:
     paired.loc[3, "reason"] = "another"
     assert verdict_lines(paired)[-1] == "undecided: SAIF lvml/hybrid; accuracy lvml/soft"
     assert verdict_lines(paired[2:3]) == ["undecided: every pair (one)"]
+    assert verdict_lines(paired[2:]) == [
+        "undecided: SAIF lvml/hybrid (one)",
+        "undecided: accuracy lvml/soft (another)",
+    ]
+    paired.loc[2, "reason"] = "p=0.31 after Holm, not below 0.05"
+    paired.loc[3, "reason"] = "p=0.4 after Holm, not below 0.05"
+    assert verdict_lines(paired[2:]) == ["undecided: every pair (p after Holm not below 0.05)"]
     assert verdict_lines(paired[:0]) == [
         "verdicts: none, for fewer than two paradigms can be compared"
     ]
@@ -261,6 +313,7 @@ def test_verdict_lines_name_every_pair_once() -> None:
         (1234.0, "1,234"),
         (1e5, "> 10,000"),
         (math.inf, "no effect"),
+        (math.nan, "not known"),
     ],
 )
 def test_seeds_to_decide(seeds: float, text: str) -> None:
@@ -322,6 +375,24 @@ def test_table_one_says_what_differs_from_the_paper(results: Results, tmp_path: 
     assert table_one_cells([digits])[1] == [
         ["digits", "10", "-", "50.0", "-", "-", "-", "90.0", "-", "-"]
     ]
+
+
+def test_another_threshold_has_no_published_saif(results: Results) -> None:
+    _write_cifar(results)
+    found = compare_results(results, threshold=0.6)
+    (row,) = table_one(found).to_dict("records")
+    assert (row["axis"], row["threshold"]) == ("flops", 0.6)
+    for paradigm in ("hard", "soft", "hybrid", "lvml"):
+        for end in ("published", "difference"):
+            assert math.isnan(row[f"saif_{paradigm}_{end}"])
+    assert row["accuracy_soft_published"] == 0.652
+    assert any("SAIF is at threshold 0.8" in note for note in table_one_notes(found))
+    header, rows = comparison_cells(found[0].summary, True, 0.6)
+    assert header[1] == "SAIF at threshold 0.6 %"
+    assert header[-1] == "paper accuracy %"
+    assert "paper SAIF %" not in header
+    assert {len(cells) for cells in rows} == {len(header)}
+    assert rows[0][-1] == "65.2"
 
 
 # --- files
@@ -388,6 +459,41 @@ def test_several_comparisons_stand_below_each_other(results: Results) -> None:
     assert files["paired.tex"].count(rb"\begin{table*}") == 2
     labels = re.findall(rb"\\label{(.*?)}", files["paired.tex"])
     assert len(set(labels)) == 2
+
+
+@pytest.mark.parametrize("name", ["table1.md", "table1.tex", "paired.md", "paired.tex"])
+def test_captions_say_what_was_made_equal(results: Results, name: str) -> None:
+    for paradigm in ("soft", "lvml"):
+        for seed in range(2):
+            write(results, make_cell(paradigm, seed=seed))
+
+    def text(**cut: Any) -> str:
+        return exports(compare_results(results, **cut))[name].decode()
+
+    usual = text()
+    assert "at equal training compute." in usual
+    assert not re.search("threshold|interpolated|cut at|hidden", usual)
+    other = text(axis="mosaics", budget=4_000, threshold=0.6, interpolate=True, select="saif")
+    assert "training compute" not in other
+    for words in (
+        "at equal numbers of training mosaics",
+        "cut at 4,000 mosaics",
+        "interpolated between",
+        "uses the hidden foreground",
+        "SAIF at threshold 0.6",
+    ):
+        assert words in other
+    assert "cut at 5e5 training FLOPs" in text(budget=5e5)
+
+
+def test_every_csv_says_axis_and_threshold(results: Results) -> None:
+    _write_ends(results)
+    files = exports(compare_results(results, axis="mosaics", threshold=0.6))
+    for name in files:
+        if name.endswith(".csv"):
+            table = _read(files, name.removesuffix(".csv"))
+            assert set(table["axis"]) == {"mosaics"}, name
+            assert set(table["threshold"]) == {0.6}, name
 
 
 @pytest.mark.parametrize("name", ["table1.tex", "paired.tex"])

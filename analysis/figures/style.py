@@ -15,11 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.groups import paradigm_order
-from study.results import HEATMAP_EDGES
+from analysis.labels import METRIC_NAMES
+from analysis.labels import metric_name as metric_name
+from study.results import SAIF_THRESHOLD as SAIF_THRESHOLD
 
-METRIC_LABELS = {"saif": "SAIF (% of instances)", "accuracy": "accuracy (% of instances)"}
-SAIF_THRESHOLD = HEATMAP_EDGES[-2]
-"""Of attention and score alike; a figure says its threshold only where it is another."""
+_UNIT = "% of instances"
+METRIC_LABELS = {metric: f"{name} ({_UNIT})" for metric, name in METRIC_NAMES.items()}
 
 TEXT = 9.5
 SMALL = 8.0
@@ -85,15 +86,7 @@ def metric_label(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
     """
     if metric not in METRIC_LABELS:
         raise ValueError(f"metric must be one of {', '.join(METRIC_LABELS)}, got {metric!r}")
-    label = METRIC_LABELS[metric]
-    if metric == "saif" and threshold != SAIF_THRESHOLD:
-        return label.replace("SAIF", f"SAIF at threshold {threshold:g}")
-    return label
-
-
-def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
-    """`metric_label` without the unit."""
-    return metric_label(metric, threshold).partition(" (")[0]
+    return f"{metric_name(metric, threshold)} ({_UNIT})"
 
 
 def panel(height: float = 3.9) -> tuple[Figure, Axes]:
