@@ -25,9 +25,6 @@ Many studies may share a directory, one at a time.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,8 +37,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from study import parquet
 from study.copies import (
     copies_of,
     refuse_different_cells,
@@ -52,30 +49,20 @@ from study.coverage import IDENTITY, KEY, OWN_NAME, Coverage, faults_of, own_fil
 from study.coverage import Damage as Damage
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
 from study.metrics import SAIF_THRESHOLD as SAIF_THRESHOLD
+from study.parquet import DICTIONARIES as DICTIONARIES
 from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.schema import METRICS as METRICS
-from study.schema import SCHEMA_VERSION, SCHEMAS, Table
+from study.schema import SCHEMAS, Table
 from study.schema import SPLITS as SPLITS
 from study.schema import cell_columns as cell_columns
 from study.storage import ResultsError as ResultsError
 from study.storage import Storage
 
-_METADATA_KEY = b"attention_study_schema"
-
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
 _FOLDERS = (*SCHEMAS, "checkpoints", "forks")
-DICTIONARIES = ("cell_id", "split")
-"""Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""
-_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-
-# A reader of some cells skips the other groups of a compacted file. Groups of 10,000 rows take
-# 1.6 times as long to read through, and of 100,000 are hardly faster (docs/performance.md).
-_ROWS_A_GROUP = 30_000
-_VALUES_A_PART = 8_000_000  # 64 MB as float64
-_HEATMAP_VALUES = (len(HEATMAP_EDGES) - 1) ** 2
 _SMALL_FILES = 1_000
 _REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
 
@@ -170,8 +157,10 @@ class Results:
             return
         # The row of a censored or incomplete cell must not count with the new evaluations.
         self.storage.remove(f"cells/{own_file(cell_id)}")
-        self.write_table("evaluations", own_file(cell_id), _table("evaluations", evaluations))
-        self.write_table("cells", own_file(cell_id), _table("cells", [cell]))
+        self.write_table(
+            "evaluations", own_file(cell_id), parquet.from_rows("evaluations", evaluations)
+        )
+        self.write_table("cells", own_file(cell_id), parquet.from_rows("cells", [cell]))
 
     def write_table(self, table: Table, file: str, rows: pa.Table) -> None:
         """Writes a file of a table.
@@ -179,23 +168,15 @@ class Results:
         Raises:
             ResultsError: it cannot be written.
         """
-        metadata = {_METADATA_KEY: str(SCHEMA_VERSION)}
-        sink = io.BytesIO()
-        pq.write_table(
-            rows.replace_schema_metadata(metadata),
-            sink,
-            row_group_size=_ROWS_A_GROUP,
-            write_page_checksum=True,
-        )
-        self.storage.write(f"{table}/{file}", sink.getvalue())
+        parquet.write(self.storage, table, file, rows)
 
     def has_cell(self, cell_id: str) -> bool:
         """Whether a cell is complete under its own name, and not censored."""
         file = own_file(cell_id)
         try:
-            rows = self._parsed("cells", file, columns=IDENTITY)
-            evaluations = self._parsed("evaluations", file, columns=KEY)
-        except (FileNotFoundError, _Damaged):
+            rows = parquet.read(self.storage, "cells", file, columns=IDENTITY)
+            evaluations = parquet.read(self.storage, "evaluations", file, columns=KEY)
+        except (FileNotFoundError, parquet.Damaged):
             return False
         if faults_of(file, rows, [evaluations]):
             return False
@@ -270,7 +251,7 @@ class Results:
         """
         columns = EVALUATIONS_SCHEMA.names if columns is None else list(columns)
 
-        schema = _selected("evaluations", {*columns, "cell_id"})
+        schema = parquet.selected("evaluations", {*columns, "cell_id"})
 
         def join(_: pa.Table, parts: Iterator[pa.Table]) -> pa.Table:
             return _in_order(parts, schema).select(columns)
@@ -353,16 +334,17 @@ class Results:
     ) -> T:
         """`scan`, which also tells what `copies_of` says."""
         ids = None if cell_ids is None else set(cell_ids)
-        names = _selected("evaluations", columns).names
+        names = parquet.selected("evaluations", columns).names
         cell_columns = CELLS_SCHEMA.names if cell_columns is None else list(cell_columns)
-        read_columns = _selected("cells", {*cell_columns, *IDENTITY}).names
+        read_columns = parquet.selected("cells", {*cell_columns, *IDENTITY}).names
 
         def read() -> T:
             files = self._files() if ids is None else self._files_of(ids)
             held = self._read("cells", files, ids, read_columns)
             files = [file for file in files if ids is None or len(held[file])]
             cells = _joined(
-                {file: _of(held[file], ids) for file in files}, _selected("cells", read_columns)
+                {file: parquet.of_cells(held[file], ids) for file in files},
+                parquet.selected("cells", read_columns),
             )
             copies = copies_of(cells)
             refuse_different_cells(cells, copies, self.storage)
@@ -390,7 +372,7 @@ class Results:
         taken = taken_files(copies)
         if cell_ids is not None:
             taken = {cell_id: taken[cell_id] for cell_id in cell_ids & taken.keys()}
-        read_columns = _selected("evaluations", {*columns, *KEY}).names
+        read_columns = parquet.selected("evaluations", {*columns, *KEY}).names
 
         def taken_rows(file: str, coverage: Coverage, rows: pa.Table) -> pa.Table:
             mine = np.array([taken.get(i) == file for i in coverage.cell_ids] + [False])
@@ -413,7 +395,7 @@ class Results:
         for file in held:
             if file not in small:
                 coverage = Coverage(file, held[file])
-                for rows in self._parts(file, cell_ids, read_columns):
+                for rows in parquet.read_parts(self.storage, file, cell_ids, read_columns):
                     yield _with_dictionaries(taken_rows(file, coverage, rows))
                 refuse(coverage)
         self._refuse_different_copies(copies)
@@ -422,9 +404,9 @@ class Results:
         several = set(copies.loc[~copies["taken"] & ~copies["gives_way"], "cell_id"])
         if several:
             files = sorted(set(copies.loc[copies["cell_id"].isin(several), "file"]))
-            columns = _selected("evaluations", {*KEY, *METRICS}).names
+            columns = parquet.selected("evaluations", {*KEY, *METRICS}).names
             rows = self._read("evaluations", files, several, columns)
-            frame = _joined(rows, _selected("evaluations", columns)).to_pandas()
+            frame = _joined(rows, parquet.selected("evaluations", columns)).to_pandas()
             refuse_different_evaluations(frame, copies, self.storage)
 
     def _while_files_vanish(self, read: Callable[[], T]) -> T:
@@ -473,15 +455,15 @@ class Results:
 
         def look_at_cells(file: str) -> pa.Table | Damage:
             try:
-                return self._parsed("cells", file).select(IDENTITY)
-            except _Damaged as error:
+                return parquet.read(self.storage, "cells", file).select(IDENTITY)
+            except parquet.Damaged as error:
                 return Damage(f"cells/{file}", str(error))
 
         def look_at_evaluations(file: str) -> list[Damage]:
             try:
-                parts = self._parts(file, None, EVALUATIONS_SCHEMA.names)
+                parts = parquet.read_parts(self.storage, file, None, EVALUATIONS_SCHEMA.names)
                 return faults_of(file, cells.get(file), parts)
-            except _Damaged as error:
+            except parquet.Damaged as error:
                 return [Damage(f"evaluations/{file}", str(error))]
 
         # Evaluations last, as they are written first: those of a row that is there are there.
@@ -498,7 +480,7 @@ class Results:
                 complete[file] = cells[file]
         for file in cells.keys() - set(listed["evaluations"]):
             damaged.extend(Coverage(file, cells[file]).faults_of_cells)
-        rows = _joined(complete, _selected("cells", IDENTITY))
+        rows = _joined(complete, parquet.selected("cells", IDENTITY))
         copies = copies_of(rows)
         taken = rows.take(copies.index[copies["taken"]].to_numpy())
         statuses = dict(
@@ -523,7 +505,7 @@ class Results:
         listed = self._list()
         alone = sorted(set(listed["evaluations"]) - set(listed["cells"]))
         parts = self._read("evaluations", alone, columns=["cell_id"])
-        rows = _joined(parts, _selected("evaluations", ["cell_id"])).to_pandas()
+        rows = _joined(parts, parquet.selected("evaluations", ["cell_id"])).to_pandas()
         elsewhere = rows["cell_id"].isin(cells["cell_id"].to_pylist())
         needed = set(rows.loc[~elsewhere, "file"])
         return [f"evaluations/{file}" for file in alone if file not in needed]
@@ -539,8 +521,10 @@ class Results:
 
         def read(file: str) -> pa.Table:
             try:
-                return self._parsed(table, file, None if own_id(file) else cell_ids, columns)
-            except _Damaged as error:
+                return parquet.read(
+                    self.storage, table, file, None if own_id(file) else cell_ids, columns
+                )
+            except parquet.Damaged as error:
                 raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
 
         return self._each(read, files)
@@ -557,149 +541,6 @@ class Results:
             return {file: read(file) for file in files}
         with ThreadPoolExecutor(_REQUESTS) as pool:
             return dict(zip(files, pool.map(read, files), strict=True))
-
-    def _parsed(
-        self,
-        table: Table,
-        file: str,
-        cell_ids: set[str] | None = None,
-        columns: list[str] | None = None,
-    ) -> pa.Table:
-        """The rows of a file, of all cells or of `cell_ids`; all columns or some.
-
-        Raises:
-            FileNotFoundError: it is not there.
-            ResultsError: it is of another schema.
-            _Damaged: it is truncated or foreign, or a link to nothing.
-        """
-        schema = _selected(table, columns)
-        parts = list(self._row_groups(table, file, cell_ids, schema, math.inf))
-        return pa.concat_tables([schema.empty_table(), *parts])
-
-    def _parts(
-        self, file: str, cell_ids: set[str] | None, columns: list[str]
-    ) -> Iterator[pa.Table]:
-        """The rows of a file of evaluations, so many at a time as there is room for.
-
-        Raises:
-            As `_parsed`, on the way.
-        """
-        schema = _selected("evaluations", columns)
-        values = len(columns) + _HEATMAP_VALUES * ("heatmap" in columns)
-        most_rows = _VALUES_A_PART // values
-        yield from _one_ahead(
-            self._row_groups("evaluations", file, cell_ids, schema, most_rows, DICTIONARIES)
-        )
-
-    def _row_groups(
-        self,
-        table: Table,
-        file: str,
-        cell_ids: set[str] | None,
-        schema: pa.Schema,
-        most_rows: float,
-        dictionaries: Sequence[str] = (),
-    ) -> Iterator[pa.Table]:
-        """The rows of a file, as many row groups at a time as have so many rows, but at least one.
-
-        Args:
-            table, file: which.
-            cell_ids: of these cells only, None: of all.
-            schema: the columns to read.
-            most_rows: in a part.
-            dictionaries: columns to be given as such.
-        """
-        name = f"{table}/{file}"
-        try:
-            # A file of one cell takes one request; one of many may be larger than memory.
-            source = (
-                io.BytesIO(self.storage.read(name)) if own_id(file) else self.storage.open(name)
-            )
-        except (FileNotFoundError, ResultsError) as error:
-            if self.storage.is_broken_link(name):
-                raise _Damaged("it is a link to nothing") from error
-            raise
-        with contextlib.closing(source):
-            try:
-                opened = pq.ParquetFile(
-                    source,
-                    read_dictionary=[each for each in dictionaries if each in schema.names],
-                    page_checksum_verification=True,
-                )
-                _check_version(self.storage.path(name), opened.schema_arrow)
-                if lacks := _lacks(opened.schema_arrow, schema, dictionaries):
-                    raise _Damaged(f"it has no column {lacks} as this platform writes it")
-                for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
-                    rows = opened.read_row_groups(
-                        groups, schema.names, use_threads=not own_id(file)
-                    )
-                    yield _of(rows.select(schema.names).replace_schema_metadata(), cell_ids)
-            except KeyError as error:  # no such column
-                raise _Damaged(_FOREIGN) from error
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise _Damaged(" ".join(str(error).split())) from error
-
-
-class _Damaged(Exception):
-    """A file that is no result in itself; the message is the reason."""
-
-
-_FOREIGN = "it was not written by this platform"
-
-
-def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:
-    """The first column that is wanted and not in a file, or not of its type; empty: none."""
-    for field in wanted:
-        kind = _DICTIONARY if field.name in dictionaries else field.type
-        if field.name not in schema.names or schema.field(field.name).type != kind:
-            return field.name
-    return ""
-
-
-def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
-    """Numbers of the row groups that hold some cells, None: of all."""
-    column = opened.metadata.schema.names.index("cell_id")
-    for number in range(opened.num_row_groups):
-        if cell_ids is not None:
-            group = opened.metadata.row_group(number)
-            range_ = group.column(column).statistics
-            if range_ is not None and range_.has_min_max and range_.min == range_.max:
-                if range_.min not in cell_ids:
-                    continue
-            elif cell_ids.isdisjoint(_ids_in(opened, number)):
-                continue
-        yield number
-
-
-def _ids_in(opened: pq.ParquetFile, group: int) -> list[str | None]:
-    """The ids of the cells in a row group."""
-    return opened.read_row_group(group, ["cell_id"])["cell_id"].unique().to_pylist()
-
-
-def _together(
-    opened: pq.ParquetFile, groups: Iterator[int], most_rows: float
-) -> Iterator[list[int]]:
-    """Row groups to be read at once."""
-    together: list[int] = []
-    rows = 0
-    for number in groups:
-        count = opened.metadata.row_group(number).num_rows
-        if together and rows + count > most_rows:
-            yield together
-            together, rows = [], 0
-        together.append(number)
-        rows += count
-    if together:
-        yield together
-
-
-def _one_ahead(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same parts; the next one is read, in a thread, while one is used."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, parts, None)
-        while (part := coming.result()) is not None:
-            coming = thread.submit(next, parts, None)
-            yield part
 
 
 def _with_dictionaries(rows: pa.Table) -> pa.Table:
@@ -720,37 +561,6 @@ def _in_order(
         rank = {cell_id: number for number, cell_id in enumerate(cell_ids)}
         ids = np.array([rank[cell_id] for cell_id in ids], np.int64)
     return rows.take(np.argsort(ids, kind="stable"))
-
-
-def _of(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
-    """The rows of some cells, None: of all."""
-    if cell_ids is None:
-        return rows
-    return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
-
-
-def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[table])
-
-
-def _selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
-    """Some columns of a table, in its order."""
-    schema = SCHEMAS[table]
-    if columns is None:
-        return schema
-    wanted = set(columns)
-    return pa.schema([field for field in schema if field.name in wanted])
-
-
-def _check_version(path: str, schema: pa.Schema) -> None:
-    version = (schema.metadata or {}).get(_METADATA_KEY)
-    if version is None:
-        raise _Damaged(_FOREIGN)
-    if version != str(SCHEMA_VERSION).encode():
-        raise ResultsError(
-            f"{path} has results schema {version.decode()}, this version reads schema "
-            f"{SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
-        )
 
 
 def _joined(parts: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:

@@ -12,6 +12,8 @@ import torch
 
 from tests.conftest import PROJECT
 
+pytestmark = pytest.mark.faults
+
 MISSING = (
     "pandas", "ray", "mlflow", "optuna", "scipy", "sklearn", "matplotlib", "torchvision", "PIL",
 )  # fmt: skip

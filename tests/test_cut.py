@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import analysis
 from analysis.compare import Comparison, compare, compare_results
 from analysis.cut import Cut, saif_at
-from study import metrics
-from study import results as study_results
+from study import metrics, parquet
 from study.compact import compact
 from study.results import HEATMAP_EDGES, Results, ResultsError
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
@@ -222,7 +221,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[li
     return results, [compare_results(results, **how) for how in HOWS]
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     seed=st.integers(0, 2**32),
     rows_a_group=st.integers(1, 40),
@@ -244,8 +243,8 @@ def test_no_order_of_rows_and_no_splitting_of_files_matters(
     file_of = random.integers(0, files, len(cells))
     ids = np.array(cells["cell_id"].to_pylist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study_results, "_ROWS_A_GROUP", rows_a_group)
-        patch.setattr(study_results, "_VALUES_A_PART", values_a_part)
+        patch.setattr(parquet, "ROWS_A_GROUP", rows_a_group)
+        patch.setattr(parquet, "VALUES_A_PART", values_a_part)
         for number in range(files):
             some = pa.array(ids[file_of == number])
             for table, rows in (("evaluations", evaluations), ("cells", cells)):

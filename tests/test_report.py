@@ -84,9 +84,9 @@ def results(tmp_path: Path) -> Results:
 
 
 @pytest.fixture
-def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
-    monkeypatch.setattr("analysis.report.pictures", lambda found: pictures(found)[:1])
+    monkeypatch.setattr("analysis.report.pictures", lambda found: [])
 
 
 class _Small(NamedTuple):
@@ -149,7 +149,7 @@ def test_its_files(small: _Small) -> None:
     }
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     write(results, make_cell("lvml"), status="diverged", points=(0.5,))
@@ -163,7 +163,7 @@ def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -
         assert any(row[0] == option.paradigm and score in row for row in page.rows)
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     write(
@@ -192,7 +192,7 @@ def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> 
     assert "3 cells skipped: no such network" in page.text
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
     reason = "<b>loss</b>"
     write(results, make_cell("soft"), study=HOSTILE, code_version=HOSTILE)
@@ -213,7 +213,7 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
     assert reason in page.text
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     _write_small(results, m=5, n=500)
@@ -226,7 +226,7 @@ def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     first = write(results, make_cell("soft"), study="one")
     write(results, make_cell("hard"), study="two")
@@ -238,14 +238,14 @@ def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     assert "Mine" in page.text
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_the_choice_by_saif_is_labelled(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     assert "hidden foreground" in _page(write_report(results, tmp_path, select="saif")).text
     assert "hidden foreground" not in _page(write_report(results, tmp_path)).text
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_a_group_without_a_choice_is_named(results: Results, tmp_path: Path) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("hard"), status="censored", points=(0.25,))
@@ -278,7 +278,7 @@ def test_it_says_how_to_repeat_a_cell(small: _Small) -> None:
     assert listed == set(small.comparison.chosen["cell_id"])
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_one_paradigm_has_no_pairs_and_that_is_said(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -291,7 +291,7 @@ def test_one_paradigm_has_no_pairs_and_that_is_said(
     assert not any("vs" in cell for row in page.rows for cell in row)
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_a_gap_is_marked_where_a_metric_is_not_known(results: Results, tmp_path: Path) -> None:
     for paradigm in ("soft", "hard"):
         for seed in range(2):
@@ -324,7 +324,7 @@ def _plain(line: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", cell.replace("**", "")) for cell in cells]
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_axis_and_threshold_are_said(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     page = _page(write_report(results, tmp_path, axis="mosaics", threshold=0.6))
@@ -381,7 +381,7 @@ def test_a_report_that_cannot_be_written_leaves_the_older_one(
     assert not list(folder.glob(".*"))
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
@@ -406,7 +406,7 @@ def test_why_an_option_is_barred_is_said(
     assert _page(tmp_path / "out" / "report.html").text.count(f"soft: {sentence}") == 1
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_a_paradigm_that_has_not_switched_is_said(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -433,7 +433,7 @@ def test_a_paradigm_that_has_not_switched_is_said(
 # --- the command line
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     write(results, make_cell("lvml"), study="../o/ther")
@@ -488,7 +488,7 @@ def test_the_report_is_written_for_a_reader_who_leaves(results: Results, tmp_pat
     assert (tmp_path / "results" / "report" / "report.html").exists()
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_command_prints_the_tables_and_the_path(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -505,7 +505,7 @@ def test_command_prints_the_tables_and_the_path(
     assert (tmp_path / "other" / "report.html").exists()
 
 
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_a_url_goes_to_the_working_directory(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -531,7 +531,7 @@ def test_the_report_of_a_url_goes_to_the_working_directory(
         (["--out", "{file}/out"], "Choose a folder with --out DIR"),
     ],
 )
-@pytest.mark.usefixtures("one_picture")
+@pytest.mark.usefixtures("no_pictures")
 def test_a_bad_request_is_one_line(
     results: Results,
     tmp_path: Path,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PHONE = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 900}
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,0 +1,222 @@
+"""One Parquet file of a results directory: written whole, read in parts, never half believed.
+
+Pages have checksums, and a file has the columns and the version of the schema, or is damaged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from study.coverage import own_id
+from study.metrics import HEATMAP_EDGES
+from study.schema import SCHEMA_VERSION, SCHEMAS, Table
+from study.storage import ResultsError, Storage
+
+DICTIONARIES = ("cell_id", "split")
+"""Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+# Larger groups are read through faster, of smaller ones a reader of some cells skips more.
+ROWS_A_GROUP = 30_000
+VALUES_A_PART = 8_000_000  # 64 MB as float64
+_HEATMAP_VALUES = (len(HEATMAP_EDGES) - 1) ** 2
+
+_METADATA_KEY = b"attention_study_schema"
+
+_FOREIGN = "it was not written by this platform"
+
+
+class Damaged(Exception):
+    """A file that is no result in itself; the message is the reason."""
+
+
+def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
+    """Writes a file of a table.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    metadata = {_METADATA_KEY: str(SCHEMA_VERSION)}
+    sink = io.BytesIO()
+    pq.write_table(
+        rows.replace_schema_metadata(metadata),
+        sink,
+        row_group_size=ROWS_A_GROUP,
+        write_page_checksum=True,
+    )
+    storage.write(f"{table}/{file}", sink.getvalue())
+
+
+def read(
+    storage: Storage,
+    table: Table,
+    file: str,
+    cell_ids: set[str] | None = None,
+    columns: list[str] | None = None,
+) -> pa.Table:
+    """The rows of a file, of all cells or of `cell_ids`; all columns or some.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        ResultsError: it is of another schema.
+        Damaged: it is truncated or foreign, or a link to nothing.
+    """
+    schema = selected(table, columns)
+    parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def read_parts(
+    storage: Storage, file: str, cell_ids: set[str] | None, columns: list[str]
+) -> Iterator[pa.Table]:
+    """The rows of a file of evaluations, so many at a time as there is room for.
+
+    Raises:
+        As `read`, on the way.
+    """
+    schema = selected("evaluations", columns)
+    values = len(columns) + _HEATMAP_VALUES * ("heatmap" in columns)
+    most_rows = VALUES_A_PART // values
+    yield from _one_ahead(
+        _row_groups(storage, "evaluations", file, cell_ids, schema, most_rows, DICTIONARIES)
+    )
+
+
+def _row_groups(
+    storage: Storage,
+    table: Table,
+    file: str,
+    cell_ids: set[str] | None,
+    schema: pa.Schema,
+    most_rows: float,
+    dictionaries: Sequence[str] = (),
+) -> Iterator[pa.Table]:
+    """The rows of a file, as many row groups at a time as have so many rows, but at least one.
+
+    Args:
+        table, file: which.
+        cell_ids: of these cells only, None: of all.
+        schema: the columns to read.
+        most_rows: in a part.
+        dictionaries: columns to be given as such.
+    """
+    name = f"{table}/{file}"
+    try:
+        # A file of one cell takes one request; one of many may be larger than memory.
+        source = io.BytesIO(storage.read(name)) if own_id(file) else storage.open(name)
+    except (FileNotFoundError, ResultsError) as error:
+        if storage.is_broken_link(name):
+            raise Damaged("it is a link to nothing") from error
+        raise
+    with contextlib.closing(source):
+        try:
+            opened = pq.ParquetFile(
+                source,
+                read_dictionary=[each for each in dictionaries if each in schema.names],
+                page_checksum_verification=True,
+            )
+            _check_version(storage.path(name), opened.schema_arrow)
+            if lacks := _lacks(opened.schema_arrow, schema, dictionaries):
+                raise Damaged(f"it has no column {lacks} as this platform writes it")
+            for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
+                rows = opened.read_row_groups(groups, schema.names, use_threads=not own_id(file))
+                yield of_cells(rows.select(schema.names).replace_schema_metadata(), cell_ids)
+        except KeyError as error:  # no such column
+            raise Damaged(_FOREIGN) from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise Damaged(" ".join(str(error).split())) from error
+
+
+def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:
+    """The first column that is wanted and not in a file, or not of its type; empty: none."""
+    for field in wanted:
+        kind = _DICTIONARY if field.name in dictionaries else field.type
+        if field.name not in schema.names or schema.field(field.name).type != kind:
+            return field.name
+    return ""
+
+
+def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
+    """Numbers of the row groups that hold some cells, None: of all."""
+    column = opened.metadata.schema.names.index("cell_id")
+    for number in range(opened.num_row_groups):
+        if cell_ids is not None:
+            group = opened.metadata.row_group(number)
+            range_ = group.column(column).statistics
+            if range_ is not None and range_.has_min_max and range_.min == range_.max:
+                if range_.min not in cell_ids:
+                    continue
+            elif cell_ids.isdisjoint(_ids_in(opened, number)):
+                continue
+        yield number
+
+
+def _ids_in(opened: pq.ParquetFile, group: int) -> list[str | None]:
+    """The ids of the cells in a row group."""
+    return opened.read_row_group(group, ["cell_id"])["cell_id"].unique().to_pylist()
+
+
+def _together(
+    opened: pq.ParquetFile, groups: Iterator[int], most_rows: float
+) -> Iterator[list[int]]:
+    """Row groups to be read at once."""
+    together: list[int] = []
+    rows = 0
+    for number in groups:
+        count = opened.metadata.row_group(number).num_rows
+        if together and rows + count > most_rows:
+            yield together
+            together, rows = [], 0
+        together.append(number)
+        rows += count
+    if together:
+        yield together
+
+
+def _one_ahead(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same parts; the next one is read, in a thread, while one is used."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = thread.submit(next, parts, None)
+            yield part
+
+
+def of_cells(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
+    """The rows of some cells, None: of all."""
+    if cell_ids is None:
+        return rows
+    return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
+
+
+def from_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[table])
+
+
+def selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
+    """Some columns of a table, in its order."""
+    schema = SCHEMAS[table]
+    if columns is None:
+        return schema
+    wanted = set(columns)
+    return pa.schema([field for field in schema if field.name in wanted])
+
+
+def _check_version(path: str, schema: pa.Schema) -> None:
+    version = (schema.metadata or {}).get(_METADATA_KEY)
+    if version is None:
+        raise Damaged(_FOREIGN)
+    if version != str(SCHEMA_VERSION).encode():
+        raise ResultsError(
+            f"{path} has results schema {version.decode()}, this version reads schema "
+            f"{SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
+        )
