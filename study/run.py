@@ -159,7 +159,12 @@ def _train(
     tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:
-        rows = results.cells([cell_id]) if results.storage.exists("cells") else None
+        rows = None
+        try:
+            rows = results.cells([cell_id])
+        except ResultsError:
+            if results.storage.exists("cells"):
+                raise
         if rows is None or rows.empty:
             raise ResultsError(
                 f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "

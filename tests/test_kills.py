@@ -194,10 +194,10 @@ def test_a_node_is_killed_and_another_one_added(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for little."""
+    """A file system with room for little more than a report."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
     if os.getuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a file system")
     yield folder
@@ -210,7 +210,7 @@ def test_a_full_disk_stops_the_study_and_loses_nothing(
     results = small_disk / "results"
     results.mkdir()
     ballast = small_disk / "ballast"
-    ballast.write_bytes(b"x" * 850_000)
+    ballast.write_bytes(b"x" * 8_190_000)
     process = start(results)
     printed, _ = process.communicate(timeout=300)
     last = printed.splitlines()[-1]
