@@ -1,7 +1,8 @@
 """Reads a results directory: equal compute, choice of options, intervals, tables, figures, report.
 
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
-knows of `study` only the schema of the results (`study.results`).
+knows of `study` only the schema of the results (`study.results`) and the closed forms
+(`study.theory`).
 """
 
 from __future__ import annotations

@@ -21,7 +21,12 @@ from analysis.choice import best_of, options, require_select, summarise
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
-from analysis.loading import EVALUATION_COLUMNS, DirectorySource, TableSource
+from analysis.loading import (
+    EVALUATION_COLUMNS,
+    DirectorySource,
+    NothingCompared,
+    TableSource,
+)
 from analysis.paired import iqm_intervals, paired_table, resample
 from study.results import METRICS, SAIF_THRESHOLD, SPLITS, Results, ResultsError
 
@@ -98,17 +103,27 @@ def compare(
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
 
+    Cells of learning dynamics are left out: where attention is held there is no focus to compare,
+    and those of the linear orthogonal setting are compared with a closed form
+    (`analysis.dynamics`).
+
     Args:
         evaluations: as `analysis.load` gives it.
         budget, axis, threshold, interpolate: see `equal_compute`.
         select: metric that chooses the options, see `choose`.
+
+    Returns:
+        None where all cells are of learning dynamics.
 
     Raises:
         ResultsError: no finished cell, a missing column, or a cut that is not usable.
         ValueError: `select` is neither.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    return _compare(TableSource(evaluations), cut, select)
+    compared = TableSource(evaluations).compared()
+    if compared is None:
+        return []
+    return _compare(compared, cut, select)
 
 
 def compare_results(
@@ -124,6 +139,8 @@ def compare_results(
 ) -> list[Comparison]:
     """Every comparison in a results directory, as `compare` of what `analysis.load` gives.
 
+    Cells of learning dynamics are left out, as there; `analysis.dynamics.find` reads them.
+
     Reads evaluations part by part and heat maps of the chosen options only, so that a directory
     may be larger than memory.
 
@@ -136,12 +153,18 @@ def compare_results(
         details: read also what figures need: heat maps and earlier evaluations of the chosen
             options. Without, `evaluations` are empty and `chosen` has no heat maps.
 
+    Returns:
+        None where all cells are of learning dynamics.
+
     Raises:
         ResultsError: as `compare`; unreadable results, an unknown study.
         ValueError: `select` is neither.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    return _compare(DirectorySource(results_dir, study, cell_ids), cut, select, details)
+    try:
+        return _compare(DirectorySource(results_dir, study, cell_ids), cut, select, details)
+    except NothingCompared:
+        return []
 
 
 def equal_compute(

@@ -1,5 +1,8 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
+`cells.csv` and `claims.csv` hold those of comparisons and of learning dynamics; each of the
+latter has tables of its own, with its key in their names.
+
 CSV carries fractions at full precision, and in every row which axis was made equal and the
 threshold of SAIF; print carries per cent. An empty field is not known.
 """
@@ -7,6 +10,7 @@ threshold of SAIF; print carries per cent. An empty field is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -25,25 +29,78 @@ from analysis.table_one import (
 from analysis.verdicts import paired_cells, undecided_notes
 from study.results import METRICS
 
+if TYPE_CHECKING:
+    from analysis.dynamics import Dynamics
+
+_LONG = ["cell", "package_versions"]  # JSON, nearly the same in every row
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
 
 
-def exports(found: Sequence[Comparison]) -> dict[str, bytes]:
+def exports(found: Sequence[Comparison], dynamics: Sequence[Dynamics] = ()) -> dict[str, bytes]:
     """Every table file of a report: name -> content.
 
     Args:
-        found: as `analysis.compare.compare` gives them, at least one.
+        found: as `analysis.compare.compare` gives them.
+        dynamics: as `analysis.dynamics.find` gives them.
     """
-    csv = {
+    csv = _comparison_tables(found) if found else {}
+    csv["cells"] = _joined(
+        [
+            *([_all(found, [cell_rows(c) for c in found])] if found else []),
+            *(each.cells.drop(columns=_LONG, errors="ignore") for each in dynamics),
+        ]
+    )
+    csv["claims"] = _joined([claims_frame(found), *map(dynamics_claims, dynamics)])
+    for each in dynamics:
+        csv |= {f"{stem}-{each.key}": table for stem, table in each.tables().items()}
+    files = {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
+    if found:
+        files |= _for_papers(found)
+    return {name: text.encode() for name, text in files.items()}
+
+
+def dynamics_claims(dynamics: Dynamics) -> pd.DataFrame:
+    """One row a claim, with the columns of `claims_frame`; `comparison_id` is missing.
+
+    `task` and `m` are missing where the cells have several; `setting` says where it was tested.
+    """
+    cells = dynamics.cells
+
+    def only(column: str) -> object:
+        values = cells[column].unique()
+        return values[0] if len(values) == 1 else None
+
+    return pd.DataFrame(
+        [
+            {
+                "task": only("task"),
+                "m": only("m"),
+                "key": dynamics.key,
+                "claim": claim.name,
+                "setting": claim.setting,
+                "statement": claim.statement,
+                "verdict": claim.verdict,
+                "measured": claim.measured,
+                "test": claim.test,
+            }
+            for claim in dynamics.claims()
+        ]
+    )
+
+
+def _comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
+    return {
         "table1": table_one(found),
         "comparison": _all(found, [c.summary for c in found]),
         "paired": _all(found, [c.paired for c in found]),
         "options": _all(found, [option_rows(c) for c in found]),
         "effort": _all(found, [c.effort for c in found]),
-        "cells": _all(found, [cell_rows(c) for c in found]),
-        "claims": claims_frame(found),
     }
-    files = {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
+
+
+def _for_papers(found: Sequence[Comparison]) -> dict[str, str]:
+    """Tables in Markdown and LaTeX: name -> text."""
+    files = {}
     header, rows = table_one_cells(found)
     notes = table_one_notes(found)
     caption = f"SAIF and accuracy by paradigm {conditions(found)}."
@@ -63,7 +120,7 @@ def exports(found: Sequence[Comparison]) -> dict[str, bytes]:
         )
         for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
     )
-    return {name: text.encode() for name, text in files.items()}
+    return files
 
 
 def cell_rows(comparison: Comparison) -> pd.DataFrame:
@@ -136,3 +193,11 @@ def _all(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.Data
     ]
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True) if filled else parts[0]
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables below each other, with the columns of all; those that have no row add none."""
+    filled = [table for table in tables if len(table)]
+    if len(filled) < 2:
+        return filled[0] if filled else tables[0]
+    return pd.concat([table.astype(object) for table in filled], ignore_index=True)

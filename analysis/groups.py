@@ -3,6 +3,9 @@
 A *comparison* is all cells that differ in nothing but schedule and seed (`comparison_id`); a
 *group* is one paradigm of it; an *option* is one learning rate, last learning rate and switch
 point of a group, run with several seeds.
+
+Cells of *learning dynamics* are in no comparison: those in which attention is held (fixed focus),
+and those of the linear orthogonal setting, whose trajectories are compared with a closed form.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ OPTION = ["lr", "last_lr", "switch_point", "schedule"]
 """`schedule` says no more than the other three, unless a schedule has more than two phases."""
 
 PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
+
+LINEAR_ORTHOGONAL = "linear-orthogonal"
+"""The task of section 4 of the paper."""
 
 Select = Literal["accuracy", "saif"]
 
@@ -42,6 +48,21 @@ def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.sort_values(
         by, key=lambda c: c.map(ranks) if c.name == "paradigm" else c, ignore_index=True
     )
+
+
+def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
+    """Of each row with the columns of cells: whether attention was held at `alpha`."""
+    return cells["alpha"].notna()
+
+
+def is_trajectory(cells: pd.DataFrame) -> pd.Series:
+    """Of each row: whether a linear model was trained whole in the linear orthogonal setting."""
+    return (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
+
+
+def is_compared(cells: pd.DataFrame) -> pd.Series:
+    """Of each row: whether it belongs to a comparison, not to learning dynamics."""
+    return ~(is_fixed_focus(cells) | is_trajectory(cells))
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

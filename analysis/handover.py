@@ -10,14 +10,16 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from analysis.choice import SUMMARISED
+from analysis.claims import Claim, Verdict
 from analysis.compare import Comparison
 from analysis.figures import METRIC_LABELS, learning_curve
 from analysis.groups import paradigm_order
@@ -117,6 +119,62 @@ def group_summaries(
     return found
 
 
+def plain_summary(
+    key: str,
+    comparison_id: str,
+    name: str,
+    note: str,
+    params: Mapping[str, str],
+    metrics: Mapping[str, float],
+    curves: Mapping[str, Curve],
+    draw: Callable[[], Mapping[str, bytes]],
+) -> GroupSummary:
+    """A summary of learning dynamics; the arguments are the attributes of `GroupSummary`.
+
+    Args:
+        key: with a ``/`` in it.
+        comparison_id: what several summaries have in common that are shown all or none.
+        name, note, params: see `GroupSummary`.
+        metrics: what is not finite is left out and named in the note.
+        curves: points that are not finite are left out.
+        draw: gives the files, when they are asked for.
+    """
+    known = {n: round(v, _DIGITS) for n, v in metrics.items() if math.isfinite(v)}
+    unknown = [n for n in metrics if n not in known]
+    finite = {
+        n: [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+        for n, points in curves.items()
+    }
+    note += f"\n\nNot known: {', '.join(unknown)}." if unknown else ""
+    exact = {n: v for n, v in metrics.items() if n in known}
+    held = json.dumps([params, exact, finite, note], sort_keys=True)
+    return GroupSummary(
+        key=key,
+        comparison_id=comparison_id,
+        name=name,
+        note=note,
+        params=dict(params),
+        metrics=known,
+        curves={n: points for n, points in finite.items() if points},
+        digest=hashlib.sha256(held.encode()).hexdigest()[:16],
+        _draw=functools.cache(draw),
+    )
+
+
+def claim_counts(claims: Iterable[Claim]) -> dict[str, float]:
+    """Metrics of a study: in how many settings each claim has each verdict.
+
+    Also those that it has nowhere, 0, so that a later report replaces every number of this one.
+    """
+    counts = Counter((claim.name, claim.verdict) for claim in claims)
+    names = dict.fromkeys(name for name, _ in counts)
+    return {
+        f"claims/{name}/{verdict}": float(counts[name, verdict])
+        for name in names
+        for verdict in get_args(Verdict)
+    }
+
+
 def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     """What differs first: the comparison view shows them in this order, or by name."""
     option = {"lr": number(row["lr"])}
@@ -175,7 +233,7 @@ def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str,
     """What all groups of a comparison show, by path."""
     drawn = pictures(comparison) if drawn is None else drawn
     tables = {f"tables/{name}": text.encode() for name, text in _tables(comparison).items()}
-    return tables | _pictures(drawn)
+    return tables | picture_files(drawn)
 
 
 def _tables(comparison: Comparison) -> dict[str, str]:
@@ -190,7 +248,8 @@ def _tables(comparison: Comparison) -> dict[str, str]:
     return files | {"comparison.md": text}
 
 
-def _pictures(drawn: Sequence[Picture]) -> dict[str, bytes]:
+def picture_files(drawn: Sequence[Picture]) -> dict[str, bytes]:
+    """Path -> content of pictures (PNG) and their captions, as runs hold them."""
     files = {f"figures/{p.name}.png": p.png for p in drawn}
     captions = "\n".join(f"# {p.title} ({p.name}.png)\n\n{p.caption}\n" for p in drawn)
     return files | {"figures/captions.md": captions.encode()}

@@ -10,6 +10,7 @@ from typing import TypeVar
 import pandas as pd
 import pyarrow as pa
 
+from analysis.groups import is_compared
 from study.results import (
     CELLS_SCHEMA,
     DICTIONARIES,
@@ -60,6 +61,10 @@ def load(
     return table.astype(dict.fromkeys(_COUNTS, "Int64"))
 
 
+class NothingCompared(ResultsError):
+    """A directory holds cells of learning dynamics and none of a comparison."""
+
+
 class TableSource:
     """Cells and evaluations of a table at hand; see `analysis.cut.Source`.
 
@@ -83,6 +88,13 @@ class TableSource:
             raise ResultsError(
                 f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
             )
+
+    def compared(self) -> TableSource | None:
+        """The same without cells of learning dynamics; None where no other is left."""
+        kept = is_compared(self._rows)
+        if len(kept) and not kept.any():
+            return None
+        return self if kept.all() else TableSource(self._rows[kept])
 
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
@@ -111,7 +123,7 @@ class TableSource:
 
 
 class DirectorySource:
-    """Cells and evaluations of a results directory, never all in memory.
+    """Cells of comparisons and their evaluations in a results directory, never all in memory.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -132,10 +144,14 @@ class DirectorySource:
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
     ) -> T:
-        """As `Results.scan`; without the JSON of the cells, which is most of their memory."""
+        """As `Results.scan`; without the JSON of the cells, which is most of their memory.
+
+        Raises:
+            NothingCompared: there are cells of learning dynamics only.
+        """
 
         def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:
-            return consume(self._of_study(cells.to_pandas()), parts)
+            return consume(self._compared(cells.to_pandas()), parts)
 
         return _read(
             self._results,
@@ -151,23 +167,53 @@ class DirectorySource:
         cells = _read(self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"]))
         return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
-    def _of_study(self, cells: pd.DataFrame) -> pd.DataFrame:
-        if cells.empty:
-            which = "no finished cell" if self._cell_ids is None else "none of the requested cells"
-            raise ResultsError(
-                f"{self._results.url} holds {which}. Run or resume the study first."
-            )
-        if self._study is None:
-            return cells
-        names = sorted(cells["study"].unique())
-        if self._study not in names:
-            near = difflib.get_close_matches(self._study, names, n=1, cutoff=0.4)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ResultsError(
-                f"{self._results.url} holds no study {self._study!r}.{hint} "
-                f"It holds: {', '.join(names)}."
-            )
-        return cells[cells["study"] == self._study].reset_index(drop=True)
+    def _compared(self, cells: pd.DataFrame) -> pd.DataFrame:
+        known = _of_study(cells, self._results, self._study, self._cell_ids)
+        kept = known[is_compared(known)].reset_index(drop=True)
+        if kept.empty:
+            raise NothingCompared(f"{self._results.url} holds no comparison.")
+        return kept
+
+
+def cells_of(
+    results_dir: str | os.PathLike[str] | Results,
+    study: str | None = None,
+    cell_ids: Iterable[str] | None = None,
+) -> pd.DataFrame:
+    """One row a cell: the columns of `CELLS_SCHEMA` but the long ones, JSON.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded.
+        cell_ids: only these.
+
+    Raises:
+        ResultsError: unreadable results, no such cell, an unknown study.
+    """
+    results = _opened(results_dir)
+    ids = None if cell_ids is None else set(cell_ids)
+    columns = [name for name in _CELL_COLUMNS if name != "package_versions"]
+    cells = _read(results, lambda: results.cells(ids, columns))
+    return _of_study(cells, results, study, ids)
+
+
+def _of_study(
+    cells: pd.DataFrame, results: Results, study: str | None, cell_ids: Collection[str] | None
+) -> pd.DataFrame:
+    """The rows of a study; refuses where there is none."""
+    if cells.empty:
+        which = "no finished cell" if cell_ids is None else "none of the requested cells"
+        raise ResultsError(f"{results.url} holds {which}. Run or resume the study first.")
+    if study is None:
+        return cells
+    names = sorted(cells["study"].unique())
+    if study not in names:
+        near = difflib.get_close_matches(study, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ResultsError(
+            f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
+        )
+    return cells[cells["study"] == study].reset_index(drop=True)
 
 
 def _opened(results_dir: str | os.PathLike[str] | Results) -> Results:

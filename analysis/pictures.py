@@ -41,7 +41,7 @@ from analysis.tables import number, percent
 
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|train)|(compute|switch-point|learning-rate|best-of-k)-"
-    r"(saif|accuracy))"
+    r"(saif|accuracy)|fixed-focus-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|illustration)"
 )
 """What `Picture.name` may be."""
 

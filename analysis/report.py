@@ -11,29 +11,29 @@ import contextlib
 import os
 import re
 import sys
-import tempfile
 import textwrap
-import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from analysis.answer import QUESTION, answer
+from analysis import frame
+from analysis.answer import answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
+from analysis.dynamics import Dynamics, find
 from analysis.exports import exports, short_id
+from analysis.files import refuse_unwritable, write
 from analysis.groups import AXES, Axis, Select
-from analysis.labels import MADE_EQUAL
-from analysis.page import Block, Contents, Heading, Shown, Table, Text, html, markdown
-from analysis.pictures import FILE_STEM, Picture, pictures
+from analysis.page import Block, Contents, Heading, Shown, html, markdown
+from analysis.pictures import Picture, pictures
 from analysis.sections import (
     comparison_blocks,
     lone_paradigm,
+    repeat_blocks,
     section_title,
     stopped_options,
     unusual_cut,
 )
-from analysis.table_one import flat_header, table_one_cells, table_one_notes
 from analysis.tables import comparison_text
 from analysis.verdicts import verdict_lines
 from study.results import SAIF_THRESHOLD, Results, ResultsError
@@ -41,25 +41,11 @@ from study.results import SAIF_THRESHOLD, Results, ResultsError
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits
   python -m analysis.report results --study cifar10 --out reports/cifar10
+  python -m analysis.report results --study fixed-focus
   python -m analysis.report results --axis seconds --interpolate
   python -m analysis.report s3://bucket/results --budget 2e12
 """
-_METHOD = (
-    "Equal compute: every cell is cut at the same point of the axis, at its last evaluation there "
-    "or before. A diverged cell counts as SAIF 0 and accuracy 1/C.",
-    "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
-    "validation mosaics; all numbers are of the test mosaics.",
-    "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
-    "seeds.",
-    "Verdicts: paired by seed. A pair is decided if the paired t test holds after Holm's "
-    "correction over the table (p < 0.05), a bootstrap that repeats the choice of learning rate "
-    "and switch point agrees, and there are at least 6 common seeds; else it is undecided. "
-    "'Seeds to decide' is the number at which the test would have 80 % power for the difference "
-    "seen. P(first higher) is the share of all pairs of seeds in which the first paradigm scores "
-    "higher, a tie counting half.",
-)
 _WIDTH = 99  # of sentences in the terminal
-_OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 
 
 def write_report(
@@ -77,10 +63,12 @@ def write_report(
     notes: Sequence[str] = (),
     published: bool = False,
 ) -> Path:
-    """Writes `report.html` and `report.md`: one section a comparison, nothing to download.
+    """Writes `report.html` and `report.md`, which need nothing else.
 
-    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `effort`, `cells`,
-    `claims`, as CSV and partly as Markdown and LaTeX) and `figures/`, as PNG and PDF.
+    They have a section for each comparison and for each study of learning dynamics (cells with
+    `alpha`, and those of the linear orthogonal setting). Beside them lie the tables (`table1`,
+    `comparison`, `paired`, `options`, `effort`, `cells`, `claims`, those of learning dynamics, as
+    CSV and partly as Markdown and LaTeX) and `figures/`, as PNG and PDF.
 
     Args:
         results: path, URL or an open `Results`.
@@ -89,7 +77,8 @@ def write_report(
             by the first of them, so name `cell_ids` where they are known; then `study` only
             names the report.
         cell_ids: only these cells; how many of them have no result is said.
-        budget, select, axis, threshold, interpolate: see `analysis.compare.compare_results`.
+        budget, select, axis, threshold, interpolate: of the comparisons, see
+            `analysis.compare.compare_results`.
         title: of the page.
         notes: paragraphs for the page, e.g. skipped cells and why.
         published: show the paper's Table 1 beside the measured numbers.
@@ -98,14 +87,18 @@ def write_report(
         The path of report.html.
 
     Raises:
-        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget
-            or a folder that cannot be written; the message says what to do.
+        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget,
+            an option for comparisons where there is none, or a folder that cannot be written;
+            the message says what to do.
     """
     results = results if isinstance(results, Results) else Results(results)
     found = compare_results(results, study, cell_ids, budget, select, axis, threshold, interpolate)
-    title = title or _title(found, study)
-    notes = [*notes, *_missing(found, cell_ids)]
-    return write_page(found, out_dir, title, results.url, notes, published)
+    dynamics = find(results, study, cell_ids)
+    if not found:
+        _refuse_options(budget, axis, threshold, interpolate, select)
+    title = title or frame.title(found, dynamics, study)
+    notes = [*notes, *frame.missing(found, dynamics, cell_ids)]
+    return write_page(found, out_dir, title, results.url, notes, published, dynamics=dynamics)
 
 
 def write_page(
@@ -116,31 +109,39 @@ def write_page(
     notes: Sequence[str] = (),
     published: bool = False,
     drawn: Sequence[Sequence[Picture]] | None = None,
+    dynamics: Sequence[Dynamics] = (),
 ) -> Path:
-    """Writes the report of comparisons that are at hand; else as `write_report`.
+    """Writes the report of what is at hand; else as `write_report`.
 
     Args:
-        found: as `analysis.compare` gives them, at least one.
+        found: comparisons, as `analysis.compare` gives them.
         out_dir, title, notes, published: as for `write_report`.
         results: path or URL of the results directory, for the command that repeats a cell.
         drawn: the pictures of each comparison, where they are at hand.
+        dynamics: as `analysis.dynamics.find` gives them.
     """
     drawn = drawn or [pictures(comparison) for comparison in found]
-    files = exports(found)
-    blocks = _head(found, notes)
-    titles = [section_title(comparison) for comparison in found]
-    anchors = [f"comparison-{i}" for i in range(1, len(found) + 1)]
-    if len(found) > 1:
-        blocks.append(Contents(list(zip(titles, anchors, strict=True))))
-    for comparison, name, anchor, mine in zip(found, titles, anchors, drawn, strict=True):
+    files = exports(found, dynamics)
+    sections: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
+    for i, (comparison, mine) in enumerate(zip(found, drawn, strict=True), start=1):
         shown = _shown(mine, short_id(comparison), files)
-        blocks.append(Heading(name, 2, anchor))
-        blocks += comparison_blocks(comparison, claims(comparison), shown, results, published)
-    blocks += _tail(found)
-    files["report.html"] = html.render(title, blocks).encode()
-    files["report.md"] = markdown.render(title, blocks).encode()
+        blocks = comparison_blocks(comparison, claims(comparison), shown, results, published)
+        sections.append((section_title(comparison), f"comparison-{i}", blocks))
+    for i, each in enumerate(dynamics, start=1):
+        shown = _shown(each.pictures(), each.key, files)
+        cell_id = str(each.cells["cell_id"].iloc[0])
+        blocks = [*each.blocks(shown), *repeat_blocks(cell_id, results)]
+        sections.append((f"{each.title} ({each.key})", f"dynamics-{i}", blocks))
+    page = frame.head(found, dynamics, notes)
+    if len(sections) > 1:
+        page.append(Contents([(name, anchor) for name, anchor, _ in sections]))
+    for name, anchor, blocks in sections:
+        page += [Heading(name, 2, anchor), *blocks]
+    page += frame.tail(found)
+    files["report.html"] = html.render(title, page).encode()
+    files["report.md"] = markdown.render(title, page).encode()
     out_dir = Path(out_dir)
-    _write(files, out_dir)
+    write(files, out_dir)
     return out_dir / "report.html"
 
 
@@ -162,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         folder = asked.out or _default_out(asked.results_dir, asked.study)
         if asked.out or Path(asked.results_dir).is_dir():
-            _refuse_unwritable(folder)
+            refuse_unwritable(folder)
         results = Results(asked.results_dir)
         found = compare_results(
             results,
@@ -173,10 +174,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             threshold=asked.threshold,
             interpolate=asked.interpolate,
         )
+        dynamics = find(results, asked.study)
+        if not found:
+            _refuse_options(
+                asked.budget,
+                asked.axis,
+                asked.threshold,
+                asked.interpolate,
+                asked.select,
+                asked.published,
+            )
         with _until_nobody_reads():
             print_comparisons(found, asked.published)
-        title = _title(found, asked.study)
-        path = write_page(found, folder, title, results.url, published=asked.published)
+            print_dynamics(dynamics)
+        title = frame.title(found, dynamics, asked.study)
+        path = write_page(
+            found, folder, title, results.url, published=asked.published, dynamics=dynamics
+        )
         with _until_nobody_reads():
             print(f"report: {path}")
     except KeyboardInterrupt:
@@ -210,6 +224,41 @@ def print_comparisons(found: Sequence[Comparison], published: bool = False) -> N
         print(verdict_text(found), end="\n\n")
 
 
+def print_dynamics(dynamics: Sequence[Dynamics]) -> None:
+    """Prints the tables and claims of learning dynamics."""
+    for each in dynamics:
+        print(each.text(), end="\n\n")
+
+
+def _refuse_options(
+    budget: float | None,
+    axis: Axis,
+    threshold: float,
+    interpolate: bool,
+    select: Select,
+    published: bool = False,
+) -> None:
+    """Options for comparisons, where there is none.
+
+    Raises:
+        ResultsError: one was given.
+    """
+    given = {
+        "--budget": budget is not None,
+        "--axis": axis != "flops",
+        "--threshold": threshold != SAIF_THRESHOLD,
+        "--interpolate": interpolate,
+        "--select": select != "accuracy",
+        "--published": published,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
+        raise ResultsError(
+            f"{', '.join(names)}: there is nothing to compare here, only learning dynamics, which "
+            f"are shown whole. Leave {'it' if len(names) == 1 else 'them'} out."
+        )
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {message}. See `{self.prog} --help`.\n")
@@ -218,9 +267,10 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m analysis.report",
-        description="Compares the paradigms in a results directory at equal compute: prints the "
-        "tables and verdicts, and writes a self-contained report.html with its tables and "
-        "figures beside it.",
+        description="Compares the paradigms in a results directory at equal compute, and shows "
+        "its learning dynamics (studies fixed-focus and linear-orthogonal): prints tables and "
+        "verdicts, and writes a self-contained report.html with its tables and figures beside it. "
+        "The options on what is equal, SAIF and the choice concern comparisons only.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -283,55 +333,6 @@ def _default_out(results_dir: str, study: str | None) -> Path:
     return folder / name if name else folder
 
 
-def _title(found: Sequence[Comparison], study: str | None) -> str:
-    recorded = {name for comparison in found for name in comparison.cells["study"]}
-    names = [study] if study else sorted(recorded)
-    return f"Attention at equal compute: {', '.join(names)}"
-
-
-def _missing(found: Sequence[Comparison], cell_ids: Collection[str] | None) -> list[str]:
-    wanted = set(cell_ids or ())
-    present = {cell_id for comparison in found for cell_id in comparison.cells["cell_id"]}
-    missing = len(wanted - present)
-    if not missing:
-        return []
-    return [
-        f"{missing} of {len(wanted)} planned cells have no result: they failed or have not run."
-    ]
-
-
-def _head(found: Sequence[Comparison], notes: Sequence[str]) -> list[Block]:
-    """Question and answer, and what has to be known to understand them."""
-    threshold = found[0].threshold
-    explanation = (
-        "SAIF is the share of test mosaics that are classified rightly and confidently while "
-        "attention rests confidently on the true foreground: attention on the foreground "
-        f"a_z \u2265 {threshold:g} and score of the true class s_y \u2265 {threshold:g}. "
-        f"The paradigms are compared at {MADE_EQUAL[found[0].axis]}; intervals are over "
-        "seeds."
-    )
-    return [
-        Heading("Question", 2),
-        Text(QUESTION, "lead"),
-        Heading("Answer", 2),
-        *(Text(sentence, "lead") for sentence in answer(found)),
-        Text(explanation, "quiet"),
-        *(Text(note, "quiet") for note in notes),
-    ]
-
-
-def _tail(found: Sequence[Comparison]) -> list[Block]:
-    """What concerns all comparisons: the paper's table, and how everything was computed."""
-    header, rows = table_one_cells(found)
-    return [
-        Heading("In the layout of the paper's Table 1", 2, "table-1"),
-        Table(flat_header(header), rows),
-        *(Text(note, "quiet") for note in table_one_notes(found)),
-        Heading("How this was computed", 2, "method"),
-        *(Text(text) for text in _METHOD),
-    ]
-
-
 def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[Shown]:
     """The pictures of a comparison; their files, PNG and PDF, are added to `files`."""
     shown = []
@@ -349,50 +350,6 @@ def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[S
             )
         )
     return shown
-
-
-def _write(files: Mapping[str, bytes], out_dir: Path) -> None:
-    """Every file whole: a reader finds the old one or the new one, never half of it.
-
-    The old ones are touched when all new ones are there; then figures that the report no longer
-    has are removed.
-    """
-    partials: dict[Path, Path] = {}
-    try:
-        for name, data in files.items():
-            path = out_dir / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
-            partials[path].write_bytes(data)
-        for path, partial in partials.items():
-            os.replace(partial, path)
-        for path in (out_dir / "figures").glob("*"):
-            if path not in partials and _OWN_FIGURE.fullmatch(path.name):
-                path.unlink()
-    except OSError as error:
-        raise _unwritable(out_dir, error) from error
-    finally:
-        for partial in partials.values():
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-
-
-def _refuse_unwritable(folder: Path) -> None:
-    """Before the work: the folder, or what it would be made in, takes a file."""
-    with_parents = [folder, *folder.absolute().parents]
-    there = next(path for path in with_parents if path.exists() or path.is_symlink())
-    try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> ResultsError:
-    return ResultsError(
-        f"cannot write the report to {folder} ({error}). Choose a folder with --out DIR of "
-        "`python -m analysis.report`."
-    )
 
 
 if __name__ == "__main__":

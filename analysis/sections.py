@@ -1,4 +1,8 @@
-"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks."""
+"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks.
+
+Learning dynamics share what concerns claims and cells: `claim_blocks`, `end_states`,
+`repeat_blocks`.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,9 @@ _UNEQUAL = (
 )
 
 
+_WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
+
+
 def section_title(comparison: Comparison) -> str:
     """What tells one comparison of a results directory from another."""
     cell = comparison.cells.iloc[0]
@@ -77,7 +84,7 @@ def comparison_blocks(
     blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
     if shown:
         blocks += [Heading("Figures"), *shown]
-    blocks += [*_claims(claims), *_options(comparison), *_cells(comparison)]
+    blocks += [*claim_blocks(claims), *_options(comparison), *_cells(comparison)]
     return [*blocks, *_settings(comparison), *_repeat(comparison, results)]
 
 
@@ -169,16 +176,41 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     return blocks
 
 
-def _claims(claims: Sequence[Claim]) -> list[Block]:
+def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
+    """Every claim with its verdict and numbers, and how each is tested; none without claims."""
     if not claims:
         return []
-    rows = [[claim.name, claim.statement, claim.verdict, claim.measured] for claim in claims]
-    header = ["", "claim of the paper", "on this data", "measured"]
+    where = len({claim.setting for claim in claims}) > 1  # the heading names a single one
+    columns = {
+        "": [claim.name for claim in claims],
+        "claim of the paper": [statement for _, statement in named_once(claims)],
+        "where": [claim.setting for claim in claims],
+        "on this data": [claim.verdict for claim in claims],
+        "measured": [claim.measured for claim in claims],
+    }
+    blocks: list[Block] = [Heading("Claims of the paper")]
+    if not where:
+        del columns["where"]
+    elif len({claim.statement for claim in claims}) == 1:  # is said once, above the table
+        blocks.append(Text(f"{claims[0].name}: {claims[0].statement}"))
+        del columns[""], columns["claim of the paper"]
+    wrap = [i for i, name in enumerate(columns) if name in _WRAPPED]
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    tests = dict.fromkeys(f"{claim.name}: {claim.test}" for claim in claims)
     return [
-        Heading("Claims of the paper"),
-        Table(header, rows, left=range(4), wrap=(1, 3)),
+        *blocks,
+        Table(list(columns), rows, left=range(len(columns)), wrap=wrap),
         Text("How each of them is tested:"),
-        *(Text(f"{claim.name}: {claim.test}", "quiet") for claim in claims),
+        *(Text(test, "quiet") for test in tests),
+    ]
+
+
+def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
+    """Name and statement of each claim; the statement is empty where the one before has it."""
+    before = ["", *(claim.statement for claim in claims)]
+    return [
+        (claim.name, "" if claim.statement == last else claim.statement)
+        for claim, last in zip(claims, before, strict=False)
     ]
 
 
@@ -214,8 +246,8 @@ def _options(comparison: Comparison) -> list[Block]:
     return [Heading("Fairness of the choice"), Text(text), table]
 
 
-def _cells(comparison: Comparison) -> list[Block]:
-    cells = comparison.cells
+def end_states(cells: pd.DataFrame) -> list[Block]:
+    """How many cells of each paradigm ended how, and why some ended early."""
     rows = []
     for name in paradigm_order(cells["paradigm"]):
         counts = cells.loc[cells["paradigm"] == name, "status"].value_counts().sort_index()
@@ -224,6 +256,17 @@ def _cells(comparison: Comparison) -> list[Block]:
         Heading("Cells by end state"),
         Table(["paradigm", "ended as", "cells"], rows, left=(0, 1)),
     ]
+    early = cells[cells["status"] != "done"]
+    if len(early):
+        names = ["cell_id", "paradigm", "m", "seed", "status", "status_reason"]
+        rows = [[str(value or "-") for value in row] for row in early[names].to_numpy()]
+        header = ["cell", "paradigm", "m", "seed", "ended as", "reason"]
+        blocks.append(Table(header, rows, left=(0, 1, 4, 5), wrap=(5,)))
+    return blocks
+
+
+def _cells(comparison: Comparison) -> list[Block]:
+    blocks = end_states(comparison.cells)[:2]  # this page says more of those that ended early
     at_cut = comparison.at_budget.drop_duplicates("cell_id")
     ended_early = at_cut[at_cut["status"] != "done"]
     if len(ended_early):
@@ -296,14 +339,22 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
     header = ["cell", "paradigm", "learning rate", "switch point", "seed"]
     header += ["SAIF %", "accuracy %", "ended as"]
     cell_id = rows[0][0] if rows else str(comparison.cells["cell_id"].iloc[0])
+    text = (
+        "The cells of the chosen options, on the test split, are below; every other cell is in "
+        "cells.csv."
+    )
+    blocks = repeat_blocks(cell_id, results, text)
+    return [*blocks, *([Table(header, rows, left=(0, 1, 7))] if rows else [])]
+
+
+def repeat_blocks(
+    cell_id: str, results: str, text: str = "Every cell is in cells.csv."
+) -> list[Block]:
+    """The command that trains a cell again; `text` says where the others are."""
     return [
         Heading("Repeat any cell"),
-        Text(
-            "Trains the cell again and compares it with what is recorded. The cells of the chosen "
-            "options, on the test split, are below; every other cell is in cells.csv."
-        ),
+        Text(f"Trains the cell again and compares it with what is recorded. {text}"),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
-        *([Table(header, rows, left=(0, 1, 7))] if rows else []),
     ]
 
 

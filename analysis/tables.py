@@ -6,7 +6,7 @@ Fractions become per cent here and nowhere earlier.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,13 +35,17 @@ def comparison_text(
     blocks = []
     for part in _parts(summary):
         header, rows = comparison_cells(part, published, threshold)
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [header, ["-" * width for width in widths], *rows]
-        ]
-        blocks.append("\n".join([heading(part), "", *lines, *footnotes(part)]))
+        blocks.append("\n".join([heading(part), "", *aligned(header, rows), *footnotes(part)]))
     return "\n\n".join(blocks)
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table for the terminal, as lines."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, ["-" * width for width in widths], *rows]
+    ]
 
 
 def comparison_markdown(

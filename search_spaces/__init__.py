@@ -19,13 +19,13 @@ class By:
 
     Args:
         axis: the other axis.
-        values: its value -> the values of this axis.
+        values: its value -> the values of this axis, which may depend on a further one.
         otherwise: for values of the other axis that are not listed.
     """
 
     axis: str
-    values: Mapping[Any, Values]
-    otherwise: Values
+    values: Mapping[Any, Values | By]
+    otherwise: Values | By
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class SearchSpace:
 
     Args:
         name: as typed on the command line.
-        task: name in `study.tasks`.
+        task: name in `study.tasks`; of a study of several, which then declares the axis `task`,
+            the first.
         about: one line, shown by `--help`.
         presets: name -> preset.
     """
@@ -60,6 +61,7 @@ class SearchSpace:
 
 def all_studies() -> dict[str, SearchSpace]:
     """Every declared study by name."""
-    from search_spaces import cifar10, cifar100, digits
+    from search_spaces import cifar10, cifar100, digits, fixed_focus, linear_orthogonal
 
-    return {space.name: space for space in (digits.SPACE, cifar10.SPACE, cifar100.SPACE)}
+    modules = (digits, cifar10, cifar100, fixed_focus, linear_orthogonal)
+    return {module.SPACE.name: module.SPACE for module in modules}

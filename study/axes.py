@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from search_spaces import By, SearchSpace, Values
-from study import models
+from study import models, tasks
 from study.cell import PARADIGMS, PRECISIONS, SPLIT_SCHEMES
 from study.errors import RequestError, unknown
 
 SAME = "same"
 """Value of `hard_lr`: the learning rate of the first phase."""
+
+NONE = "none"
+"""Value of an axis that has no meaning for some cells."""
+
+BUDGET_UNITS = ("flops", "mosaics")
 
 LARGEST_RANGE = 1_000_000
 
@@ -24,6 +29,14 @@ def _number(text: str) -> float:
 
 def _number_or_same(text: str) -> float | str:
     return SAME if text == SAME else float(text)
+
+
+def _number_or_none(text: str) -> float | None:
+    return None if text == NONE else float(text)
+
+
+def _count_or_none(text: str) -> int | None:
+    return None if text == NONE else int(text)
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,14 @@ class Axis:
 
 AXES: Mapping[str, Axis] = {
     "seed": Axis("seeds; 0-11 is a range", int),
+    "task": Axis("data set", str, expects="a name"),
     "m": Axis("segments a mosaic", int),
+    "num_classes": Axis(
+        "foreground classes of linear-orthogonal, which is made up; none: the task's own",
+        _count_or_none,
+        (None,),
+        "a whole number or none",
+    ),
     "n": Axis("training mosaics", int),
     "paradigm": Axis("soft, hard, lvml, hybrid, hard-sampled", str, expects="a name"),
     "lr": Axis("learning rate (of a hybrid: its soft phase)", _number, expects="a number"),
@@ -58,25 +78,46 @@ AXES: Mapping[str, Axis] = {
     "switch_point": Axis(
         "budget fraction at which a hybrid turns hard", _number, (0.5,), "a number"
     ),
-    "epochs": Axis("the budget: FLOPs of that many epochs of soft", _number, expects="a number"),
+    "alpha": Axis(
+        "attention held on the foreground while only the classifier trains; none: both train",
+        _number_or_none,
+        (None,),
+        "a number or none",
+    ),
+    "epochs": Axis(
+        "the budget: that many epochs of soft, see budget_unit", _number, expects="a number"
+    ),
+    "budget_unit": Axis(
+        "what is equal: flops (of those epochs of soft), or mosaics",
+        str,
+        ("flops",),
+        "a name",
+    ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
     "batch_size": Axis("mosaics a step", int, (256,)),
     "precision": Axis("float32, or bfloat16", str, ("float32",), "a name"),
     "momentum": Axis("of SGD", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
-    "evaluations": Axis("evaluations after the first, evenly spaced in compute", int, (10,)),
+    "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
     "train_metrics_size": Axis("training mosaics that train metrics are taken on", int, (2_000,)),
     "validation_size": Axis("validation mosaics", int, (2_000,)),
     "test_size": Axis("test mosaics", int, (10_000,)),
 }
 
 
-def choices(axis: str, task: str) -> Sequence[str] | None:
-    """The valid names of an axis of names, None for numbers."""
+def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
+    """The valid names of an axis of names, None for numbers.
+
+    Args:
+        axis: its name.
+        of_tasks: the tasks of the study.
+    """
     return {
+        "task": tasks.NAMES,
         "paradigm": (*PARADIGMS, "hybrid"),
-        "architecture": models.names(task),
+        "architecture": list(dict.fromkeys(n for task in of_tasks for n in models.names(task))),
+        "budget_unit": BUDGET_UNITS,
         "split": SPLIT_SCHEMES,
         "precision": PRECISIONS,
     }.get(axis)
@@ -98,8 +139,9 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     axes: dict[str, Values | By] = {
         name: declared.get(name, axis.default) for name, axis in AXES.items()
     }
+    axes["task"] = declared.get("task", (space.task,))
     seen = set()
-    for text in assignments:
+    for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
         name, equals, values = text.partition("=")
         if not equals:
             raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
@@ -108,8 +150,13 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
         if name in seen:
             raise RequestError(f"--set names the axis {name} twice; write {name}=v1,v2 once.")
         seen.add(name)
-        axes[name] = _parse_values(name, values, space.task)
+        axes[name] = _parse_values(name, values, tasks_of(axes))
     return axes
+
+
+def tasks_of(axes: Mapping[str, Values | By]) -> Values:
+    """The tasks of a study."""
+    return values_at(axes["task"], "task", {})
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
@@ -118,14 +165,15 @@ def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
     Raises:
         RequestError: there is none.
     """
-    values = axis.values.get(point[axis.axis], axis.otherwise) if isinstance(axis, By) else axis
-    if not values:
+    while isinstance(axis, By):
+        axis = axis.values.get(point[axis.axis], axis.otherwise)
+    if not axis:
         raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
-    return values
+    return axis
 
 
-def _parse_values(name: str, text: str, task: str) -> Values:
-    axis, names = AXES[name], choices(name, task)
+def _parse_values(name: str, text: str, of_tasks: Sequence[str]) -> Values:
+    axis, names = AXES[name], choices(name, of_tasks)
     values: list[Any] = []
     for part in text.split(","):
         part = part.strip()

@@ -190,6 +190,10 @@ class Cell:
         budget: resolved, the same for every cell of a comparison.
         evaluation_points: increasing fractions of the budget in [0, 1], the last one 1.
         precision: of the forward and backward pass, one of `PRECISIONS`.
+        alpha: attention that is held on the foreground, in [0, 1], while only the classifier
+            trains (fixed focus, section 3); None: the focus trains, too.
+        num_classes: foreground classes of a task that is made up with any number of them, >= 2;
+            None: the task's own.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -212,6 +216,8 @@ class Cell:
     momentum: float = 0.9
     evaluation_points: tuple[float, ...] = tuple(i / 10 for i in range(11))
     precision: str = "float32"
+    alpha: float | None = None
+    num_classes: int | None = None
 
     def __post_init__(self) -> None:
         require(_is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
@@ -243,6 +249,20 @@ class Cell:
             self.width,
             WIDTH_RULE,
         )
+        alpha = self.alpha
+        require(
+            alpha is None
+            or (isinstance(alpha, int | float) and alpha is not True and 0 <= alpha <= 1),
+            "alpha",
+            self.alpha,
+            "a number in [0, 1]",
+        )
+        require(
+            self.num_classes is None or (_is_int(self.num_classes) and self.num_classes >= 2),
+            "num_classes",
+            self.num_classes,
+            "an integer >= 2",
+        )
         points = tuple(float(point) for point in self.evaluation_points)
         require(
             len(points) > 0
@@ -256,6 +276,8 @@ class Cell:
         object.__setattr__(self, "evaluation_points", points)
         object.__setattr__(self, "momentum", float(self.momentum))
         object.__setattr__(self, "width", float(self.width))
+        if self.alpha is not None:
+            object.__setattr__(self, "alpha", float(self.alpha))
 
     @cached_property
     def id(self) -> str:
@@ -270,6 +292,14 @@ class Cell:
         """
         shared = self.to_dict()
         del shared["schedule"], shared["seed"]
+        return _content_hash(shared)
+
+    @cached_property
+    def setting_id(self) -> str:
+        """Content hash of all but the schedule, the seed and alpha: what a figure shows."""
+        shared = self.to_dict()
+        for name in ("schedule", "seed", "alpha"):
+            shared.pop(name, None)
         return _content_hash(shared)
 
     @cached_property
@@ -298,8 +328,12 @@ class Cell:
         return self.schedule.switch_point
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; `from_dict` gives an equal cell back."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        """Plain JSON types; `from_dict` gives an equal cell back.
+
+        What is None is left out: a field that is new keeps the ids of cells that have it not.
+        """
+        values = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
+        return json.loads(json.dumps(values))
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Cell:

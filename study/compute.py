@@ -69,6 +69,11 @@ def model_flops(model: Model, input_shape: tuple[int, ...]) -> ModelFlops:
     )
 
 
+def cell_flops(cell: Cell, flops: ModelFlops) -> ModelFlops:
+    """What a cell calls of a model with these FLOPs: where alpha is held, no focus."""
+    return flops if cell.alpha is None else replace(flops, focus=0)
+
+
 def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int:
     """Training FLOPs of one mosaic of m segments."""
     cost = paradigms.get(paradigm).cost(flops.focus, flops.classifier, m)
@@ -85,6 +90,16 @@ def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
     require(m >= 2, "m", m, "an integer >= 2")
     require(n >= 1, "n", n, "an integer >= 1")
     return Budget(int(_exact(epochs) * n * training_flops("soft", flops, m)))
+
+
+def epochs(count: float, n: int) -> Budget:
+    """The budget of that many epochs on n mosaics, in mosaics; they need not be whole.
+
+    Raises:
+        ValueError: the count is out of range, or less than one mosaic.
+    """
+    require(is_positive(count), "epochs", count, "a number > 0")
+    return Budget(int(_exact(count) * n), "mosaics")
 
 
 @dataclass(frozen=True)
@@ -133,6 +148,15 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
         steps, compute = steps + taken, compute + taken * step_flops
         spent, begin = spent + taken * step_cost, end
     return stops
+
+
+def flow_time(cell: Cell, stops: list[Stop], steps: int) -> float:
+    """Time of the gradient flow that so many steps follow: the sum of lr / (1 - momentum)."""
+    total = 0.0
+    for phase, count in zip(cell.schedule.phases, steps_by_phase(cell, stops), strict=True):
+        total += phase.lr * min(count, steps) / (1 - cell.momentum)
+        steps -= min(count, steps)
+    return total
 
 
 def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:

@@ -82,10 +82,10 @@ def _sharing(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> list[list[Cell]]:
-    """The cells that may be compared with one another."""
-    groups: dict[str, list[Cell]] = {}
+    """The cells that may be compared with one another, at every alpha."""
+    groups: dict[tuple[str, bool], list[Cell]] = {}
     for cell in plan.cells:
-        groups.setdefault(cell.comparison_id, []).append(cell)
+        groups.setdefault((cell.setting_id, cell.alpha is None), []).append(cell)
     return list(groups.values())
 
 
@@ -95,15 +95,22 @@ def _setting_lines(plan: Plan, cells: list[Cell], seconds: Mapping[str, float]) 
     soft = compute.training_flops("soft", flops, first.m)
     yield ""
     yield (
-        f"{first.task} m={first.m} n={first.n:,} {first.architecture}"
+        f"{first.task} m={first.m}"
+        + (f" C={first.num_classes}" if first.num_classes else "")
+        + f" n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
         + f" batch {first.batch_size} {first.precision} {first.split} bases, "
         + f"data {first.data_digest}"
     )
-    yield (
-        f"budget a cell: {first.budget.amount:.3g} training FLOPs = "
-        f"{first.budget.amount / soft / first.n:g} epochs of soft"
-    )
+    if first.alpha is not None:
+        alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
+        yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
+    amount = first.budget.amount
+    if first.budget.unit == "mosaics":
+        yield f"budget a cell: {amount:,} mosaics = {amount / first.n:g} epochs"
+    else:
+        epochs = amount / soft / first.n
+        yield f"budget a cell: {amount:.3g} training FLOPs = {epochs:g} epochs of soft"
     yield (
         f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
         f"{'FLOPs/mosaic':>14}{'x soft':>8}{'steps':>13}{'s/cell':>8}"

@@ -105,8 +105,9 @@ def _cell_seconds(
     evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
     for index, steps in enumerate(compute.steps_by_phase(cell, stops)):
         paradigm = cell.schedule.phases[index].paradigm
-        network = (cell.task, cell.architecture, cell.width, cell.precision)
-        key = (*network, cell.m, cell.batch_size, paradigm)
+        held = cell.alpha is not None
+        network = (cell.task, cell.num_classes, held, cell.architecture, cell.width)
+        key = (*network, cell.precision, cell.m, cell.batch_size, paradigm)
         if key not in known:
             known[key] = _mosaic_seconds([cell], paradigm, flops, device)
         train_seconds, evaluate_seconds = known[key]
@@ -133,8 +134,8 @@ def _mosaic_seconds(
 
     A batch is as large as one pass through the networks; larger batches are scaled from that.
     """
-    task = _made_up_task(cells[0].task)
     cell = cells[0]
+    task = _made_up_task(cell.task, cell.num_classes)
     bytes_each = 4 * cell.m * int(np.prod(task.input_shape))
     count = execution.micro_batch(cell.batch_size, bytes_each, device)
     step_flops = count * compute.training_flops(paradigm, flops, cell.m)
@@ -157,10 +158,10 @@ def _mosaic_seconds(
     return outcome.train_seconds / steps / count, outcome.evaluate_seconds / 3 / count
 
 
-@functools.lru_cache(maxsize=1)
-def _made_up_task(name: str) -> MosaicTask:
+@functools.lru_cache(maxsize=4)
+def _made_up_task(name: str, num_classes: int | None) -> MosaicTask:
     """The task with noise for images: steps take as long on them."""
-    info = tasks.info(name)
+    info = tasks.info(name, num_classes)
     channels, height, width = info.input_shape
     classes = (*info.foreground, "background")
     rng = np.random.default_rng(0)

@@ -89,9 +89,10 @@ class Member:
             seed=cell.seed,
             precision=cell.precision,
         )
-        self.stops = compute.timeline(cell, compute.model_flops(model, task.input_shape))
+        flops = compute.cell_flops(cell, compute.model_flops(model, task.input_shape))
+        self.stops = compute.timeline(cell, flops)
         self._model = model.to(device)
-        self._optimiser = SGD(self._model.parameters(), cell.lr, cell.momentum)
+        self._optimiser = self._optimiser_of(self._model, cell.lr)
         self._batches = batch_order(cell, device)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         if micro_batch is None:
@@ -154,6 +155,7 @@ class Member:
             metrics = None
         elif stop.evaluate_at:
             metrics = self._evaluate(exact)
+        projections = self._projections(stop.steps_done) if metrics else {}
         rows = [
             {
                 "step": stop.steps_done,
@@ -164,6 +166,7 @@ class Member:
                 "split": split,
                 "inference": exact.name,
                 **values,
+                **projections,
             }
             for fraction in stop.evaluate_at
             for split, values in (metrics or {}).items()
@@ -246,12 +249,28 @@ class Member:
     def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
         """The metrics of each split, None where any is not finite."""
         found = {}
+        alpha = self.cell.alpha
         for name, split in self._splits.items():
-            metrics = evaluate(self._model, paradigm, split)
+            with_incentive = alpha is not None and name == "train"
+            metrics = evaluate(self._model, paradigm, split, alpha, with_incentive)
             if metrics is None:
                 return None
             found[name] = metrics
         return found
+
+    def _projections(self, steps: int) -> dict[str, float]:
+        """What theory knows of the weights, and the time at which it knows it."""
+        known = self._model.projections()
+        if self.cell.alpha is not None:
+            known.pop("nu", None)  # of a focus that does not train
+        if known:
+            known["flow_time"] = compute.flow_time(self.cell, self.stops, steps)
+        return known
+
+    def _optimiser_of(self, model: Model, lr: float) -> SGD:
+        """Of all weights, or of the classifier's where alpha is held."""
+        trained = model if self.cell.alpha is None else model.classifier
+        return SGD(trained.parameters(), lr, self.cell.momentum)
 
     def _step_of(self, model: Model, optimiser: SGD, generator: torch.Generator) -> Step:
         return functools.partial(
@@ -262,12 +281,13 @@ class Member:
             mosaics=self._mosaics,
             generator=generator,
             micro_batch=self._micro_batch,
+            alpha=self.cell.alpha,
         )
 
     def _warm_up(self, rows: Tensor) -> None:
         """Steps of a copy: libraries choose and set up their kernels on first use."""
         model = copy.deepcopy(self._model)
-        optimiser = SGD(model.parameters(), lr=1e-6, momentum=self.cell.momentum)
+        optimiser = self._optimiser_of(model, lr=1e-6)
         step = self._step_of(model, optimiser, torch.Generator(self.device).manual_seed(0))
         for _ in range(WARM_UP_STEPS[self.device.type]):
             step(rows)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from study.coverage import own_id
 from study.metrics import HEATMAP_EDGES
-from study.schema import SCHEMA_VERSION, SCHEMAS, Table
+from study.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, SCHEMAS, Table
 from study.storage import ResultsError, Storage
 
 DICTIONARIES = ("cell_id", "split")
@@ -124,12 +124,14 @@ def _row_groups(
                 read_dictionary=[each for each in dictionaries if each in schema.names],
                 page_checksum_verification=True,
             )
-            _check_version(storage.path(name), opened.schema_arrow)
-            if lacks := _lacks(opened.schema_arrow, schema, dictionaries):
+            version = _version(storage.path(name), opened.schema_arrow)
+            absent = NEW_COLUMNS[table] if version < SCHEMA_VERSION else ()
+            there = pa.schema([field for field in schema if field.name not in absent])
+            if lacks := _lacks(opened.schema_arrow, there, dictionaries):
                 raise Damaged(f"it has no column {lacks} as this platform writes it")
             for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
-                rows = opened.read_row_groups(groups, schema.names, use_threads=not own_id(file))
-                yield of_cells(rows.select(schema.names).replace_schema_metadata(), cell_ids)
+                rows = opened.read_row_groups(groups, there.names, use_threads=not own_id(file))
+                yield of_cells(_completed(rows.replace_schema_metadata(), schema), cell_ids)
         except KeyError as error:  # no such column
             raise Damaged(_FOREIGN) from error
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -143,6 +145,14 @@ def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) ->
         if field.name not in schema.names or schema.field(field.name).type != kind:
             return field.name
     return ""
+
+
+def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the columns of a schema, those they have not as missing values."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(schema.names)
 
 
 def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
@@ -211,12 +221,19 @@ def selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
     return pa.schema([field for field in schema if field.name in wanted])
 
 
-def _check_version(path: str, schema: pa.Schema) -> None:
-    version = (schema.metadata or {}).get(_METADATA_KEY)
-    if version is None:
+def _version(path: str, schema: pa.Schema) -> int:
+    """The version of the schema that a file was written with.
+
+    Raises:
+        Damaged: it is not ours.
+        ResultsError: it is of a version that cannot be read.
+    """
+    version = (schema.metadata or {}).get(_METADATA_KEY, b"").decode()
+    if not version.isdecimal():
         raise Damaged(_FOREIGN)
-    if version != str(SCHEMA_VERSION).encode():
+    if not OLDEST_READABLE <= int(version) <= SCHEMA_VERSION:
         raise ResultsError(
-            f"{path} has results schema {version.decode()}, this version reads schema "
-            f"{SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
+            f"{path} has results schema {version}, this version reads schemas {OLDEST_READABLE} "
+            f"to {SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
         )
+    return int(version)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,18 +13,20 @@ from typing import Any
 import torch
 
 from search_spaces import By, SearchSpace, Values
-from study import compute, models
+from study import compute, models, tasks
 from study.axes import AXES, SAME, values_at
-from study.cell import LARGEST_WIDTH, WIDTH_RULE, Cell, Schedule, is_positive, require
+from study.cell import LARGEST_WIDTH, WIDTH_RULE, Budget, Cell, Schedule, is_positive, require
 from study.compute import ModelFlops
 from study.errors import RequestError
 from study.jobs import Job
 from study.packs import Packing, form
 from study.sharing import shared_jobs
-from study.tasks import TaskInfo
 
 LARGEST_GRID = 1_000_000
 MOST_EVALUATIONS = 10_000
+DigestOf = Callable[[str, int | None], str]
+"""(task, its num_classes, see `study.cell.Cell`) -> the digest of its data."""
+
 UNKNOWN_DIGEST = "unknown"
 """Stands for the data digest where a plan is made without the data."""
 
@@ -93,8 +95,7 @@ def make_plan(
     space: SearchSpace,
     preset: str,
     axes: Mapping[str, Values | By] | Sequence[Mapping[str, Any]],
-    task: TaskInfo,
-    data_digest: str,
+    digest_of: DigestOf,
     finished: Collection[str] = (),
 ) -> Plan:
     """Lays out the grid of a study.
@@ -103,8 +104,7 @@ def make_plan(
         space: the study.
         preset: its preset's name, for print.
         axes: as `study.axes.resolve` gives them; or points, axis -> value, instead of a grid.
-        task: of the study.
-        data_digest: of the task's data, or `UNKNOWN_DIGEST`.
+        digest_of: tells the digest of a task's data, or `UNKNOWN_DIGEST`.
         finished: ids of cells that need no run.
 
     Raises:
@@ -113,7 +113,7 @@ def make_plan(
     cells: dict[str, Cell] = {}
     flops: dict[str, ModelFlops] = {}
     skipped: dict[Skip, None] = {}
-    maker = CellMaker(space.task, task, data_digest)
+    maker = CellMaker(digest_of)
     for point in _points(axes) if isinstance(axes, Mapping) else axes:
         cell = maker.cell(point)
         reason = maker.why_not(cell)
@@ -209,31 +209,36 @@ def _cores() -> int:
 def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
     """Every point of the grid: axis -> value; axes without a meaning for a paradigm are left out.
 
-    Seeds vary slowest, and paradigm and learning rates fastest.
+    Seeds vary slowest, and paradigm and learning rates fastest. The values of an axis may depend
+    on axes before it in this order.
     """
     _refuse_huge_grid(axes)
-    conditional = ("paradigm", "lr", "hard_lr", "switch_point")
-    outer = [name for name in AXES if name not in conditional]
-    outer_values = [values_at(axes[name], name, {}) for name in outer]
-    for combination in itertools.product(*outer_values):
-        point = dict(zip(outer, combination, strict=True))
-        for paradigm in values_at(axes["paradigm"], "paradigm", point):
-            names = conditional[1:] if paradigm == "hybrid" else ("lr",)
-            of_paradigm = {**point, "paradigm": paradigm}
-            values = [values_at(axes[name], name, of_paradigm) for name in names]
-            for rest in itertools.product(*values):
-                yield {**of_paradigm, **dict(zip(names, rest, strict=True))}
+    fastest = ("paradigm", "lr", "hard_lr", "switch_point")
+    order = [*(name for name in AXES if name not in fastest), *fastest]
+
+    def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        if not names:
+            yield point
+            return
+        name, *rest = names
+        if name in fastest[2:] and point["paradigm"] != "hybrid":
+            yield from extend(point, rest)
+            return
+        for value in values_at(axes[name], name, point):
+            yield from extend({**point, name: value}, rest)
+
+    yield from extend({}, order)
 
 
 def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
     """Counts the grid from above, before it is laid out."""
-    sizes = {
-        name: max(map(len, (*axis.values.values(), axis.otherwise)))
-        if isinstance(axis, By)
-        else len(axis)
-        for name, axis in axes.items()
-    }
-    count = math.prod(sizes.values())
+
+    def most(axis: Values | By) -> int:
+        if isinstance(axis, By):
+            return max(map(most, (*axis.values.values(), axis.otherwise)))
+        return len(axis)
+
+    count = math.prod(map(most, axes.values()))
     if count > LARGEST_GRID:
         raise RequestError(
             f"the grid has up to {count:,} cells, more than {LARGEST_GRID:,}. "
@@ -242,19 +247,15 @@ def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
 
 
 class CellMaker:
-    """Makes cells of one task from points: axis -> value.
+    """Makes cells from points: axis -> value.
 
     Args:
-        name: of the task.
-        task: what is known of it.
-        data_digest: of its data, or `UNKNOWN_DIGEST`.
+        digest_of: tells the digest of a task's data, or `UNKNOWN_DIGEST`.
     """
 
-    def __init__(self, name: str, task: TaskInfo, data_digest: str) -> None:
-        self._name = name
-        self._task = task
-        self._data_digest = data_digest
-        self._flops: dict[tuple[str, float], ModelFlops] = {}
+    def __init__(self, digest_of: DigestOf) -> None:
+        self._digest_of = functools.cache(digest_of)
+        self._flops: dict[tuple[Any, ...], ModelFlops] = {}
 
     def cell(self, point: Mapping[str, Any]) -> Cell:
         """The cell of a point; hard_lr and switch_point are read for a hybrid only.
@@ -268,8 +269,9 @@ class CellMaker:
             raise RequestError(f"{error}. Change it with --set, see --help.") from error
 
     def flops(self, cell: Cell) -> ModelFlops:
-        """Forward FLOPs of its model."""
-        return self._network_flops(cell.architecture, cell.width)
+        """Forward FLOPs of what it calls of its model."""
+        network = (cell.task, cell.num_classes, cell.architecture, cell.width)
+        return compute.cell_flops(cell, self._network_flops(*network))
 
     def runnable(self, point: Mapping[str, Any]) -> Cell:
         """The cell of a point.
@@ -294,7 +296,7 @@ class CellMaker:
         return None
 
     def _cell(self, point: Mapping[str, Any]) -> Cell:
-        flops = self._network_flops(point["architecture"], point["width"])
+        task, num_classes = point["task"], point["num_classes"]
         if point["paradigm"] == "hybrid":
             hard_lr = point["lr"] if point["hard_lr"] == SAME else point["hard_lr"]
             schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
@@ -306,24 +308,32 @@ class CellMaker:
         )
         named = (
             "m", "n", "architecture", "width", "batch_size", "precision", "momentum", "split",
-            "seed",
+            "seed", "task", "alpha", "num_classes",
         )  # fmt: skip
         sizes = ("train_metrics_size", "validation_size", "test_size")
-        return Cell(
-            task=self._name,
-            data_digest=self._data_digest,
+        tasks.info(task, num_classes)  # refuses a number of classes that it cannot have
+        cell = Cell(
+            data_digest=self._digest_of(task, num_classes),
             schedule=schedule,
-            budget=compute.soft_epochs(point["epochs"], flops, point["m"], point["n"]),
+            budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             **{name: point[name] for name in (*named, *sizes)},
         )
+        if point["budget_unit"] == "mosaics":
+            budget = compute.epochs(point["epochs"], cell.n)
+        else:
+            budget = compute.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
+        return replace(cell, budget=budget)
 
-    def _network_flops(self, architecture: str, width: float) -> ModelFlops:
-        if (architecture, width) not in self._flops:
+    def _network_flops(
+        self, task: str, num_classes: int | None, architecture: str, width: float
+    ) -> ModelFlops:
+        key = (task, num_classes, architecture, width)
+        if key not in self._flops:
             require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
-            task = self._task
+            known = tasks.info(task, num_classes)
             model = models.build(
-                architecture, self._name, task.input_shape, task.num_classes, width=width
+                architecture, task, known.input_shape, known.num_classes, width=width
             )
-            self._flops[architecture, width] = compute.model_flops(model, task.input_shape)
-        return self._flops[architecture, width]
+            self._flops[key] = compute.model_flops(model, known.input_shape)
+        return self._flops[key]

@@ -293,7 +293,7 @@ def _cell(recorded: Mapping[Any, Any]) -> Cell:
 
 
 def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) -> None:
-    digest = tasks.load(cell.task, data_dir, cache_dir).data_digest
+    digest = tasks.load(cell.task, data_dir, cache_dir, cell.num_classes).data_digest
     if digest != cell.data_digest:
         raise RequestError(
             f"cell {cell.id} was trained on {cell.task} data with digest {cell.data_digest}, "

@@ -51,6 +51,7 @@ from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
 from study.metrics import SAIF_THRESHOLD as SAIF_THRESHOLD
 from study.parquet import DICTIONARIES as DICTIONARIES
 from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
+from study.schema import DYNAMICS as DYNAMICS
 from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.schema import METRICS as METRICS
 from study.schema import SCHEMAS, Table

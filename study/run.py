@@ -14,7 +14,7 @@ from typing import Any
 from search_spaces import SearchSpace, all_studies
 from study import checkpoints, tasks
 from study.asha import Judge
-from study.axes import resolve
+from study.axes import resolve, tasks_of
 from study.cell import Cell
 from study.cluster import Terminated
 from study.describe import describe
@@ -96,15 +96,22 @@ def _plan(
     space: SearchSpace, axes: Mapping[str, Any], args: argparse.Namespace, survey: Survey
 ) -> Plan:
     """The grid; for a search, whose cells are not known yet, examples of them."""
-    info = tasks.info(space.task)
     searched = Space.of(axes) if args.search else None
     points = list(searched.examples()) if searched else axes
-    make_plan(space, args.preset, points, info, UNKNOWN_DIGEST)  # before anything is downloaded
-    if args.plan and not tasks.at_hand(space.task, args.data_dir, args.cache_dir):
-        digest = UNKNOWN_DIGEST
-    else:
-        digest = tasks.load(space.task, args.data_dir, args.cache_dir).data_digest
-    plan = make_plan(space, args.preset, points, info, digest, _finished(survey, args))
+    make_plan(space, args.preset, points, lambda *_: UNKNOWN_DIGEST)  # before any download
+    names = tasks_of(axes)
+    if args.data_dir and not any(map(tasks.takes_data_dir, names)):
+        raise RequestError(
+            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
+        )
+
+    def digest_of(task: str, num_classes: int | None) -> str:
+        data_dir = args.data_dir if tasks.takes_data_dir(task) else None
+        if args.plan and not tasks.at_hand(task, data_dir, args.cache_dir):
+            return UNKNOWN_DIGEST
+        return tasks.load(task, data_dir, args.cache_dir, num_classes).data_digest
+
+    plan = make_plan(space, args.preset, points, digest_of, _finished(survey, args))
     return dataclasses.replace(
         plan,
         gpus_per_trial=args.gpus_per_trial,
@@ -229,7 +236,7 @@ def _search(
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
     example = plan.cells[0]
-    maker = CellMaker(example.task, tasks.info(example.task), example.data_digest)
+    maker = CellMaker(lambda *_: example.data_digest)
     seconds = cell_seconds(plan, plan.cells)
     of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
     mean = sum(seconds.values()) / len(seconds)
@@ -259,19 +266,23 @@ def _report(
     tracker: Tracker,
     args: argparse.Namespace,
 ) -> None:
-    """Prints the comparison with its verdicts, the path of the report, how to see the runs."""
+    """Prints comparisons and learning dynamics, the path of the report, how to see the runs."""
     from analysis.compare import compare_results
-    from analysis.handover import group_summaries
+    from analysis.dynamics import find
+    from analysis.frame import title
+    from analysis.handover import claim_counts, group_summaries
     from analysis.pictures import pictures
-    from analysis.report import print_comparisons, write_page
+    from analysis.report import print_comparisons, print_dynamics, write_page
 
     results = _absolute(args.results)
     comparisons = (
         compare_results(results, cell_ids=cell_ids, select=args.select) if cell_ids else []
     )
+    dynamics = find(results, cell_ids=cell_ids) if cell_ids else []
     published = plan.preset == "paper" and not args.set
     print()
     print_comparisons(comparisons, published)
+    print_dynamics(dynamics)
     about = all_studies()[plan.study].presets[plan.preset].about
     changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
     print(f"preset {plan.preset}: {about}{changed}")
@@ -283,15 +294,21 @@ def _report(
     files = []
     drawn = [pictures(comparison) for comparison in comparisons]
     try:
-        if comparisons:
+        if comparisons or dynamics:
             folder = _report_folder(args.results, plan.study)
-            title = f"Attention at equal compute: {plan.study}"
-            files = [write_page(comparisons, folder, title, args.results, notes, published, drawn)]
+            name = title(comparisons, dynamics, plan.study)
+            files = [
+                write_page(
+                    comparisons, folder, name, args.results, notes, published, drawn, dynamics
+                )
+            ]
             print(f"report: {files[0]}")
     finally:
-        of_all = map(group_summaries, comparisons, drawn)
+        of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
         groups = [group for groups in of_all for group in groups]
-        tracker.finish(summary_metrics(c.summary for c in comparisons), files, groups)
+        metrics = summary_metrics(c.summary for c in comparisons)
+        metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
+        tracker.finish(metrics, files, groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
 

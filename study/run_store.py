@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from study.errors import RequestError
-from study.results import METRICS, Results
+from study.results import DYNAMICS, METRICS, Results
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -579,6 +579,9 @@ def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any
         if row["split"] == "train":
             for name in ("budget_fraction", "train_seconds"):
                 yield Metric(name, row[name], milliseconds, step)
+            for name in DYNAMICS:
+                if _known(row[name]):
+                    yield Metric(f"train/{name}", row[name], milliseconds, step)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

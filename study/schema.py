@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from study.cell import Cell
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+OLDEST_READABLE = 2
+"""Files of the versions between are read, too; columns that they have not are missing values."""
 
 _METRICS = {
     "loss": pa.float64(),
@@ -25,6 +27,19 @@ METRICS = tuple(_METRICS)
 """Metric columns of an evaluation. All but `loss` (nats) are fractions in [0, 1]; the last four
 are shares of (argmax focus true/false) x (prediction true/false)."""
 
+_DYNAMICS = {
+    "incentive": pa.float64(),
+    "incentive_slope": pa.float64(),
+    "mu": pa.float64(),
+    "nu": pa.float64(),
+    "flow_time": pa.float64(),
+}
+DYNAMICS = tuple(_DYNAMICS)
+"""Columns of an evaluation that not every cell has; the others have missing values there.
+
+`incentive` and `incentive_slope`, of train splits where alpha is held: see `study.fixed_focus`.
+`mu`, `nu`, `flow_time`, of linear models: see `study.models.linear`."""
+
 CELLS_SCHEMA = pa.schema(
     {
         "study": pa.string(),
@@ -39,6 +54,7 @@ CELLS_SCHEMA = pa.schema(
         "architecture": pa.string(),
         "batch_size": pa.int64(),
         "precision": pa.string(),
+        "alpha": pa.float64(),
         "paradigm": pa.string(),
         "schedule": pa.string(),
         "lr": pa.float64(),
@@ -64,9 +80,10 @@ CELLS_SCHEMA = pa.schema(
         "finished_at": pa.string(),
     }
 )
-"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads;
-`last_lr` is the last phase's learning rate; `status` is done, diverged or censored (stopped by a
-scheduler, so shorter). `total_seconds` is the wall time from the start of the cell to its record,
+"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads; `alpha`
+is the attention at which the focus was held, missing where it was trained; `last_lr` is the last
+phase's learning rate; `status` is done, diverged or censored (stopped by a scheduler, so shorter).
+`total_seconds` is the wall time from the start of the cell to its record,
 `total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
 the whole pack."""
 
@@ -82,6 +99,7 @@ EVALUATIONS_SCHEMA = pa.schema(
         "inference": pa.string(),
         "num_evaluated": pa.int64(),
         **_METRICS,
+        **_DYNAMICS,
         "heatmap": pa.list_(pa.float64()),
     }
 )
@@ -94,6 +112,8 @@ SPLITS = ("train", "validation", "test")
 
 Table = Literal["cells", "evaluations"]
 SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
+NEW_COLUMNS: dict[Table, tuple[str, ...]] = {"cells": ("alpha",), "evaluations": DYNAMICS}
+"""Columns that `OLDEST_READABLE` has not."""
 
 
 def cell_columns(cell: Cell) -> dict[str, Any]:
@@ -109,6 +129,7 @@ def cell_columns(cell: Cell) -> dict[str, Any]:
         "architecture": cell.architecture,
         "batch_size": cell.batch_size,
         "precision": cell.precision,
+        "alpha": cell.alpha,
         "paradigm": cell.paradigm,
         "schedule": cell.schedule.text,
         "lr": cell.lr,

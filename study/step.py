@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from study.fixed_focus import held_attention
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
@@ -24,6 +25,7 @@ def train_step(
     mosaics: Mosaics,
     generator: torch.Generator,
     micro_batch: int,
+    alpha: float | None = None,
 ) -> Tensor:
     """One step of any paradigm on the mosaics of these rows.
 
@@ -35,10 +37,11 @@ def train_step(
         rows: (B,) int64.
         model: updated in place.
         paradigm: gives the loss.
-        optimiser: of the model's parameters.
+        optimiser: of the model's parameters, or of some of them.
         mosaics: the train split.
         generator: random stream of paradigms that sample.
         micro_batch: mosaics a part, >= 1.
+        alpha: attention held on the foreground; None: the focus attends.
 
     Returns:
         The mean loss of the batch before the update: a scalar on the device, without gradient.
@@ -46,10 +49,11 @@ def train_step(
     loss = torch.zeros((), device=rows.device)
     gradients: list[Tensor] = []
     for part in rows.split(micro_batch):
-        inputs, labels, _, mask = mosaics.batch(part)
+        inputs, labels, foreground, mask = mosaics.batch(part)
         segments = model.encode(inputs, mask)
+        attention = None if alpha is None else held_attention(alpha, foreground)
         mean = paradigm.loss(
-            model.focus, model.classifier, segments, labels, mask, generator=generator
+            model.focus, model.classifier, segments, labels, mask, attention, generator
         )
         share = mean * (len(part) / len(rows))
         of_part = torch.autograd.grad(share, optimiser.parameters)

@@ -73,13 +73,17 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     from analysis.compare import compare_results
+    from analysis.dynamics import find
     from analysis.figures import heatmap_figure
-    from analysis.handover import group_summaries
+    from analysis.handover import claim_counts, group_summaries
 
     # First, since it may find a damaged file.
     comparisons = compare_results(results, cell_ids=statuses)
+    dynamics = find(results, cell_ids=statuses)
     metrics = summary_metrics(c.summary for c in comparisons)
-    groups = [group for comparison in comparisons for group in group_summaries(comparison)]
+    metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
+    of_all = [*map(group_summaries, comparisons), *(each.summaries() for each in dynamics)]
+    groups = [group for groups in of_all for group in groups]
     store = RunStore(results, study, uri, heatmap_figure)
     store.connect()
     tracker = MLflowTracker(store)

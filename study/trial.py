@@ -70,7 +70,12 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         return {}
     checkpoints = _checkpoints(config, results, cells, report) if record else None
     started = time.perf_counter()
-    task = _task(cells[0].task, config.get("data_dir"), config.get("cache_dir"))
+    task = _task(
+        cells[0].task,
+        config.get("data_dir") if tasks.takes_data_dir(cells[0].task) else None,
+        config.get("cache_dir"),
+        cells[0].num_classes,
+    )
     _require_same_data(cells[0], task)
     outcomes = train_pack(
         cells, task, device, _reporter(report), config.get("micro_batch"), checkpoints
@@ -91,10 +96,12 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     return {cell.id: outcome.status for cell, outcome in zip(cells, outcomes, strict=True)}
 
 
-@functools.lru_cache(maxsize=1)
-def _task(name: str, data_dir: str | None, cache_dir: str | None) -> MosaicTask:
+@functools.lru_cache(maxsize=4)
+def _task(
+    name: str, data_dir: str | None, cache_dir: str | None, num_classes: int | None
+) -> MosaicTask:
     """Kept between the trials that one process runs."""
-    return tasks.load(name, data_dir, cache_dir)
+    return tasks.load(name, data_dir, cache_dir, num_classes)
 
 
 def _require_same_data(cell: Cell, task: MosaicTask) -> None:

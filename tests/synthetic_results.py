@@ -64,6 +64,7 @@ def write(
     study: str = "digits",
     seconds: float = 2.5,
     mosaics: int = 6_400,
+    curves: Mapping[str, Sequence[float]] | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -80,11 +81,14 @@ def write(
         study: name of the study.
         seconds: measured training time of the whole cell.
         mosaics: seen in training by the whole cell.
+        curves: columns of the evaluations on the train split, a number a point; `flow_time` is
+            given to all splits.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
     evaluations = []
-    for fraction in points:
+    for place, fraction in enumerate(points):
+        at_point = {name: values[place] for name, values in (curves or {}).items()}
         for split in SPLITS:
             scores = {"accuracy": accuracy, "saif": saif, "loss": loss}
             scores |= (by_split or {}).get(split, {})
@@ -94,7 +98,10 @@ def write(
                 "train_seconds": seconds * fraction,
                 "mosaics_seen": int(mosaics * fraction),
             }
-            evaluations.append(_evaluation(cell, fraction, split, scores) | progress)
+            of_split = at_point if split == "train" else {}
+            if "flow_time" in at_point:
+                of_split = of_split | {"flow_time": at_point["flow_time"]}
+            evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
     row = {
         "study": study,
         **cell_columns(cell),

@@ -43,6 +43,7 @@ STOREYS = [
         "study.parquet",
     ],
     ["study.schema", "study.storage"],
+    ["study.theory"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
     ["study.errors", "study"],
 ]
@@ -112,7 +113,7 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
     for module, path in MODULES.items():
         if module.startswith("analysis"):
             known = {n for n in imports(path) if n == "study" or n.startswith("study.")}
-            assert all(n.startswith("study.results") for n in known), module
+            assert all(n.startswith(("study.results", "study.theory")) for n in known), module
 
 
 def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import By, Preset, SearchSpace, all_studies
-from study import tasks
 from study.axes import AXES, resolve
 from study.errors import RequestError
 from study.plan import Plan, make_plan, share_cores
@@ -22,18 +21,121 @@ def plan(
 ) -> Plan:
     space = SPACES[study]
     axes = resolve(space, preset, assignments)
-    return make_plan(space, preset, axes, tasks.info(space.task), "digest", finished)
+    return make_plan(space, preset, axes, lambda *_: "digest", finished)
 
 
-@pytest.mark.parametrize("study", SPACES)
-@pytest.mark.parametrize("preset", ["quick", "paper"])
+EQUAL_COMPUTE = ("digits", "cifar10", "cifar100")
+PRESETS = [(study, preset) for study, space in SPACES.items() for preset in space.presets]
+
+
+@pytest.mark.parametrize(("study", "preset"), PRESETS)
 def test_every_preset_lays_out(study: str, preset: str) -> None:
     laid_out = plan(study, "seed=0,1", preset=preset)
-    assert {cell.paradigm for cell in laid_out.cells} == {"soft", "hard", "lvml", "hybrid"}
+    names = {"soft", "hard", "lvml"} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
+    assert {cell.paradigm for cell in laid_out.cells} == names
     assert not laid_out.skipped
     assert len({cell.id for cell in laid_out.cells}) == len(laid_out.cells)
-    by_group = itertools.groupby(sorted((c.m, c.comparison_id) for c in laid_out.cells))
-    assert len(list(by_group)) == len({cell.m for cell in laid_out.cells})
+    by_setting = {(cell.task, cell.m, cell.alpha): cell.comparison_id for cell in laid_out.cells}
+    assert len({cell.comparison_id for cell in laid_out.cells}) == len(by_setting)
+    unit = "flops" if study in EQUAL_COMPUTE else "mosaics"
+    assert {cell.budget.unit for cell in laid_out.cells} == {unit}
+
+
+def test_the_paper_preset_of_fixed_focus_is_the_published_setting() -> None:
+    """Sections 3.1 and 3.2, and what the published scripts add."""
+    for preset, rates in (
+        ("paper", {"cifar10": {0.004}, "cifar100": {0.004}}),
+        ("tuned", {"cifar10": {0.01, 0.005}, "cifar100": {0.005, 0.001, 0.01}}),
+    ):
+        cells = plan("fixed-focus", preset=preset).cells
+        assert {cell.alpha for cell in cells} == {0.2, 0.4, 0.6, 0.8, 1.0}
+        for cell in cells:
+            linear = cell.task == "linear-orthogonal"
+            assert (cell.m, cell.n) == ((20, 5_000) if linear else (5, 10_000))
+            assert cell.num_classes == (20 if linear else None)
+            assert cell.batch_size == 256
+            assert cell.budget.amount == 100 * cell.n
+            assert len(cell.evaluation_points) == 101  # each epoch
+        for task, expected in rates.items():
+            assert {cell.lr for cell in cells if cell.task == task} == expected
+    chosen = {(c.task, c.paradigm): c.lr for c in cells}
+    assert chosen["cifar10", "hard"] == 0.005
+    assert chosen["cifar100", "soft"] == 0.005
+    assert chosen["cifar100", "hard"] == 0.001
+
+
+def test_the_paper_preset_of_linear_orthogonal_has_the_pairs_of_figure_4() -> None:
+    pairs = {
+        (cell.m, cell.num_classes) for cell in plan("linear-orthogonal", preset="paper").cells
+    }
+    assert pairs >= {(20, 20), (100, 1_000)}
+
+
+def test_axes_may_depend_on_axes_that_depend_on_others() -> None:
+    space = SearchSpace(
+        name="two",
+        task="digits",
+        about="",
+        presets={
+            "quick": Preset(
+                about="",
+                axes={
+                    **SPACES["digits"].presets["quick"].axes,
+                    "m": (5, 10),
+                    "paradigm": ("soft", "hard"),
+                    "lr": By("m", {5: By("paradigm", {"hard": (0.5,)}, (0.1, 0.2))}, (0.3,)),
+                    "seed": (0,),
+                },
+            )
+        },
+    )
+    cells = make_plan(space, "quick", resolve(space, "quick", ()), lambda *_: "digest").cells
+    assert {(cell.m, cell.paradigm, cell.lr) for cell in cells} == {
+        (5, "soft", 0.1),
+        (5, "soft", 0.2),
+        (5, "hard", 0.5),
+        (10, "soft", 0.3),
+        (10, "hard", 0.3),
+    }
+
+
+def test_a_study_of_several_tasks_keeps_their_settings_apart() -> None:
+    cells = plan("fixed-focus", "alpha=0.2,none", "seed=0").cells
+    assert {cell.task for cell in cells} == {"digits", "linear-orthogonal"}
+    for cell in cells:
+        assert cell.architecture == ("linear" if cell.num_classes else "perceptron")
+    only = plan("fixed-focus", "architecture=scripts", "task=cifar10", "seed=0").cells
+    assert {(cell.task, cell.m, cell.architecture) for cell in only} == {("cifar10", 5, "scripts")}
+
+
+def test_mosaics_may_be_the_budget_of_any_study() -> None:
+    cells = plan("digits", "budget_unit=mosaics", "epochs=3", "paradigm=soft,lvml").cells
+    assert {(c.budget.amount, c.budget.unit) for c in cells} == {(3 * 2_000, "mosaics")}
+
+
+@pytest.mark.parametrize(
+    ("study", "assignments", "message"),
+    [
+        ("fixed-focus", ["alpha=1.5"], r"alpha must be a number in \[0, 1\], got 1.5.*--set"),
+        ("fixed-focus", ["alpha=x"], "alpha takes a number or none, got 'x'"),
+        ("fixed-focus", ["task=cifar"], "unknown task 'cifar'.*cifar10"),
+        ("fixed-focus", ["num_classes=5"], "digits has 3 classes of its own"),
+        (
+            "linear-orthogonal",
+            ["num_classes=none"],
+            "takes num_classes from 2 to 10,000, got none",
+        ),
+        ("linear-orthogonal", ["num_classes=1"], "takes num_classes from 2 to 10,000, got 1"),
+        ("linear-orthogonal", ["m=1"], "m must be an integer >= 2, got 1"),
+        ("digits", ["budget_unit=seconds"], "unknown budget_unit 'seconds'"),
+        ("digits", ["task=cifar10"], "unknown architecture for cifar10 'perceptron'"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(
+    study: str, assignments: list[str], message: str
+) -> None:
+    with pytest.raises(RequestError, match=message):
+        plan(study, *assignments)
 
 
 def test_the_paper_preset_of_cifar10_is_the_published_grid() -> None:
@@ -185,7 +287,7 @@ def test_an_axis_without_values_asks_for_one() -> None:
     space = SearchSpace("odd", "digits", "", {"quick": Preset("", {"m": (5,)})})
     axes = resolve(space, "quick", [])
     with pytest.raises(RequestError, match="no value for the axis"):
-        make_plan(space, "quick", axes, tasks.info("digits"), "d")
+        make_plan(space, "quick", axes, lambda *_: "d")
 
 
 def test_a_huge_grid_is_refused_rather_than_laid_out() -> None:

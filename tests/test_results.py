@@ -21,7 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell
+from study.compact import compact
 from study.results import SPLITS, Damage, Results, ResultsError
+from study.schema import NEW_COLUMNS
 from study.storage import Storage
 from study.tasks import mosaics
 from tests.synthetic_results import POINTS, make_cell, make_results, write
@@ -389,10 +391,39 @@ def test_another_schema_is_no_damage(results: Results, tmp_path: Path) -> None:
     path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
-    message = rf"{cell.id}.parquet has results schema 0, this version reads schema 2.*--results"
+    message = (
+        rf"{cell.id}.parquet has results schema 0, this version reads schemas 2 to 3.*--results"
+    )
     for read in (results.survey, results.finished, results.evaluations):
         with pytest.raises(ResultsError, match=message):
             read()
+
+
+def test_files_of_the_schema_before_are_read(results: Results, tmp_path: Path) -> None:
+    """The columns that they have not are missing values; new cells may lie beside them."""
+    cells = [write(results, make_cell(seed=seed)) for seed in (0, 1)]
+    before = frames(results)
+    for table, names in NEW_COLUMNS.items():
+        path = tmp_path / "results" / table / f"{cells[0].id}.parquet"
+        rows = pq.read_table(path).drop_columns(list(names))
+        pq.write_table(rows.replace_schema_metadata({"attention_study_schema": "2"}), path)
+    assert results.finished() == {cell.id for cell in cells}
+    for old, new in zip(before, frames(results), strict=True):
+        pd.testing.assert_frame_equal(old, new)
+    assert results.evaluations()["incentive"].isna().all()
+    compact(results)
+    assert results.finished() == {cell.id for cell in cells}
+    for old, new in zip(before, frames(results), strict=True):
+        pd.testing.assert_frame_equal(old, new)
+
+
+def test_a_new_file_needs_the_new_columns(results: Results, tmp_path: Path) -> None:
+    cell = write(results, make_cell())
+    path = tmp_path / "results" / "cells" / f"{cell.id}.parquet"
+    rows = pq.read_table(path)
+    kept = rows.drop_columns(["alpha"]).replace_schema_metadata(rows.schema.metadata)
+    pq.write_table(kept, path)
+    assert [each.name for each in results.survey().damaged] == [f"cells/{cell.id}.parquet"]
 
 
 def test_damaged_files_are_set_aside_and_their_cells_run_again(results: Results) -> None:

@@ -248,7 +248,7 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--select", "loss"], "argument --select: invalid choice"),
         (["digits", "--nonsense"], "unrecognized arguments: --nonsense"),
         ([], "the following arguments are required: STUDY"),
-        (["digits", "--data-dir", "somewhere"], "digits ships with scikit-learn"),
+        (["digits", "--data-dir", "somewhere"], "--data-dir is of no use to digits"),
         (["cifar10", "--data-dir", "/no/such/place"], "/no/such/place"),
         (["digits", "--results", "/dev/null/results"], "/dev/null/results"),
         (["digits", "--address", "127.0.0.1:1", "--tracking", "none"], "no Ray cluster at"),
@@ -329,7 +329,7 @@ def test_another_schema_version_is_named(
     pq.write_table(table, tmp_path / "cells" / "x.parquet")
     status, _, errors = main(capsys, "digits", "--results", str(tmp_path))
     assert status == 2
-    assert "x.parquet has results schema 99, this version reads schema 2" in errors
+    assert "x.parquet has results schema 99, this version reads schemas 2 to 3" in errors
 
 
 def test_help_has_examples_and_lists_studies_and_axes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from study import track, tracking
 from study.results import Results
 from study.run_store import RunStore
 from study.tracking import MLflowTracker, summary_metrics
+from tests import synthetic_trajectories
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import Failing
 
@@ -313,3 +314,31 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for word in ("examples:", "python -m study.track results", "--tracking", "--study"):
         assert word in text
+
+
+def test_learning_dynamics_are_logged_once(
+    tmp_path: Path,
+    empty_database: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", lambda self: [])
+    results = make_results(tmp_path / "results")
+    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    synthetic_trajectories.write_study(results, seeds=2)
+    assert main(capsys, results.url)[0] == 0
+    held = snapshot(results)
+    assert len(held) == 6 + 3 + 1
+    names = {f"linear-orthogonal m=5, C=3 {name}" for name in ("hard", "soft", "lvml")}
+    assert set(groups(held)) == names
+    run = groups(held)["linear-orthogonal m=5, C=3 lvml"]
+    assert run["data"]["params"]["C15_closed_form"] == "does not hold"
+    assert run["data"]["metrics"]["n_seeds"] == 2
+    assert run["data"]["metrics"]["test/nu"] == pytest.approx(4.86, rel=0.05)
+    assert len(run["histories"]["test/mu"]) == 21
+    assert run["artifacts"] == ["figures", "tables"]
+    parent = parents(held)["linear-orthogonal"]
+    assert parent["data"]["metrics"]["claims/C15/holds"] == 2
+    status, printed, _ = main(capsys, results.url)
+    assert (status, "6 were there, 0 logged" in printed) == (0, True)
+    assert snapshot(results) == held

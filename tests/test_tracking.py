@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import http.server
+import math
 import random
 import shutil
 import signal
@@ -31,6 +32,12 @@ from study.tracking import MLflowTracker, NullTracker, open_tracker, summary_met
 from tests.synthetic_results import make_cell, make_results, write
 
 SUMMARY = {"digits/m4/soft/saif": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def _no_word_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That depends on the machine; tests/test_tracking_server.py has a slow server."""
+    monkeypatch.setattr(tracking, "SILENT_SECONDS", math.inf)
 
 
 @pytest.fixture

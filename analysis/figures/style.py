@@ -115,7 +115,17 @@ def limit_to_shares(axes: Axes) -> None:
 
 def legend(figure: Figure, axes: Axes) -> None:
     """Above the panel, where it never lies over the data."""
-    handles, labels = axes.get_legend_handles_labels()
+    shared_legend(figure, [axes])
+
+
+def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] = ()) -> None:
+    """Above all panels, each name once; those of `order` first."""
+    found: dict[str, Any] = {}
+    for axes in panels:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    entries = {name: found[name] for name in order if name in found} | found
+    handles, labels = list(entries.values()), list(entries)
     if not handles:
         return
     widest = max(map(len, labels)) + _HANDLE

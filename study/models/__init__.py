@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from study.errors import unknown
 from study.models.base import Model
-from study.models.images import IMAGE_ARCHITECTURES
+from study.models.images import IMAGE_ARCHITECTURES, Builder
+from study.models.linear import linear
+
+_ARCHITECTURES: dict[str, dict[str, Builder]] = {
+    **IMAGE_ARCHITECTURES,
+    "linear": {"linear-orthogonal": linear},
+}
+"""Name -> task -> builder."""
 
 
 def names(task: str) -> list[str]:
     """The architectures that are defined for a task."""
-    return [name for name, by_task in IMAGE_ARCHITECTURES.items() if task in by_task]
+    return [name for name, by_task in _ARCHITECTURES.items() if task in by_task]
 
 
 def build(
@@ -38,4 +45,4 @@ def build(
     """
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
-    return IMAGE_ARCHITECTURES[name][task](input_shape, num_classes, width, seed, precision)
+    return _ARCHITECTURES[name][task](input_shape, num_classes, width, seed, precision)

@@ -47,3 +47,7 @@ class Model(nn.Module):
     def encode(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Inputs (B, m, ...) -> segments (B, m, ...): the identity for images."""
         return inputs
+
+    def projections(self) -> dict[str, float]:
+        """Numbers that stand for the weights, by name: none, unless theory knows of some."""
+        return {}

@@ -1,22 +1,16 @@
-"""The paper's claims, each a test on results: does it hold on this data?
+"""The paper's claims about comparisons (C1 to C6, C16, C17): do they hold on this data?
 
-Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023); the claims
-are numbered as in the project's specification (C7 to C15 are about other studies). The paper says
-"close to zero" and "often" without numbers, from one seed, so each test here states what is
-measured, which threshold decides and why.
+The paper says "close to zero" and "often" without numbers, from one seed, so each test here states
+what is measured, which threshold decides and why.
 
 All tests read one comparison, cut at equal compute, on the test split, with the option of each
-paradigm that validation chose. A claim *holds* where the 95 % interval over seeds lies wholly on
-the claimed side of the threshold, and *does not hold* where it lies wholly on the other; anything
-between, fewer than `MIN_SEEDS` seeds, or a number that is not known is *undecided*; *not run*
-is a claim about a paradigm that has no cells.
+paradigm that validation chose.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.barred import barred_sentences
+from analysis.claims.base import CONFIDENCE, TOO_FEW, Claim, Finding, decided, side
 from analysis.compare import Comparison
 from analysis.groups import AXES
 from analysis.labels import metric_name
@@ -49,42 +44,10 @@ LEAD = 0.1
 """Share of the cut by which soft's rise must precede hard's to be early beside a late one: the
 distance of the default evaluations, within which a curve is drawn by interpolation."""
 
-Verdict = Literal["holds", "does not hold", "undecided", "not run"]
-
-_CONFIDENCE = 0.95
 _MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
 _FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
 _ROUNDING = 1e-9
-_TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 _STEP = 0.05  # a step does not end exactly where an evaluation was planned
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper and what the data says.
-
-    Attributes:
-        name: C1 to C17.
-        statement: the claim, in our words.
-        test: what is measured, which threshold decides and why; the same for all data.
-        verdict: holds, does not hold, undecided or not run.
-        measured: one line with the numbers, intervals and n.
-    """
-
-    name: str
-    statement: str
-    test: str
-    verdict: Verdict
-    measured: str
-
-
-@dataclass(frozen=True)
-class _Finding:
-    """One part of a claim: whether it is so (None: undecided), the numbers, and why undecided."""
-
-    so: bool | None
-    text: str
-    reason: str = ""
 
 
 def claims(comparison: Comparison) -> list[Claim]:
@@ -284,24 +247,16 @@ def _claim(
     statement: str,
     test: str,
     paradigms: Sequence[str],
-    findings: Callable[[], list[_Finding]],
+    findings: Callable[[], list[Finding]],
 ) -> Claim:
-    """All parts so: holds; one not so: does not hold; else undecided."""
+    """Not run, undecided for want of a choice, or what the findings say."""
     ran = set(comparison.cells["paradigm"])
     missing = [paradigm for paradigm in paradigms if paradigm not in ran]
     if missing:
         return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
     if unchosen := [name for name in paradigms if name not in set(comparison.choice["paradigm"])]:
         return Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
-    found = findings()
-    verdict: Verdict = "undecided"
-    if any(finding.so is False for finding in found):
-        verdict = "does not hold"
-    elif all(finding.so for finding in found):
-        verdict = "holds"
-    texts = [finding.text for finding in found] + [finding.reason for finding in found]
-    measured = "; ".join(text for text in dict.fromkeys(texts) if text)
-    return Claim(name, statement, test, verdict, measured)
+    return decided(name, statement, test, findings())
 
 
 def _no_choice(comparison: Comparison, paradigms: Sequence[str]) -> str:
@@ -346,18 +301,18 @@ def _middle_name(axis: int) -> str:
 
 
 def _share_finding(
-    comparison: Comparison, paradigm: str, axis: int, side: Literal["below", "above"]
-) -> _Finding:
+    comparison: Comparison, paradigm: str, axis: int, claimed: Literal["below", "above"]
+) -> Finding:
     rows = _test_rows(comparison.chosen, paradigm)
     if rows.empty:
-        return _Finding(None, f"no option of {paradigm} can be chosen")
+        return Finding(None, f"no option of {paradigm} can be chosen")
     left = rows[~rows["diverged"].astype(bool)]
     shares = [_share_of(heatmap, axis) for heatmap in left["heatmap"]]
-    return _side(
+    return side(
         f"{paradigm}, {_middle_name(axis)}",
         shares,
         NEARLY_EMPTY,
-        side,
+        claimed,
         lost=len(rows) - len(left),
     )
 
@@ -365,43 +320,6 @@ def _share_finding(
 def _share_of(heatmap: Any, axis: int) -> float:
     """NaN where there is no heat map."""
     return math.nan if heatmap is None or np.ndim(heatmap) == 0 else middle_share(heatmap, axis)
-
-
-def _side(
-    name: str,
-    values: ArrayLike,
-    threshold: float,
-    claimed: Literal["below", "above"],
-    lost: int = 0,
-    form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
-) -> _Finding:
-    """On which side of a threshold the t interval over seeds lies.
-
-    Args:
-        name: what was measured.
-        values: (n,) one number a seed.
-        threshold: in the unit of `values`.
-        claimed: the side that the claim says.
-        lost: diverged seeds that are not among the values.
-        form: a value for people.
-    """
-    array = np.asarray(values, np.float64)
-    mean, low, high = t_interval(array, _CONFIDENCE)
-    text = f"{name}: "
-    if math.isnan(mean):
-        unknown = int(np.isnan(array).sum())
-        text += f"not known in {unknown} of {len(array)} seeds" if len(array) else "no seed"
-    elif math.isnan(low):
-        text += f"{form(mean)} (n=1, no interval)"
-    else:
-        text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
-    if lost:
-        text += f", {lost} diverged seed{'s' if lost > 1 else ''} left out"
-    if len(array) < MIN_SEEDS:
-        return _Finding(None, text, _TOO_FEW)
-    if high < threshold or low > threshold:  # neither with NaN
-        return _Finding((high < threshold) == (claimed == "below"), text)
-    return _Finding(None, text)
 
 
 def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[Any, Any] | None:
@@ -415,31 +333,31 @@ def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[
     return None if rows.empty else rows.to_dict("records")[0]
 
 
-def _paired_finding(comparison: Comparison, metric: str, first: str, second: str) -> _Finding:
+def _paired_finding(comparison: Comparison, metric: str, first: str, second: str) -> Finding:
     """What the paired verdict says about `first` being better."""
     row = _pair(comparison, metric, first, second)
     name = f"{metric_name(metric, comparison.threshold)}, {first} minus {second}"
     if row is None:
-        return _Finding(None, f"{name}: no common seeds")
+        return Finding(None, f"{name}: no common seeds")
     so = {"better": True, "worse": False}.get(str(row["verdict"]))
     reason = f" ({row['reason']})" if so is None and row["reason"] else ""
-    return _Finding(so, f"{name}: {_difference(row)}, {row['verdict']}{reason}")
+    return Finding(so, f"{name}: {_difference(row)}, {row['verdict']}{reason}")
 
 
-def _accuracy_kept(comparison: Comparison, first: str, second: str) -> _Finding:
+def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     """Whether `first` loses at most `ACCURACY_LOSS` of the accuracy of `second`."""
     row = _pair(comparison, "accuracy", first, second)
     name = f"accuracy, {first} minus {second}"
     if row is None:
-        return _Finding(None, f"{name}: no common seeds")
+        return Finding(None, f"{name}: no common seeds")
     text = f"{name}: {_difference(row)}"
     if row["num_pairs"] < MIN_SEEDS:
-        return _Finding(None, text, _TOO_FEW)
+        return Finding(None, text, TOO_FEW)
     if row["low"] >= -ACCURACY_LOSS - _ROUNDING:
-        return _Finding(True, f"{text}, loses at most 1 point")
+        return Finding(True, f"{text}, loses at most 1 point")
     if row["high"] < -ACCURACY_LOSS - _ROUNDING:
-        return _Finding(False, f"{text}, loses more than 1 point")
-    return _Finding(None, f"{text}, undecided about 1 point")
+        return Finding(False, f"{text}, loses more than 1 point")
+    return Finding(None, f"{text}, undecided about 1 point")
 
 
 def _difference(row: dict[Any, Any]) -> str:
@@ -453,29 +371,29 @@ def _difference(row: dict[Any, Any]) -> str:
     return f"{text}(95 % interval {100 * row['low']:+.1f} to {100 * row['high']:+.1f}, n={n})"
 
 
-def _rise_findings(comparison: Comparison) -> list[_Finding]:
+def _rise_findings(comparison: Comparison) -> list[Finding]:
     """The two parts of C17."""
     alive: dict[str, set[int]] = {}
     diverged: set[int] = set()
     for paradigm in ("soft", "hard"):
         rows = _test_rows(comparison.chosen, paradigm)
         if rows.empty:
-            return [_Finding(None, f"no option of {paradigm} can be chosen")]
+            return [Finding(None, f"no option of {paradigm} can be chosen")]
         lost = rows["diverged"].astype(bool)
         alive[paradigm] = set(rows.loc[~lost, "seed"])
         diverged |= set(rows.loc[lost, "seed"])
     seeds = sorted(alive["soft"] & alive["hard"])
     if not seeds:
-        return [_Finding(None, "soft and hard have no common seeds")]
+        return [Finding(None, "soft and hard have no common seeds")]
     evaluations = {paradigm: _test_rows(comparison.evaluations, paradigm) for paradigm in alive}
     found = rises(evaluations, seeds, AXES[comparison.axis])
     if isinstance(found, str):
-        return [_Finding(None, found)]
+        return [Finding(None, found)]
     soft, hard, n = found["soft"], found["hard"], len(seeds)
     gap = max(soft.gap, hard.gap)
     coarse = gap > LEAD * (1 + _STEP)
     lead = soft.half - hard.half
-    earlier = _side(
+    earlier = side(
         f"half of the rise at {_percent(soft.half.mean())} of the cut with soft (rises in "
         f"{soft.rose} of {n} seeds) and {_percent(hard.half.mean())} with hard ({hard.rose} of "
         f"{n}), difference",
@@ -486,11 +404,11 @@ def _rise_findings(comparison: Comparison) -> list[_Finding]:
         _signed_percent,
     )
     if earlier.so and 2 * hard.rose < n:
-        earlier = _Finding(None, f"{earlier.text}; hard seldom rises within the cut")
-    if earlier.so is False and coarse and not t_interval(lead, _CONFIDENCE)[1] > 0:
+        earlier = Finding(None, f"{earlier.text}; hard seldom rises within the cut")
+    if earlier.so is False and coarse and not t_interval(lead, CONFIDENCE)[1] > 0:
         gaps = f"the evaluations lie up to {_percent(gap)} of the cut apart"
-        earlier = _Finding(None, f"{earlier.text}; {gaps}")
-    stalls = _side(
+        earlier = Finding(None, f"{earlier.text}; {gaps}")
+    stalls = side(
         "soft's gain in the last half of the cut, as a share of its rise",
         soft.late_gain,
         STALLED,

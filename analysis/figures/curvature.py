@@ -1,0 +1,69 @@
+"""Curvature of the population loss along its trajectory: why a paradigm is fast or slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.figures.style import (
+    GREY,
+    TEXT,
+    dress,
+    foot,
+    line_styles,
+    shared_legend,
+)
+from analysis.figures.trajectories import Pair
+
+ROWS = {
+    "eigenvalue_max": "largest eigenvalue",
+    "eigenvalue_min": "smallest eigenvalue",
+    "condition_number": "condition number",
+    "rate": "rate |∇L|² / L",
+}
+"""Column -> the axis of its row of panels."""
+
+
+def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
+    """Eigenvalues, condition number and local rate against time: one column a (m, C).
+
+    Args:
+        table: as `study.theory.curvature.along` gives it, with `m`, `num_classes` and
+            `paradigm`; times > 0.
+        pairs: which (m, C), in this order.
+    """
+    figure = Figure(figsize=(0.7 + 3.6 * len(pairs), 8.8), layout="constrained")
+    panels = figure.subplots(len(ROWS), len(pairs), squeeze=False, sharex="col")
+    styles = line_styles(table["paradigm"])
+    for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
+        mine = table[(table["m"] == m) & (table["num_classes"] == num_classes)]
+        for axes, name in zip(column, ROWS, strict=True):
+            axes.set_xscale("log")
+            axes.set_xlim(mine["t"].min(), mine["t"].max())
+            for paradigm, style in reversed(styles.items()):
+                rows = mine[mine["paradigm"] == paradigm]
+                axes.plot(
+                    rows["t"],
+                    rows[name].where(np.isfinite(rows[name])),
+                    color=style.colour,
+                    linestyle=style.dashes,
+                    linewidth=1.6,
+                    label=paradigm,
+                )
+            if name in ("condition_number", "rate"):
+                axes.set_yscale("log")
+            else:
+                axes.axhline(0, color=GREY, linewidth=0.7)
+            last = axes is column[-1]
+            dress(axes, "time t of the gradient flow" if last else "", ROWS[name])
+        column[0].set_title(f"m = {m}, C = {num_classes:,}", fontsize=TEXT + 1)
+    shared_legend(figure, panels.ravel(), styles)
+    foot(
+        figure,
+        "closed form; below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
+        "number peaks",
+    )
+    return figure

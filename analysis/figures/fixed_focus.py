@@ -1,0 +1,209 @@
+"""Figures 2 and 3 of the paper, and the incentive against alpha (sections 3.1 and 3.2).
+
+Axes are linear: what is to be seen is which losses come down to 0 and which flatten above it. On a
+logarithmic axis two of three panels, those that flatten, would be a strip at the top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.figures.style import BLACK, GREY, SMALL, TEXT, LineStyle, dress, foot
+
+_WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
+"""Inches."""
+
+_LIGHTEST = 0.86
+"""Of the colour map, which is even to the eye, in grey and for colour-blind readers: what is
+beyond is too light on white."""
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_MARKS = 6
+"""Along a line: they tell lines apart where colour does not."""
+
+_ROOM = 0.15
+"""Of the range of the means, above and below them."""
+
+_DASHED, _DOTTED = (0, (3.2, 2.0)), (0, (1.0, 1.6))
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one row of panels shows, a panel a paradigm.
+
+    Attributes:
+        name: of the setting.
+        x_label: of the horizontal axis.
+        lines: one row a point: `paradigm`, `line` (what the legend names), `x`, `mean`, `low`,
+            `high`; without an interval where the bounds are NaN.
+        closed_form: `paradigm`, `line`, `x`, `mean`, dashed over the lines; may be empty.
+        floors: `paradigm`, `line`, `floor`, dotted and horizontal; may be empty.
+    """
+
+    name: str
+    x_label: str
+    lines: pd.DataFrame
+    closed_form: pd.DataFrame
+    floors: pd.DataFrame
+
+
+def curves_figure(
+    rows: Sequence[Row], paradigms: Sequence[str], y_label: str, note: str
+) -> Figure:
+    """A quantity against time: a row of panels a setting, a line an alpha, bands for intervals.
+
+    Args:
+        rows: at least one.
+        paradigms: a column of panels each.
+        y_label: the quantity with its unit.
+        note: below the panels, how to read them.
+    """
+    return _figure(rows, paradigms, y_label, note, _draw_curve)
+
+
+def slopes_figure(
+    rows: Sequence[Row], paradigms: Sequence[str], y_label: str, note: str
+) -> Figure:
+    """A quantity against alpha: a row of panels a setting, a line a time, bars for intervals.
+
+    Args:
+        rows, paradigms, y_label, note: see `curves_figure`.
+    """
+    return _figure(rows, paradigms, y_label, note, _draw_points)
+
+
+def ordered_styles(count: int) -> list[LineStyle]:
+    """From light to dark: colours whose order is seen, and a marker each."""
+    places = np.linspace(_LIGHTEST, 0, count) if count > 1 else np.array([0.3])
+    colours = [to_hex(mpl.colormaps["viridis"](place)) for place in places]
+    return [
+        LineStyle(colour, "-", _MARKERS[i % len(_MARKERS)]) for i, colour in enumerate(colours)
+    ]
+
+
+def _figure(
+    rows: Sequence[Row],
+    paradigms: Sequence[str],
+    y_label: str,
+    note: str,
+    draw: Callable[[Axes, pd.DataFrame, LineStyle, int], None],
+) -> Figure:
+    height = _BESIDE_ROWS + _ROW_HEIGHT * len(rows)
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    panels = figure.subplots(len(rows), len(paradigms), sharex="row", sharey="row", squeeze=False)
+    names = list(dict.fromkeys(name for row in rows for name in row.lines["line"]))
+    styles = dict(zip(names, ordered_styles(len(names)), strict=True))
+    letters = iter(ascii_lowercase)
+    for row, axes_of_row in zip(rows, panels, strict=True):
+        for paradigm, axes in zip(paradigms, axes_of_row, strict=True):
+            _panel(axes, row, paradigm, styles, draw)
+            axes.set_title(f"({next(letters)}) {paradigm}", fontsize=TEXT, loc="left")
+            dress(axes, row.x_label, "")
+        _limit(axes_of_row[0], row)
+        axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)
+    _legend(figure, rows, styles)
+    foot(figure, note)
+    return figure
+
+
+def _panel(
+    axes: Axes,
+    row: Row,
+    paradigm: str,
+    styles: Mapping[str, LineStyle],
+    draw: Callable[[Axes, pd.DataFrame, LineStyle, int], None],
+) -> None:
+    lines, closed_form, floors = (
+        table[table["paradigm"] == paradigm] for table in (row.lines, row.closed_form, row.floors)
+    )
+    axes.axhline(0, color=GREY, linewidth=0.7, zorder=1)
+    for number, (name, style) in enumerate(styles.items()):
+        for floor in floors.loc[floors["line"] == name, "floor"]:
+            axes.axhline(floor, color=style.colour, linestyle=_DOTTED, linewidth=1.3, zorder=1.5)
+        line = lines[lines["line"] == name]
+        if len(line):
+            draw(axes, line, style, number)
+        closed = closed_form[closed_form["line"] == name]
+        axes.plot(
+            closed["x"], closed["mean"], color=BLACK, linestyle=_DASHED, linewidth=0.9, zorder=4
+        )
+    if lines.empty:
+        axes.text(
+            0.5, 0.5, "no cells", transform=axes.transAxes, ha="center", color=GREY, fontsize=SMALL
+        )
+
+
+def _limit(axes: Axes, row: Row) -> None:
+    """Where the means lie, with some room: intervals of two seeds may be many times as wide."""
+    values = np.concatenate([row.lines["mean"], row.closed_form["mean"], row.floors["floor"], [0]])
+    low, high = np.nanmin(values.astype(np.float64)), np.nanmax(values.astype(np.float64))
+    room = _ROOM * (high - low) or 1.0
+    now = axes.get_ylim()
+    axes.set_ylim(max(now[0], low - room), min(now[1], high + room))
+
+
+def _draw_curve(axes: Axes, line: pd.DataFrame, style: LineStyle, number: int) -> None:
+    step = math.ceil(len(line) / _MARKS)
+    axes.plot(
+        line["x"],
+        line["mean"],
+        color=style.colour,
+        marker=style.marker,
+        markersize=3.6,
+        markevery=(number * step // 7 % step, step),
+        linewidth=1.6,
+    )
+    axes.fill_between(
+        line["x"], line["low"], line["high"], color=style.colour, alpha=0.18, linewidth=0
+    )
+
+
+def _draw_points(axes: Axes, line: pd.DataFrame, style: LineStyle, number: int) -> None:
+    axes.errorbar(
+        line["x"],
+        line["mean"],
+        yerr=np.stack([line["mean"] - line["low"], line["high"] - line["mean"]]),
+        color=style.colour,
+        marker=style.marker,
+        markersize=4.5,
+        linewidth=1.4,
+        elinewidth=1.1,
+        capsize=2,
+    )
+
+
+def _legend(figure: Figure, rows: Sequence[Row], styles: Mapping[str, LineStyle]) -> None:
+    handles = [
+        Line2D(
+            *([], []), color=style.colour, marker=style.marker, markersize=4, linewidth=1.6,
+            label=name,
+        )
+        for name, style in styles.items()
+    ]  # fmt: skip
+    others = (("closed form", BLACK, _DASHED, 0.9), ("floor", GREY, _DOTTED, 1.3))
+    tables = ([row.closed_form for row in rows], [row.floors for row in rows])
+    for (label, colour, dashes, width), drawn in zip(others, tables, strict=True):
+        if any(len(table) for table in drawn):
+            handles.append(
+                Line2D([], [], color=colour, linestyle=dashes, linewidth=width, label=label)
+            )
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=len(handles),
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=2.6,
+        columnspacing=1.4,
+    )

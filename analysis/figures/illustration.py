@@ -1,0 +1,62 @@
+"""The task in one dimension (appendix A.5 and figure 5 of the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from analysis.figures.style import GREY, SMALL, TEXT, dress, foot
+
+_COLOURS = ("#8C510A", "#0072B2", "#E69F00")  # brown, blue, orange, as the paper has them
+_MARKERS = ("x", "o", "^")
+_STRIP = 0.28  # half the height of a strip, in which points lie at random heights
+
+
+def illustration_figure(
+    values: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    segments: NDArray[np.float64],
+    labels: NDArray[np.int64],
+) -> Figure:
+    """Left, samples of each class on a line; right, mosaics of two segments by their label.
+
+    Args:
+        values: (N,) samples of the base distributions.
+        classes: (N,) 0 the background, 1 and 2 the foreground classes.
+        segments: (M, 2) the segments of each mosaic.
+        labels: (M,) 1 or 2.
+    """
+    figure = Figure(figsize=(8.2, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    heights = np.random.default_rng(0).uniform(-_STRIP, _STRIP, len(values))
+    for each in (0, 1, 2):
+        mine = classes == each
+        left.scatter(values[mine], 2 - each + heights[mine], **_style(each))
+    left.set_yticks([2, 1, 0], ["background D₀", "class 1, D₁", "class 2, D₂"], fontsize=SMALL)
+    left.set_ylim(-0.6, 2.6)
+    dress(left, "value of a segment", "")
+    left.set_title("base distributions", fontsize=TEXT + 1)
+    for each in (1, 2):
+        mine = labels == each
+        right.scatter(segments[mine, 0], segments[mine, 1], **_style(each), label=f"label {each}")
+    low, high = float(segments.min()), float(segments.max())
+    right.plot([low, high], [low, high], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
+    right.set_aspect("equal")
+    dress(right, "first segment", "second segment")
+    right.set_title("mosaics of two segments", fontsize=TEXT + 1)
+    right.legend(fontsize=SMALL, frameon=False, loc="lower right")
+    foot(figure, "dashed: the axis of the swap symmetry, since either segment may be the first")
+    return figure
+
+
+def _style(each: int) -> dict[str, object]:
+    filled = _MARKERS[each] != "x"
+    return {
+        "color": _COLOURS[each],
+        "marker": _MARKERS[each],
+        "s": 16,
+        "alpha": 0.75,
+        "linewidths": 0.4 if filled else 1.0,
+        **({"edgecolors": "white"} if filled else {}),
+    }

@@ -1,0 +1,54 @@
+"""The linear orthogonal setting (section 4): linear models whose trajectory theory knows.
+
+Learning rate times steps is the time of the gradient flow. Batches are drawn from so many mosaics
+that the loss is near its expectation, and momentum is off, so that a cell follows Theorem 2.
+"""
+
+from collections.abc import Mapping
+
+from search_spaces import By, Preset, SearchSpace, Values
+
+_COMMON: Mapping[str, Values | By] = {
+    "architecture": ("linear",),
+    "batch_size": (250,),
+    "momentum": (0.0,),
+    "paradigm": ("soft", "hard", "lvml"),
+    "budget_unit": ("mosaics",),
+    "train_metrics_size": (2_000,),
+    "validation_size": (500,),
+    "test_size": (500,),
+}
+
+SPACE = SearchSpace(
+    name="linear-orthogonal",
+    task="linear-orthogonal",
+    about="linear models on orthogonal vectors beside their closed form (section 4)",
+    presets={
+        "quick": Preset(
+            about="two small settings; theory alone shows the larger one of the paper",
+            axes={
+                **_COMMON,
+                "m": (5, 20),
+                "num_classes": By("m", {5: (3,)}, otherwise=(20,)),
+                "n": (20_000,),
+                "lr": By("m", {5: (0.1,)}, otherwise=(1.0,)),
+                "epochs": (25,),
+                "evaluations": (50,),
+                "seed": (0, 1, 2),
+            },
+        ),
+        "paper": Preset(
+            about="the two settings of figure 4, 12 seeds, and a small one",
+            axes={
+                **_COMMON,
+                "m": (5, 20, 100),
+                "num_classes": By("m", {5: (3,), 100: (1_000,)}, otherwise=(20,)),
+                "n": By("m", {100: (50_000,)}, otherwise=(20_000,)),
+                "lr": By("m", {5: (0.1,), 100: (20.0,)}, otherwise=(1.0,)),
+                "epochs": (100,),
+                "evaluations": (100,),
+                "seed": tuple(range(12)),
+            },
+        ),
+    },
+)

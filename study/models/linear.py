@@ -1,0 +1,41 @@
+"""Linear focus and classifier of the linear orthogonal setting (section 4)."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from study.models.base import Model, Network
+
+
+class LinearModel(Model):
+    """f(x) = u x and g(x) = W x without biases, from zero, as the theorems have it."""
+
+    def projections(self) -> dict[str, float]:
+        """The weights projected on the directions that Theorems 1 and 2 move them along.
+
+        Foreground segments are the first C unit vectors, s_k = e_k. Returns mu, the component of
+        W along the matrix of rows s_k - (1/C) sum_k' s_k', and nu, that of u along sum_k s_k.
+        """
+        (w,) = (p.detach().double() for p in self.classifier.parameters())
+        (u,) = (p.detach().double()[0] for p in self.focus.parameters())
+        num_classes = len(w)
+        square = w[:, :num_classes]
+        # <W, D> / |D|^2, where D = I - 1/C on the first C columns and |D|^2 = C - 1.
+        mu = (square.trace() - square.sum() / num_classes) / (num_classes - 1)
+        return {"mu": float(mu), "nu": float(u[:num_classes].mean())}
+
+
+def linear(
+    input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
+) -> Model:
+    """See `study.models.images.Builder`; width and seed are without effect."""
+    size = int(torch.Size(input_shape).numel())
+    with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
+        u, w = nn.Linear(size, 1, bias=False), nn.Linear(size, num_classes, bias=False)
+    for layer in (u, w):
+        nn.init.zeros_(layer.weight)
+    return LinearModel(
+        Network(nn.Flatten(), u, nn.Flatten(0), precision=precision),
+        Network(nn.Flatten(), w, precision=precision),
+    )

@@ -1,0 +1,404 @@
+"""Claims C7 to C14 on made-up curves: every verdict, and that nothing unknown decides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.claims import Claim
+from analysis.claims.fixed_focus import NEAR_ZERO, SMALL_INCENTIVE, claims
+from analysis.focus_curves import Setting, solution
+from analysis.paired import MIN_SEEDS
+
+NAMES = [f"C{number}" for number in range(7, 15)]
+PARADIGMS = ("soft", "hard", "lvml")
+ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
+CLASSES = 4
+CHANCE = math.log(CLASSES)
+TIMES = np.linspace(0, 1, 11)
+JITTER = (-0.02, 0.02, -0.01, 0.01, -0.015, 0.015)
+"""Of six seeds; its mean is 0."""
+
+Shape = Callable[[np.ndarray], np.ndarray]
+"""Share of training -> loss as a share of log C, or incentive in nats."""
+
+Curves = dict[tuple[str, float], Shape]
+
+
+def lvml_floor(alpha: float) -> float:
+    return -math.log(alpha + (1 - alpha) / CLASSES) / CHANCE
+
+
+def as_claimed_losses() -> Curves:
+    """Soft falls to about 0 from .6 on; hard and lvml flatten near what they cannot get below."""
+    ends = {0.2: 0.5, 0.4: 0.1, 0.6: 0.02, 0.8: 0.01, 1.0: 0.005}
+    found: Curves = {}
+    for alpha, end in ends.items():
+        floor = lvml_floor(alpha)
+        found["soft", alpha] = lambda t, end=end: end**t
+        found["hard", alpha] = lambda t, a=alpha: 1 - a * (1 - np.exp(-8 * t))
+        found["lvml", alpha] = lambda t, f=floor: f + (1 - f) * np.exp(-20 * t)
+    return found
+
+
+def as_claimed_incentives() -> Curves:
+    late = {
+        "soft": {0.2: 0.04, 0.4: 0.01, 0.6: 0.003, 0.8: 0.001, 1.0: 0.0},
+        "lvml": {0.2: 0.02, 0.4: 0.012, 0.6: 0.009, 0.8: 0.007, 1.0: 0.0},
+    }
+    found: Curves = {}
+    for name, ends in late.items():
+        for alpha, end in ends.items():
+            found[name, alpha] = lambda t, end=end: end * np.minimum(1, 5 * t)
+    for alpha in ALPHAS:
+        rate = 6 * alpha**2 if alpha < 1 else 0
+        found["hard", alpha] = lambda t, rate=rate: 0.013 * (1 - np.exp(-rate * t))
+    return found
+
+
+def setting(
+    losses: Mapping[tuple[str, float], Shape] | None = None,
+    incentives: Mapping[tuple[str, float], Shape] | None = None,
+    *,
+    jitter: Sequence[float] = JITTER,
+    spread: Mapping[tuple[str, float], Sequence[float]] | None = None,
+    times: np.ndarray = TIMES,
+    without: Sequence[tuple[str, float]] = (),
+    diverged: Sequence[tuple[str, float, int]] = (),
+    unchosen: Sequence[str] = (),
+    rates: Mapping[str, float] | None = None,
+) -> Setting:
+    """A setting whose curves are as the paper says, but for those given.
+
+    Args:
+        losses: of single lines, as shares of log C.
+        incentives: of single lines, in nats.
+        jitter: a seed each; every curve of a seed is multiplied by 1 + its own.
+        spread: other jitters of single lines' losses.
+        times: evaluations, as shares of training.
+        without: lines that did not run.
+        diverged: (paradigm, alpha, seed) that did.
+        unchosen: paradigms of which no learning rate can be chosen.
+        rates: other learning rates.
+    """
+    losses = as_claimed_losses() | dict(losses or {})
+    incentives = as_claimed_incentives() | dict(incentives or {})
+    cells, runs = [], []
+    for (name, alpha), shape in losses.items():
+        for seed, factor in enumerate((spread or {}).get((name, alpha), jitter)):
+            if (name, alpha) in without:
+                continue
+            lost = (name, alpha, seed) in diverged
+            cells.append(
+                {
+                    "paradigm": name,
+                    "alpha": alpha,
+                    "seed": seed,
+                    "status": "diverged" if lost else "done",
+                }
+            )
+            if lost or name in unchosen:
+                continue
+            loss = CHANCE * shape(times) * (1 + factor)
+            incentive = incentives[name, alpha](times) * (1 + factor)
+            runs.append(
+                pd.DataFrame(
+                    {
+                        "paradigm": name,
+                        "alpha": alpha,
+                        "seed": seed,
+                        "budget_fraction": times,
+                        "epoch": 30 * times,
+                        "compute_flops": 1e6 * times,
+                        "flow_time": math.nan,
+                        "loss": loss,
+                        "incentive": incentive,
+                        "incentive_slope": 100 * incentive,
+                    }
+                )
+            )
+    table = pd.DataFrame(cells, columns=["paradigm", "alpha", "seed", "status"])
+    found = pd.concat(runs, ignore_index=True).sample(frac=1, random_state=0)
+    ran = [name for name in PARADIGMS if name in set(table["paradigm"]) - set(unchosen)]
+    lrs = {name: (rates or {}).get(name, 0.1) for name in ran}
+    return Setting(
+        id="0123456789abcdef",
+        name="digits m=5",
+        task="digits",
+        m=5,
+        n=2_000,
+        num_classes=CLASSES,
+        shared={},
+        cells=table,
+        options=pd.DataFrame(),
+        choice=pd.DataFrame({"paradigm": list(lrs), "lr": list(lrs.values())}),
+        chosen=table[table["paradigm"].isin(ran)],
+        runs=found,
+        curves=pd.DataFrame(),  # means: claims read single seeds
+    )
+
+
+def claim(name: str, of: Setting) -> Claim:
+    (found,) = [each for each in claims(of) if each.name == name]
+    return found
+
+
+def slow(t: np.ndarray, floor: float) -> np.ndarray:
+    return floor + (1 - floor) * np.exp(-t)
+
+
+def constant(value: float) -> Shape:
+    return lambda t: np.full_like(t, value)
+
+
+def test_all_hold_where_all_is_as_the_paper_says() -> None:
+    found = claims(setting())
+    assert [each.name for each in found] == NAMES
+    assert {each.name: each.verdict for each in found} == dict.fromkeys(NAMES, "holds")
+    for each in found:
+        assert each.setting == "digits m=5"
+        assert "n=6" in each.measured
+        assert each.measured.count("95 % interval") == 1
+        assert "\n" not in each.measured + each.test + each.statement
+        assert "does not hold" in each.test.lower()
+        assert "holds where" in each.test.lower()
+
+
+def test_the_end_and_its_interval_are_in_the_text() -> None:
+    text = claim("C7", setting()).measured
+    # 2 % and 1 % of log C times 1 + jitter: t_5 = 2.5706, s = .0170294.
+    half = 2.570582 * float(np.std(JITTER, ddof=1)) / math.sqrt(6)
+    low, high = 2 * (1 - half), 2 * (1 + half)
+    assert f"2 % [95 % interval {low:.1f}".removesuffix(".0") in text
+    assert f"{high:.1f}".removesuffix(".0") + "] at alpha 0.6" in text
+    assert "1 % [1 to 1] at alpha 0.8 (n=6)" in text
+    assert "0.4" not in text
+    assert "alpha 1" not in text
+
+
+FAILS: dict[str, list[tuple[Curves, Curves]]] = {
+    "C7": [
+        ({("soft", 0.8): lambda t: 0.1 + 0.9 * np.exp(-20 * t)}, {}),
+        ({("soft", 0.6): constant(1.0)}, {}),
+    ],
+    "C8": [
+        ({("hard", 0.8): lambda t: 0.02**t}, {}),
+        ({("lvml", 0.2): lambda t: 0.01**t}, {}),
+    ],
+    "C9": [
+        ({("lvml", a): lambda t, a=a: slow(t, lvml_floor(a)) for a in ALPHAS}, {}),
+        ({("lvml", 0.4): lambda t: 0.65 + 0.35 * np.exp(-20 * t)}, {}),
+        ({("hard", a): lambda t, a=a: 1 - a + (1 + a) * np.exp(-80 * t) for a in ALPHAS}, {}),
+    ],
+    "C10": [
+        ({("soft", 0.6): lambda t: 0.08**t}, {}),
+        ({("hard", a): lambda t: 0.3 + 0.7 * np.exp(-8 * t) for a in (0.6, 0.8, 1.0)}, {}),
+        ({("lvml", a): lambda t: 0.3 + 0.7 * np.exp(-8 * t) for a in (0.6, 0.8, 1.0)}, {}),
+    ],
+    "C11": [
+        ({("soft", 0.2): lambda t: 0.9**t}, {}),
+        ({("lvml", 0.2): lambda t: 0.9**t}, {}),
+        ({("hard", 0.2): lambda t: 0.7**t, ("lvml", 0.2): lambda t: 0.3**t}, {}),
+    ],
+    "C12": [
+        ({}, {("soft", 0.2): constant(0.005)}),
+        ({}, {("soft", 0.8): constant(0.006), ("soft", 0.6): constant(0.008)}),
+        ({}, {("soft", 0.8): constant(-0.006)}),
+    ],
+    "C13": [
+        ({}, {("hard", 0.6): constant(0.001)}),
+        ({}, {("hard", a): constant(0.01 + 0.001 * a) for a in ALPHAS}),
+    ],
+    "C14": [
+        ({}, {("lvml", 0.4): constant(0.03)}),
+        ({}, {("soft", 0.8): constant(0.03)}),
+        ({}, {("lvml", 0.8): constant(0.001)}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), [(name, case) for name, cases in FAILS.items() for case in range(len(cases))]
+)
+def test_each_part_of_a_claim_can_break_it(name: str, case: int) -> None:
+    losses, incentives = FAILS[name][case]
+    found = claim(name, setting(losses, incentives))
+    assert found.verdict == "does not hold", found.measured
+
+
+def test_a_soft_loss_that_still_falls_does_not_refute_that_it_eventually_gets_to_zero() -> None:
+    falling = claim("C7", setting({("soft", 0.6): lambda t: 0.1**t}))
+    assert falling.verdict == "undecided"
+    assert "36.9 %" in falling.measured  # 1 - .1^.2
+    assert claim("C7", setting({("soft", 0.6): lambda t: 1 / (1 + 9 * t)})).verdict == "undecided"
+    early = claim("C7", setting({("soft", 0.6): lambda t: 1 - 0.2 * t}))
+    assert early.verdict == "undecided"  # little of the loss, but an even fall
+    flat = claim("C7", setting({("soft", 0.6): lambda t: 0.1 + 0.9 * np.exp(-9 * t)}))
+    assert flat.verdict == "does not hold"
+
+
+def test_a_curve_that_still_falls_has_not_flattened() -> None:
+    found = claim("C8", setting({("hard", 0.6): lambda t: 1 - 0.6 * t}))
+    assert found.verdict == "undecided"
+    assert "20 % [" in found.measured  # of an even fall, in the last fifth
+    assert claim("C8", setting({("hard", 0.2): constant(1.0)})).verdict == "holds"
+
+
+def test_what_hard_and_lvml_cannot_get_below_is_not_about_zero() -> None:
+    """The threshold parts soft from the others at every alpha and C of the paper."""
+    for classes in (3, 10, 20, 50):
+        for alpha in (0.2, 0.4, 0.6, 0.8):
+            lvml = -math.log(alpha + (1 - alpha) / classes) / math.log(classes)
+            assert NEAR_ZERO < lvml < 1 - alpha + 1e-12
+
+
+def test_hard_incentives_start_in_the_ratio_of_the_alphas() -> None:
+    """Theorem 1 from zero weights: so the threshold of C13 lies above it, and below 1."""
+    for classes in (3, 20):
+        early, late = 1e-6, 1e9
+        for time, ratio in ((early, 0.25), (late, 1.0)):
+            small, large = (
+                solution("hard", classes, [time], alpha)["incentive"].iloc[0]
+                for alpha in (0.2, 0.8)
+            )
+            assert small / large == pytest.approx(ratio, rel=1e-4)
+            assert (small / large < SMALL_INCENTIVE) == (time == early)
+
+
+def test_the_first_time_at_which_a_small_incentive_is_no_longer_small_is_told() -> None:
+    text = claim("C13", setting({}, {("hard", 0.2): lambda t: 0.02 * t})).measured
+    assert "it has 50 % of it first after" in text
+    low = claim("C13", setting()).measured
+    assert "always below 50 %" in low
+
+
+def test_steps_between_negligible_incentives_are_not_tested() -> None:
+    rising = {("soft", 0.6): constant(0.001), ("soft", 0.8): constant(0.002)}
+    found = claim("C12", setting({}, rising))
+    assert found.verdict == "holds"
+    assert "0.6 to 0.8" not in found.measured
+    assert "0.4 to 0.6" in found.measured
+
+
+def test_alpha_1_and_0_are_left_out() -> None:
+    extremes: Curves = {(name, a): constant(0.9) for name in PARADIGMS for a in (0.0, 1.0)}
+    incentives: Curves = {(name, a): constant(5.0) for name in PARADIGMS for a in (0.0, 1.0)}
+    found = {each.name: each.verdict for each in claims(setting(extremes, incentives))}
+    del found["C10"]  # the only one that reads alpha = 1
+    assert set(found.values()) == {"holds"}
+
+
+@pytest.mark.parametrize("count", [1, MIN_SEEDS - 1])
+def test_few_seeds_decide_nothing(count: int) -> None:
+    for losses, incentives in (({}, {}), FAILS["C7"][1], FAILS["C13"][1]):
+        for each in claims(setting(losses, incentives, jitter=JITTER[:count])):
+            assert each.verdict == "undecided"
+            assert f"fewer than {MIN_SEEDS} seeds decide nothing" in each.measured
+            assert ("[" in each.measured) == (count > 1)  # an interval
+
+
+def test_an_interval_around_a_threshold_is_undecided() -> None:
+    wide = (-0.9, 0.9, -0.9, 0.9, -0.9, 0.9)
+    at = {("soft", 0.8): lambda t: np.maximum(NEAR_ZERO, 0.01**t)}
+    assert claim("C7", setting(at, spread={("soft", 0.8): wide})).verdict == "undecided"
+
+
+def test_missing_paradigms_and_alphas_are_not_run() -> None:
+    no_hard = setting(without=[("hard", alpha) for alpha in ALPHAS])
+    verdicts = {each.name: each.verdict for each in claims(no_hard)}
+    assert verdicts == {
+        "C7": "holds", "C8": "not run", "C9": "not run", "C10": "not run", "C11": "not run",
+        "C12": "holds", "C13": "not run", "C14": "holds",
+    }  # fmt: skip
+    assert claim("C9", no_hard).measured == "no cells of hard"
+    only_one = setting(without=[(name, a) for name in PARADIGMS for a in ALPHAS[:-1]])
+    assert {each.verdict for each in claims(only_one)} == {"not run"}
+    assert "no cells at alpha in [0.6, 1)" in claim("C7", only_one).measured
+    small = setting(without=[(name, a) for name in PARADIGMS for a in ALPHAS[2:]])
+    verdicts = {each.name: each.verdict for each in claims(small)}
+    assert verdicts["C8"] == verdicts["C9"] == verdicts["C11"] == "holds"
+    assert {verdicts[name] for name in ("C7", "C10", "C12", "C13", "C14")} == {"not run"}
+
+
+def test_claims_use_the_alphas_that_all_paradigms_have() -> None:
+    found = setting(without=[("hard", 0.2), ("lvml", 0.6)])
+    verdicts = {each.name: each.verdict for each in claims(found)}
+    # In the population hard's loss drops by up to 40 % of log C at alpha = .4.
+    assert verdicts.pop("C11") == "not run"
+    assert set(verdicts.values()) == {"holds"}
+    assert "alpha 0.4, 0.8:" in claim("C9", found).measured
+    assert "0.4 to 0.8" in claim("C14", found).measured
+    one = setting(without=[(name, a) for name in PARADIGMS for a in (0.6, 1.0)])
+    assert claim("C10", one).verdict == "undecided"
+    assert "alone has no spread" in claim("C10", one).measured
+
+
+def test_diverged_seeds_are_left_out_and_counted() -> None:
+    seven = (*JITTER, 0.0)
+    lost = setting(jitter=seven, diverged=[("soft", 0.8, 6), ("hard", 0.8, 6), ("lvml", 0.8, 6)])
+    found = {each.name: each for each in claims(lost)}
+    assert {each.verdict for each in found.values()} == {"holds"}
+    for name in ("C7", "C8", "C9", "C10", "C12", "C13", "C14"):
+        assert "1 diverged seed left out" in found[name].measured
+        assert "(n=6)" in found[name].measured
+        assert "(n=7)" not in found[name].measured
+    assert "(n=7)" in found["C11"].measured  # of alpha = .2, where none is lost
+    all_lost = setting(diverged=[("soft", 0.8, seed) for seed in range(6)])
+    for name in ("C7", "C9", "C10", "C12", "C14"):
+        each = claim(name, all_lost)
+        assert each.verdict == "undecided"
+        assert "no seed" in each.measured
+
+
+def test_what_is_not_known_decides_nothing() -> None:
+    unknown = {(name, alpha): constant(math.nan) for name in PARADIGMS for alpha in ALPHAS}
+    found = {each.name: each for each in claims(setting({}, unknown))}
+    for name in ("C12", "C13", "C14"):
+        assert found[name].verdict == "undecided"
+        assert "not known" in found[name].measured
+    assert {found[name].verdict for name in NAMES[:5]} == {"holds"}
+    for each in claims(setting(unknown)):
+        assert each.verdict == ("holds" if each.name in ("C12", "C13", "C14") else "undecided")
+
+
+def test_no_incentive_decides_nothing() -> None:
+    nothing = {(name, alpha): constant(0.0) for name in PARADIGMS for alpha in ALPHAS}
+    for name in ("C12", "C13", "C14"):
+        each = claim(name, setting({}, nothing))
+        assert each.verdict == "undecided"
+        assert "no incentive is above 0" in each.measured
+
+
+@pytest.mark.parametrize(
+    ("times", "reason"),
+    [
+        (np.linspace(0.1, 1, 10), "a curve begins at 10 % of the epochs"),
+        (np.linspace(0, 1, 5), "the evaluations lie up to 25 % of the epochs apart"),
+    ],
+)
+def test_coarse_curves_do_not_show_when(times: np.ndarray, reason: str) -> None:
+    found = {each.name: each for each in claims(setting(times=times))}
+    for name in ("C8", "C9", "C12", "C13", "C14"):
+        assert found[name].verdict == "undecided"
+        assert reason in found[name].measured
+    for name in ("C7", "C10", "C11"):  # the end is enough
+        assert found[name].verdict == "holds"
+
+
+def test_without_a_learning_rate_nothing_is_decided() -> None:
+    found = {each.name: each for each in claims(setting(unchosen=["hard"]))}
+    for name in ("C8", "C9", "C10", "C11", "C13"):
+        assert found[name].verdict == "undecided"
+        assert found[name].measured == "no learning rate of hard can be chosen"
+    assert found["C7"].verdict == found["C12"].verdict == found["C14"].verdict == "holds"
+
+
+def test_learning_rates_are_told_where_paradigms_have_not_the_same() -> None:
+    assert "learning rates" not in claim("C9", setting()).measured
+    for name in ("C9", "C11"):
+        text = claim(name, setting(rates={"hard": 0.02})).measured
+        assert "learning rates: soft 0.1, hard 0.02, lvml 0.1" in text

@@ -1,0 +1,134 @@
+"""The linear orthogonal setting as a task: its assumptions hold, and training follows theory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from study import compute, models, tasks, train
+from study.cell import Budget, Cell, Schedule
+from study.errors import RequestError
+from study.tasks.linear_orthogonal import BACKGROUND_AXES
+from study.theory.linear_orthogonal import trajectory
+
+PARADIGMS = ("soft", "hard", "lvml")
+M, C = 5, 3
+
+
+def linear_cell(paradigm: str, lr: float = 0.1, **changes) -> Cell:
+    task = tasks.load("linear-orthogonal", num_classes=C)
+    values = {
+        "task": "linear-orthogonal",
+        "data_digest": task.data_digest,
+        "num_classes": C,
+        "m": M,
+        "n": 20_000,
+        "architecture": "linear",
+        "schedule": Schedule.single(paradigm, lr),
+        "seed": 0,
+        "batch_size": 500,
+        "momentum": 0.0,
+        "budget": Budget(500 * 800, "mosaics"),
+        "evaluation_points": tuple(i / 16 for i in range(17)),
+        "train_metrics_size": 20_000,
+        "validation_size": 50,
+        "test_size": 50,
+        **changes,
+    }
+    return Cell(**values)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 20])
+def test_the_base_vectors_fulfil_the_assumptions(num_classes: int) -> None:
+    task = tasks.load("linear-orthogonal", num_classes=num_classes)
+    cell = linear_cell("soft", num_classes=num_classes, data_digest=task.data_digest, n=4_000)
+    size = num_classes + BACKGROUND_AXES
+    assert task.input_shape == (1, 1, size)
+    for mosaics in task.splits(cell).values():
+        images = mosaics.segments(torch.arange(len(mosaics.images))).flatten(1)
+        rows = mosaics.index.flatten().unique()
+        is_foreground = images[:, :num_classes].abs().sum(1) > 0
+        points = images[is_foreground].unique(dim=0)
+        assert torch.equal(points @ points.T, torch.eye(num_classes))  # Assumption 1
+        background = images[~is_foreground]
+        assert torch.equal(background.mean(0), torch.zeros(size))  # 2: zero mean, not zero
+        assert torch.equal(background.norm(dim=1), torch.ones(len(background)))
+        assert not (background @ points.T).any()  # 3: orthogonal
+        assert set(rows.tolist()) <= set(range(len(images)))
+        labels = torch.arange(len(mosaics))
+        segments = mosaics.batch(labels).segments.flatten(2)
+        own = segments[labels, mosaics.foreground_index]
+        assert torch.equal(own[:, :num_classes].argmax(1), mosaics.labels)
+
+
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+def test_a_trained_model_follows_theorem_2(paradigm: str) -> None:
+    """Within 1 % of the range of mu, nu and the loss, at n=20,000 and steps of .1."""
+    rows = of_train(linear_cell(paradigm))
+    theory = trajectory(paradigm, M, C, [row["flow_time"] for row in rows])
+    for name in ("mu", "nu", "loss"):
+        expected = theory[name].to_numpy()
+        error = np.abs(expected - [row[name] for row in rows]).max()
+        assert error < 0.01 * np.ptp(expected), name
+    assert theory["alpha"].iloc[-1] > 0.8  # on the way from 1/m = .2 to 1
+
+
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+@pytest.mark.parametrize("alpha", [0.2, 0.6, 1.0])
+def test_a_held_focus_follows_theorem_1(paradigm: str, alpha: float) -> None:
+    """Within 1 % of the range of mu and the loss; the incentive, too."""
+    cell = linear_cell(paradigm, alpha=alpha, budget=Budget(500 * 400, "mosaics"))
+    rows = of_train(cell)
+    theory = trajectory(paradigm, M, C, [row["flow_time"] for row in rows], alpha=alpha)
+    for name in ("mu", "loss", "incentive"):
+        expected = theory[name].to_numpy()
+        error = np.abs(expected - [row[name] for row in rows]).max()
+        assert error <= 0.01 * np.ptp(expected), name
+    assert all("nu" not in row for row in rows)
+
+
+def test_flow_time_is_learning_rate_times_steps() -> None:
+    cell = linear_cell("soft", lr=0.5, budget=Budget(500 * 8, "mosaics"), n=500)
+    assert [row["flow_time"] for row in of_train(cell)] == [0.5 * (k // 2) for k in range(17)]
+    heavy = linear_cell("soft", lr=0.5, momentum=0.75, budget=Budget(500 * 8, "mosaics"), n=500)
+    assert of_train(heavy)[-1]["flow_time"] == pytest.approx(0.5 * 8 * 4)
+    two = Schedule.hybrid(0.5, 0.1, 0.5)
+    assert compute.flow_time(
+        linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
+        compute.timeline(
+            linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
+            compute.ModelFlops(1, 1),
+        ),
+        6,
+    ) == pytest.approx(4 * 0.5 + 2 * 0.1)
+
+
+def test_projections_give_the_directions_back() -> None:
+    model = models.build("linear", "linear-orthogonal", (1, 1, C + 8), C)
+    assert model.projections() == {"mu": 0, "nu": 0}
+    with torch.no_grad():
+        w, u = model.classifier[-1].weight, model.focus[1].weight
+        w[:, :C] = 1.7 * (torch.eye(C) - 1 / C) + 0.3  # what is equal in all rows counts nothing
+        w[:, C:] = torch.randn(C, 8)
+        u[0, :C] = 0.4
+        u[0, C:] = torch.randn(8)
+    assert model.projections() == pytest.approx({"mu": 1.7, "nu": 0.4})
+
+
+@pytest.mark.parametrize("num_classes", [None, 1, 20_000])
+def test_the_number_of_classes_is_needed(num_classes: int | None) -> None:
+    with pytest.raises(RequestError, match="takes num_classes from 2 to 10,000"):
+        tasks.info("linear-orthogonal", num_classes)
+
+
+def test_other_tasks_have_their_own_number() -> None:
+    with pytest.raises(RequestError, match=r"digits has 3 classes of its own.*num_classes=none"):
+        tasks.info("digits", 5)
+
+
+def of_train(cell: Cell) -> list[dict]:
+    task = tasks.load("linear-orthogonal", num_classes=cell.num_classes)
+    outcome = train.train(cell, task)
+    assert outcome.status == "done"
+    return [row for row in outcome.evaluations if row["split"] == "train"]
