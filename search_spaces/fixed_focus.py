@@ -38,15 +38,15 @@ SPACE = SearchSpace(
                 "architecture": By(
                     "task", {_LINEAR: ("linear",), "digits": ("perceptron",)}, ("small",)
                 ),
-                "n": By("task", {_LINEAR: (5_000,)}, otherwise=(2_000,)),
+                "n": By("task", {_LINEAR: (10_000,)}, otherwise=(2_000,)),
                 "batch_size": By("task", {_LINEAR: (250,)}, otherwise=(64,)),
-                "lr": By("task", {_LINEAR: (1.0,)}, otherwise=(0.03,)),
-                "epochs": By("task", {_LINEAR: (100,), "digits": (30,)}, otherwise=(15,)),
-                "evaluations": By("task", {_LINEAR: (100,), "digits": (30,)}, otherwise=(15,)),
-                "seed": (0, 1, 2),
+                "lr": By("task", {_LINEAR: (2.0,)}, otherwise=(0.03,)),
+                "epochs": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),
+                "evaluations": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),
+                "seed": tuple(range(6)),
                 "train_metrics_size": (1_000,),
-                "validation_size": (500,),
-                "test_size": (500,),
+                "validation_size": (250,),
+                "test_size": (250,),
             },
         ),
         "paper": Preset(

@@ -15,8 +15,8 @@ _COMMON: Mapping[str, Values | By] = {
     "paradigm": ("soft", "hard", "lvml"),
     "budget_unit": ("mosaics",),
     "train_metrics_size": (2_000,),
-    "validation_size": (500,),
-    "test_size": (500,),
+    "validation_size": (250,),
+    "test_size": (250,),
 }
 
 SPACE = SearchSpace(
@@ -31,10 +31,10 @@ SPACE = SearchSpace(
                 "m": (5, 20),
                 "num_classes": By("m", {5: (3,)}, otherwise=(20,)),
                 "n": (20_000,),
-                "lr": By("m", {5: (0.1,)}, otherwise=(1.0,)),
-                "epochs": (25,),
-                "evaluations": (50,),
-                "seed": (0, 1, 2),
+                "lr": By("m", {5: (0.2,)}, otherwise=(2.0,)),
+                "epochs": (12.5,),
+                "evaluations": (25,),
+                "seed": tuple(range(6)),
             },
         ),
         "paper": Preset(

@@ -57,11 +57,12 @@ _PARENT = ""
 """Stands for the cell id of the parent run."""
 
 _PARAMS = (
-    "task", "m", "n", "architecture", "batch_size", "precision", "paradigm", "schedule", "lr",
-    "last_lr", "switch_point", "seed", "split_scheme", "budget_amount", "budget_unit",
+    "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
+    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme",
+    "budget_amount", "budget_unit",
 )  # fmt: skip
 _TAGS = (
-    "cell_id", "comparison_id", "paradigm", "m", "seed", "lr", "switch_point", "status",
+    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
     "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
 
@@ -462,9 +463,10 @@ class RunStore:
 
         values = {name: _text(cell[name]) for name in {*_PARAMS, *_TAGS} if _known(cell[name])}
         tags = {name: values[name] for name in _TAGS if name in values}
+        held = f"alpha={cell['alpha']:g} " if _known(cell["alpha"]) else ""
         run = self._start_run(
             cell["cell_id"],
-            f"{cell['paradigm']} m={cell['m']} lr={cell['lr']:g} seed={cell['seed']}",
+            f"{cell['paradigm']} m={cell['m']} {held}lr={cell['lr']:g} seed={cell['seed']}",
             {"mlflow.parentRunId": self._runs[_PARENT].run_id, **tags},
         )
         run_id = run.info.run_id
@@ -472,7 +474,9 @@ class RunStore:
         metrics = list(_metrics(cell, evaluations))
         self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
         self._client.log_dict(run_id, json.loads(cell["cell"]), "cell.json")
-        if len(evaluations):
+        # A map of a held attention is one line, and of a linear model theory says more. It takes
+        # longer than all else here.
+        if len(evaluations) and not held and evaluations["mu"].isna().all():
             last = evaluations[evaluations["step"] == evaluations["step"].max()]
             heatmaps = {row["split"]: np.reshape(row["heatmap"], (5, 5)) for row in _records(last)}
             figure = self._draw_heatmap(heatmaps, cell["schedule"])
