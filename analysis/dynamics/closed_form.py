@@ -15,6 +15,9 @@ from study.theory import curvature, linear_orthogonal
 PUBLISHED = ((20, 20), (100, 1_000))
 """(m, C) of figure 4; the second one as in the published scripts."""
 
+SMALL = (5, 3)
+"""A pair that is always shown beside them, because the paradigms rank otherwise there."""
+
 CONFIDENT = 0.8
 """Attention on the foreground from which an instance may count for SAIF."""
 

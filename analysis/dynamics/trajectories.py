@@ -21,7 +21,7 @@ from analysis.claims.linear_orthogonal import (
 )
 from analysis.dynamics import closed_form, measured
 from analysis.dynamics.base import Dynamics
-from analysis.dynamics.closed_form import CONFIDENT, PUBLISHED, Pair
+from analysis.dynamics.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
 from analysis.figures.curvature import curvature_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.figures.style import level
@@ -64,14 +64,14 @@ class Trajectories:
     Attributes:
         cells, rows: as given.
         trained: (m, C) of the cells.
-        pairs: (m, C) that are shown: of the cells, and those that the paper published.
+        pairs: (m, C) that are shown: of the cells, and those that theory adds.
     """
 
     def __init__(self, cells: pd.DataFrame, rows: pd.DataFrame) -> None:
         self.cells = cells
         self.rows = rows
         self.trained: list[Pair] = _pairs(cells)
-        self.pairs: list[Pair] = sorted({*self.trained, *PUBLISHED})
+        self.pairs: list[Pair] = sorted({*self.trained, SMALL, *PUBLISHED})
 
     @property
     def title(self) -> str:
