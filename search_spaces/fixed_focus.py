@@ -38,8 +38,8 @@ SPACE = SearchSpace(
                 "architecture": By(
                     "task", {_LINEAR: ("linear",), "digits": ("perceptron",)}, ("small",)
                 ),
-                "n": By("task", {_LINEAR: (10_000,)}, otherwise=(2_000,)),
-                "batch_size": By("task", {_LINEAR: (250,)}, otherwise=(64,)),
+                "n": By("task", {_LINEAR: (10_000,), "digits": (2_000,)}, otherwise=(1_000,)),
+                "batch_size": By("task", {_LINEAR: (250,), "digits": (64,)}, otherwise=(32,)),
                 "lr": By("task", {_LINEAR: (2.0,)}, otherwise=(0.03,)),
                 "epochs": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),
                 "evaluations": By("task", {_LINEAR: (25,), "digits": (30,)}, otherwise=(15,)),

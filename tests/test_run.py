@@ -53,6 +53,7 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take most of the time of so small a study; `finished`, another process, has all."""
     monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", lambda _: [])
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +366,42 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
         assert (results / "damaged" / "evaluations" / path.name).read_bytes() == data
     after = Results(results).evaluations().drop(columns="train_seconds")
     pd.testing.assert_frame_equal(before, after, check_exact=True)
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_learning_dynamics_of_two_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Held attention on two data sets: cells, report, MLflow; and the command again."""
+    results = tmp_path / "results"
+    asked = [
+        "fixed-focus", "--results", str(results), "--set", "alpha=0.2,1", "paradigm=soft,lvml",
+        "seed=0", "n=60", "epochs=2", "evaluations=2", "batch_size=20", "train_metrics_size=20",
+        "validation_size=20", "test_size=20",
+    ]  # fmt: skip
+    status, printed, errors = main(capsys, *asked)
+    assert status == 0, errors
+    for claim in range(7, 15):
+        assert re.search(rf"^C{claim} .*digits m=5.*linear-orthogonal m=20 C=20", printed, re.M)
+    assert (results / "report" / "fixed-focus" / "report.html").is_file()
+    cells = Results(results).cells()
+    assert sorted(cells["alpha"]) == [0.2] * 4 + [1] * 4
+    assert set(cells["num_classes"]) == {3, 20}
+    assert set(cells["budget_unit"]) == {"mosaics"}
+    evaluations = Results(results).evaluations()
+    train = evaluations["split"] == "train"
+    assert evaluations["incentive"].notna().equals(train)
+    client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
+    experiment = client.get_experiment_by_name("fixed-focus")
+    runs = client.search_runs([experiment.experiment_id], "tags.cell_id != ''")
+    logged = {run.data.tags["cell_id"]: run.data for run in runs}
+    last = evaluations[train & (evaluations["budget_fraction"] == 1)].set_index("cell_id")
+    assert logged.keys() == set(cells["cell_id"])
+    for cell_id, data in logged.items():
+        assert data.metrics["train/incentive"] == pytest.approx(last["incentive"][cell_id])
+        assert data.params["alpha"] in ("0.2", "1")
+    _, again, _ = main(capsys, *asked)
+    assert "8 cells: 8 done already, 0 to run" in again
 
 
 def test_shared_prefixes_change_nothing(
