@@ -31,7 +31,8 @@ from analysis.paired import iqm_intervals, paired_table, resample
 from study.results import METRICS, SAIF_THRESHOLD, SPLITS, Results, ResultsError
 
 _SETTINGS = [
-    "n", "architecture", "batch_size", "precision", "budget_amount", "data_digest", "split_scheme",
+    "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
+    "data_digest", "split_scheme",
 ]  # fmt: skip
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
 _KEPT = [

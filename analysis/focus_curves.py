@@ -328,6 +328,10 @@ def _setting(shared: str, name: str, cells: pd.DataFrame, rows: pd.DataFrame) ->
     done = chosen.loc[chosen["status"] == "done", ["cell_id", *_LINE, "seed"]]
     runs = done.merge(mine[mine["split"] == "train"], on="cell_id")
     runs["epoch"] = runs["mosaics_seen"] / int(first["n"])
+    # Where steps are long, several evaluations fall on one, long before or after their targets.
+    seen = runs["mosaics_seen"] / runs.groupby("cell_id")["mosaics_seen"].transform("max")
+    runs["budget_fraction"] = seen.where(runs["budget_fraction"] < 1, 1.0).astype(float)
+    runs = runs.drop_duplicates(["cell_id", "budget_fraction"])
     columns = ["budget_fraction", "epoch", "compute_flops", "flow_time", *MEASURES]
     runs = runs[[*_LINE, "seed", "cell_id", *columns]]
     runs = in_order(runs, [*_LINE, "seed", "budget_fraction"])

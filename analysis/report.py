@@ -97,6 +97,7 @@ def write_report(
     if not found:
         _refuse_options(budget, axis, threshold, interpolate, select)
     title = title or frame.title(found, dynamics, study)
+    _refuse_nothing(found, dynamics, results.url)
     notes = [*notes, *frame.missing(found, dynamics, cell_ids)]
     return write_page(found, out_dir, title, results.url, notes, published, dynamics=dynamics)
 
@@ -145,6 +146,16 @@ def write_page(
     return out_dir / "report.html"
 
 
+def _refuse_nothing(
+    found: Sequence[Comparison], dynamics: Sequence[Dynamics], results: str
+) -> None:
+    if not found and not dynamics:
+        raise ResultsError(
+            f"{results} has nothing to show: attention is held in all its cells, and none is of "
+            "soft, hard or lvml, for which section 3 defines that. Run one of them, too."
+        )
+
+
 def verdict_text(found: Sequence[Comparison]) -> str:
     """The verdict of every pair, and the answer in three sentences, for the terminal."""
     lines = []
@@ -184,6 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 asked.select,
                 asked.published,
             )
+        _refuse_nothing(found, dynamics, results.url)
         with _until_nobody_reads():
             print_comparisons(found, asked.published)
             print_dynamics(dynamics)

@@ -52,7 +52,7 @@ class Axis:
 
     about: str
     parse: Callable[[str], Any]
-    default: Values = ()
+    default: Values | By = ()
     expects: str = "a whole number"
 
 
@@ -88,9 +88,9 @@ AXES: Mapping[str, Axis] = {
         "the budget: that many epochs of soft, see budget_unit", _number, expects="a number"
     ),
     "budget_unit": Axis(
-        "what is equal: flops (of those epochs of soft), or mosaics",
+        "what is equal: flops (of those epochs of soft), or mosaics; where alpha is held, mosaics",
         str,
-        ("flops",),
+        By("alpha", {None: ("flops",)}, otherwise=("mosaics",)),
         "a name",
     ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),

@@ -277,7 +277,7 @@ class Cell:
         object.__setattr__(self, "momentum", float(self.momentum))
         object.__setattr__(self, "width", float(self.width))
         if self.alpha is not None:
-            object.__setattr__(self, "alpha", float(self.alpha))
+            object.__setattr__(self, "alpha", float(self.alpha) + 0.0)  # -0 is 0
 
     @cached_property
     def id(self) -> str:

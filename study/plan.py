@@ -27,6 +27,9 @@ MOST_EVALUATIONS = 10_000
 DigestOf = Callable[[str, int | None], str]
 """(task, its num_classes, see `study.cell.Cell`) -> the digest of its data."""
 
+HELD_PARADIGMS = ("soft", "hard", "lvml")
+"""Paradigms whose loss section 3 defines for an attention that is held."""
+
 UNKNOWN_DIGEST = "unknown"
 """Stands for the data digest where a plan is made without the data."""
 
@@ -286,6 +289,12 @@ class CellMaker:
 
     def why_not(self, cell: Cell) -> str | None:
         """Why a cell cannot run, None if it can."""
+        if cell.alpha is not None:
+            if cell.paradigm not in HELD_PARADIGMS:
+                names = ", ".join(HELD_PARADIGMS)
+                return f"a held attention (section 3) is defined for {names}"
+            if cell.budget.unit != "mosaics":
+                return "a held attention is compared by epochs: its budget_unit is mosaics"
         steps = compute.steps_by_phase(cell, compute.timeline(cell, self.flops(cell)))
         for phase, count in zip(cell.schedule.phases, steps, strict=True):
             if count == 0:

@@ -14,7 +14,7 @@ from typing import Any
 from search_spaces import SearchSpace, all_studies
 from study import checkpoints, tasks
 from study.asha import Judge
-from study.axes import resolve, tasks_of
+from study.axes import resolve, tasks_of, values_at
 from study.cell import Cell
 from study.cluster import Terminated
 from study.describe import describe
@@ -55,6 +55,11 @@ def _run(args: argparse.Namespace) -> int:
     require_consistent(args)
     space = studies[args.study]
     axes = resolve(space, args.preset, args.set)
+    if args.scheduler and set(values_at(axes["alpha"], "alpha", {})) != {None}:
+        raise RequestError(
+            "--scheduler asha compares options at equal compute, which cells with a held "
+            "attention are not: leave it out, or --set alpha=none."
+        )
     results = Results(_absolute(args.results))
     survey = results.survey()
     plan = _plan(space, axes, args, survey)

@@ -19,6 +19,7 @@ from study.member import Member, Outcome
 from study.models.base import Model
 from study.storage import Storage
 from study.tasks.mosaics import MosaicTask
+from study.theory.linear_orthogonal import INCENTIVE_STEP
 from tests.conftest import tiny_cell, tiny_flops
 from tests.test_checkpoints import Killed, Killing
 
@@ -180,7 +181,12 @@ def test_a_new_field_that_is_none_leaves_ids_as_they_were(digits: MosaicTask) ->
     assert not {"alpha", "num_classes"} & cell.to_dict().keys()
     held = dataclasses.replace(cell, alpha=0.0)
     assert held.id != cell.id
+    assert dataclasses.replace(cell, alpha=-0.0).id == held.id
     assert Cell.from_dict(held.to_dict()) == held
     assert Cell.from_dict(cell.to_dict()) == cell
     assert held.setting_id == cell.setting_id
     assert held.comparison_id != cell.comparison_id
+
+
+def test_the_finite_difference_is_that_of_theory() -> None:
+    assert STEP == INCENTIVE_STEP

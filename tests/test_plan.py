@@ -108,6 +108,15 @@ def test_a_study_of_several_tasks_keeps_their_settings_apart() -> None:
     assert {(cell.task, cell.m, cell.architecture) for cell in only} == {("cifar10", 5, "scripts")}
 
 
+def test_a_held_attention_is_compared_by_epochs_in_any_study() -> None:
+    laid_out = plan("digits", "alpha=none,0.5", "seed=0")
+    units = {(cell.alpha, cell.budget.unit) for cell in laid_out.cells}
+    assert units == {(None, "flops"), (0.5, "mosaics")}
+    held = {cell.paradigm for cell in laid_out.cells if cell.alpha is not None}
+    assert held == {"soft", "hard", "lvml"}
+    assert all("soft, hard, lvml" in skip.reason for skip in laid_out.skipped)
+
+
 def test_mosaics_may_be_the_budget_of_any_study() -> None:
     cells = plan("digits", "budget_unit=mosaics", "epochs=3", "paradigm=soft,lvml").cells
     assert {(c.budget.amount, c.budget.unit) for c in cells} == {(3 * 2_000, "mosaics")}
@@ -127,6 +136,8 @@ def test_mosaics_may_be_the_budget_of_any_study() -> None:
         ),
         ("linear-orthogonal", ["num_classes=1"], "takes num_classes from 2 to 10,000, got 1"),
         ("linear-orthogonal", ["m=1"], "m must be an integer >= 2, got 1"),
+        ("digits", ["alpha=0.5", "paradigm=hybrid"], "is defined for soft, hard, lvml"),
+        ("digits", ["alpha=0.5", "budget_unit=flops"], "its budget_unit is mosaics"),
         ("digits", ["budget_unit=seconds"], "unknown budget_unit 'seconds'"),
         ("digits", ["task=cifar10"], "unknown architecture for cifar10 'perceptron'"),
     ],

@@ -249,6 +249,7 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--select", "loss"], "argument --select: invalid choice"),
         (["digits", "--nonsense"], "unrecognized arguments: --nonsense"),
         ([], "the following arguments are required: STUDY"),
+        (["fixed-focus", "--scheduler", "asha"], "held attention are not: leave it out"),
         (["digits", "--data-dir", "somewhere"], "--data-dir is of no use to digits"),
         (["cifar10", "--data-dir", "/no/such/place"], "/no/such/place"),
         (["digits", "--results", "/dev/null/results"], "/dev/null/results"),

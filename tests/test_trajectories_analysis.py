@@ -348,8 +348,9 @@ def test_the_text_shows_deviations_times_and_verdicts(results: Results) -> None:
     dynamics = found(results)
     lines = dynamics.text().splitlines()
     assert sum(line.startswith("m=5, C=3") for line in lines) == 6
-    assert "C15 does not hold: m=5, C=3, closed form" in lines
-    assert "C15 undecided: m=5, C=3, trained" in lines
+    assert lines[-1].startswith("C15 ")
+    assert "does not hold (m=5, C=3, closed form)" in lines[-1]
+    assert "undecided (m=5, C=3, trained)" in lines[-1]
 
 
 def test_summaries_are_finite_and_change_with_the_numbers(

@@ -22,6 +22,7 @@ CONFIDENT = 0.8
 """Attention on the foreground from which an instance may count for SAIF."""
 
 _POINTS = 400
+_FINE = 4_000  # eigenvalues change within a hundredth of the time
 _EARLY = 0.01  # of the time at which the first loss is halved: before, nothing is seen to move
 
 Pair = tuple[int, int]
@@ -41,7 +42,7 @@ def curves(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
 
 def curvatures(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
     """The Hessian along the trajectories: as `curves`, of `study.theory.curvature.along`."""
-    return _each(pairs, horizon, curvature.along)
+    return _each(pairs, horizon, curvature.along, _FINE)
 
 
 def exact(m: int, num_classes: int, trained: float = math.nan) -> Exact:
@@ -114,12 +115,13 @@ def _each(
     pairs: Sequence[Pair],
     horizon: float,
     along: Callable[[str, int, int, NDArray[np.float64]], pd.DataFrame],
+    points: int = _POINTS,
 ) -> pd.DataFrame:
     parts = []
     for m, num_classes in pairs:
         half = LEVELS[0] * math.log(num_classes)
         first = min(_time_to(name, (m, num_classes), "loss", half) for name in PARADIGMS)
-        times = np.geomspace(_EARLY * first, max(horizon, first), _POINTS)
+        times = np.geomspace(_EARLY * first, max(horizon, first), points)
         parts += [
             along(name, m, num_classes, times).assign(m=m, num_classes=num_classes, paradigm=name)
             for name in PARADIGMS

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.claims.focus_measures import WIDEST_GAP
 from analysis.figures.fixed_focus import Row, curves_figure, slopes_figure
 from analysis.figures.style import level
 from analysis.focus_curves import CONFIDENCE, PARADIGMS, Setting, floors, solution
@@ -182,7 +183,9 @@ def _at_times(table: pd.DataFrame, x: str, end: float) -> pd.DataFrame:
     """Slopes against alpha, a line a time: at the first point of each alpha not before it."""
     parts = []
     for share in TIMES:
-        late = table[table[x] >= share * end * (1 - 1e-9)]
+        at = share * end * (1 - 1e-9)
+        # A point that comes much later, where evaluations are rare, shows another time.
+        late = table[(table[x] >= at) & (table[x] <= at + WIDEST_GAP * end)]
         first = late.loc[late.groupby(["paradigm", "alpha"])[x].idxmin()]
         points = _lines(first, "incentive_slope", "alpha")
         parts.append(points.assign(line=f"after {100 * share:g} % of training"))

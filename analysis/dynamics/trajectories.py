@@ -116,8 +116,9 @@ class Trajectories:
         lines += aligned(header, rows) if rows else ["no cell was trained to the end"]
         lines += ["", "time until the loss is a share of log C, by the closed form; * the first"]
         lines += aligned(*_convergence_cells(self.convergence))
-        lines += ["", self.claims()[0].statement]
-        lines += [f"{c.name} {c.verdict}: {c.setting}" for c in self.claims()]
+        verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims())
+        statement = self.claims()[0].statement.removesuffix(".")
+        lines += ["", f"{self.claims()[0].name} {statement}: {verdicts}"]
         return "\n".join(lines)
 
     def claims(self) -> list[Claim]:
@@ -355,7 +356,7 @@ def _illustration_picture() -> Picture:
         ),
         alt=(
             "Strips of points of three classes along a line, and a scatter plot of mosaics whose "
-            "two labels lie in two bars each, mirrored at the diagonal."
+            "two labels lie in two clouds each, mirrored at the diagonal."
         ),
         figure=illustration_figure(values, classes, segments, labels),
         wide=True,

@@ -26,6 +26,9 @@ ROWS = {
 }
 """Column -> the axis of its row of panels."""
 
+LARGEST = 100
+"""Condition number at which the axis is cut."""
+
 
 def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     """Eigenvalues, condition number and local rate against time: one column a (m, C).
@@ -45,9 +48,10 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
             axes.set_xlim(mine["t"].min(), mine["t"].max())
             for paradigm, style in reversed(styles.items()):
                 rows = mine[mine["paradigm"] == paradigm]
+                values = _through_poles(rows) if name == "condition_number" else rows[name]
                 axes.plot(
                     rows["t"],
-                    rows[name].where(np.isfinite(rows[name])),
+                    values,
                     color=style.colour,
                     linestyle=style.dashes,
                     linewidth=1.6,
@@ -55,6 +59,8 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
                 )
             if name in ("condition_number", "rate"):
                 axes.set_yscale("log")
+                if name == "condition_number":
+                    axes.set_ylim(0.9, LARGEST)
             else:
                 axes.axhline(0, color=GREY, linewidth=0.7)
             last = axes is column[-1]
@@ -64,6 +70,15 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     foot(
         figure,
         "closed form; below 0 the loss is not convex; where an eigenvalue passes 0, the condition "
-        "number peaks",
+        f"number is infinite (cut at {LARGEST})",
     )
     return figure
+
+
+def _through_poles(rows: pd.DataFrame) -> pd.Series:
+    """Condition numbers that leave the frame on both sides of where an eigenvalue passes 0."""
+    negative = rows["eigenvalue_min"].to_numpy() < 0
+    passes = negative[1:] != negative[:-1]
+    beside = np.append(passes, False) | np.insert(passes, 0, False)
+    values = rows["condition_number"]
+    return values.mask(beside | ~np.isfinite(values), 10 * LARGEST)

@@ -77,7 +77,7 @@ def times(values: ArrayLike) -> Floats:
 def _numbers(name: str, values: ArrayLike) -> Floats:
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "biuf":
+        if array.dtype.kind in "iuf":
             return array.astype(np.float64)
     except (TypeError, ValueError):  # a ragged list
         pass

@@ -215,7 +215,7 @@ def paradigm_of(name: str) -> Paradigm:
         RequestError: there is none of that name.
     """
     if not isinstance(name, str) or name not in PARADIGMS:
-        raise unknown("paradigm with a closed form", name, PARADIGMS)
+        raise unknown("paradigm", name, PARADIGMS)
     return PARADIGMS[name]
 
 
