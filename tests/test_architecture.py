@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, wherever in it."""
     names = set()
