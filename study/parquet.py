@@ -142,7 +142,8 @@ def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) ->
     """The first column that is wanted and not in a file, or not of its type; empty: none."""
     for field in wanted:
         kind = _DICTIONARY if field.name in dictionaries else field.type
-        if field.name not in schema.names or schema.field(field.name).type != kind:
+        there = schema.field(field.name) if field.name in schema.names else None
+        if there is None or there.type != kind or not there.nullable:
             return field.name
     return ""
 

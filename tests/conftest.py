@@ -42,28 +42,9 @@ ALLOWED_SKIPS = frozenset(
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
 
-USE_RAY = {"test_execution.py", "test_launch.py", "test_run.py"}
-"""Files whose tests share the one Ray of a session."""
-
 needs_cuda = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
 )
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two processes for the whole suite; none beside this one for some files or the faults.
-
-    What kills, serves or measures wants the machine to itself.
-    """
-    whole = config.option.markexpr == "not faults" and config.args == config.getini("testpaths")
-    return 2 if whole else 0
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays in one process, for its fixtures; those that use Ray are together, for its."""
-    for item in items:
-        uses_ray = item.path.name in USE_RAY
-        item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.path.name))
 
 
 @pytest.hookimpl(wrapper=True)

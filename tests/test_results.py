@@ -426,6 +426,19 @@ def test_a_new_file_needs_the_new_columns(results: Results, tmp_path: Path) -> N
     assert [each.name for each in results.survey().damaged] == [f"cells/{cell.id}.parquet"]
 
 
+def test_a_column_that_may_not_be_missing_is_no_column_of_ours(
+    results: Results, tmp_path: Path
+) -> None:
+    """One flipped bit of a file's schema makes it so."""
+    cell = write(results, make_cell())
+    path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
+    rows = pq.read_table(path)
+    index = rows.schema.get_field_index("split")
+    strict = rows.schema.set(index, pa.field("split", pa.string(), nullable=False))
+    pq.write_table(rows.cast(strict), path)
+    assert [each.name for each in results.survey().damaged] == [f"evaluations/{cell.id}.parquet"]
+
+
 def test_damaged_files_are_set_aside_and_their_cells_run_again(results: Results) -> None:
     cells = write_some(results)
     before = frames(results)
