@@ -97,7 +97,7 @@ def step_of(
         model=model,
         paradigm=paradigms.get(paradigm) if isinstance(paradigm, str) else paradigm,
         optimiser=SGD(model.parameters(), lr, MOMENTUM),
-        mosaics=mosaics,
+        split=mosaics,
         generator=torch.Generator(device).manual_seed(0),
         micro_batch=micro_batch,
     )

@@ -75,10 +75,10 @@ def study_train(
 ) -> Callable[[], int]:
     """The real training loop on a made-up task."""
     device = execution.set_up(args.threads)
-    task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").foreground)
+    task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").classes)
     cell = Cell(
         task="cifar10",
-        data_digest=task.data_digest,
+        data_digest=task.facts.digest,
         m=args.m,
         n=args.n,
         architecture=args.architecture,
@@ -99,7 +99,7 @@ def study_train(
 def research_script(args: argparse.Namespace) -> Callable[[], int]:
     """All mosaics as one float tensor, filled part by part so that it is there only once."""
     torch.set_num_threads(args.threads)
-    task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").foreground)
+    task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").classes)
     segments = torch.empty(args.n, args.m, *task.input_shape)
     rng = np.random.default_rng(0)
     for part in segments.split(256):

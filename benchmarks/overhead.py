@@ -59,9 +59,13 @@ def main() -> None:
     args = parser.parse_args()
     space = all_studies()[args.study]
     try:
-        task = tasks.load(space.task, args.data_dir)
         axes = resolve(space, "quick", args.set)
-        plan = make_plan(space, "quick", axes, lambda *_: task.data_digest)
+        plan = make_plan(
+            space,
+            "quick",
+            axes,
+            lambda task, options: tasks.load(task, args.data_dir, None, options).facts,
+        )
     except RequestError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     with tempfile.TemporaryDirectory() as folder:

@@ -61,7 +61,14 @@ class SearchSpace:
 
 def all_studies() -> dict[str, SearchSpace]:
     """Every declared study by name."""
-    from search_spaces import cifar10, cifar100, digits, fixed_focus, linear_orthogonal
+    from search_spaces import (
+        cifar10,
+        cifar100,
+        digits,
+        fixed_focus,
+        hatexplain,
+        linear_orthogonal,
+    )
 
-    modules = (digits, cifar10, cifar100, fixed_focus, linear_orthogonal)
+    modules = (digits, cifar10, cifar100, fixed_focus, linear_orthogonal, hatexplain)
     return {module.SPACE.name: module.SPACE for module in modules}

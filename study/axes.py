@@ -9,7 +9,7 @@ from typing import Any
 
 from search_spaces import By, SearchSpace, Values
 from study import models, tasks
-from study.cell import PARADIGMS, PRECISIONS, SPLIT_SCHEMES
+from study.cell import LABEL_RULES, PARADIGMS, PRECISIONS, RATIONALE_RULES, SPLIT_SCHEMES
 from study.errors import RequestError, unknown
 
 SAME = "same"
@@ -17,6 +17,12 @@ SAME = "same"
 
 NONE = "none"
 """Value of an axis that has no meaning for some cells."""
+
+ALL = "all"
+"""Value of a size: all that a split has."""
+
+OWN = "own"
+"""Value of `inference`: the formula of the paradigm that trains."""
 
 BUDGET_UNITS = ("flops", "mosaics")
 
@@ -39,6 +45,19 @@ def _count_or_none(text: str) -> int | None:
     return None if text == NONE else int(text)
 
 
+def _count_or_all(text: str) -> int | str:
+    return ALL if text == ALL else int(text)
+
+
+def _name_or_none(text: str) -> str | None:
+    return None if text in (NONE, OWN) else text
+
+
+def _of_text(value: str | int) -> By:
+    """An axis that has no meaning but for posts."""
+    return By("task", {"hatexplain": (value,)}, otherwise=(None,))
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis of a grid.
@@ -59,14 +78,36 @@ class Axis:
 AXES: Mapping[str, Axis] = {
     "seed": Axis("seeds; 0-11 is a range", int),
     "task": Axis("data set", str, expects="a name"),
-    "m": Axis("segments a mosaic", int),
+    "label_rule": Axis(
+        "label of a post that several people labelled: majority, or first of them; none: no text",
+        _name_or_none,
+        _of_text("majority"),
+        "a name",
+    ),
+    "rationale_rule": Axis(
+        "its rationale: words that majority, union or first marked; none: no text",
+        _name_or_none,
+        _of_text("majority"),
+        "a name",
+    ),
+    "min_count": Axis(
+        "the vocabulary: words that occur so often in the training posts; none: no text",
+        _count_or_none,
+        _of_text(1),
+        "a whole number or none",
+    ),
+    "m": Axis("segments a mosaic; of posts the most words, longer ones are cut", int),
     "num_classes": Axis(
         "foreground classes of linear-orthogonal, which is made up; none: the task's own",
         _count_or_none,
         (None,),
         "a whole number or none",
     ),
-    "n": Axis("training mosaics", int),
+    "n": Axis(
+        "training mosaics, or posts; all: of a data set of posts",
+        _count_or_all,
+        expects="a whole number or all",
+    ),
     "paradigm": Axis("soft, hard, lvml, hybrid, hard-sampled", str, expects="a name"),
     "lr": Axis("learning rate (of a hybrid: its soft phase)", _number, expects="a number"),
     "hard_lr": Axis(
@@ -95,14 +136,27 @@ AXES: Mapping[str, Axis] = {
     ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
-    "batch_size": Axis("mosaics a step", int, (256,)),
+    "batch_size": Axis("mosaics or posts a step", int, (256,)),
     "precision": Axis("float32, or bfloat16", str, ("float32",), "a name"),
     "momentum": Axis("of SGD", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
+    "inference": Axis(
+        "paradigm whose formula predicts at evaluations; own: that of the phase",
+        _name_or_none,
+        (None,),
+        "a name",
+    ),
     "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
-    "train_metrics_size": Axis("training mosaics that train metrics are taken on", int, (2_000,)),
-    "validation_size": Axis("validation mosaics", int, (2_000,)),
-    "test_size": Axis("test mosaics", int, (10_000,)),
+    "train_metrics_size": Axis(
+        "training inputs that train metrics are taken on",
+        _count_or_all,
+        (2_000,),
+        "a whole number or all",
+    ),
+    "validation_size": Axis(
+        "validation inputs, or all", _count_or_all, (2_000,), "a whole number or all"
+    ),
+    "test_size": Axis("test inputs, or all", _count_or_all, (10_000,), "a whole number or all"),
 }
 
 
@@ -120,6 +174,9 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         "budget_unit": BUDGET_UNITS,
         "split": SPLIT_SCHEMES,
         "precision": PRECISIONS,
+        "label_rule": (*LABEL_RULES, NONE),
+        "rationale_rule": (*RATIONALE_RULES, NONE),
+        "inference": (*PARADIGMS, OWN),
     }.get(axis)
 
 
@@ -178,7 +235,7 @@ def _parse_values(name: str, text: str, of_tasks: Sequence[str]) -> Values:
     for part in text.split(","):
         part = part.strip()
         span = re.fullmatch(r"(\d+)-(\d+)", part)
-        if axis.parse is int and span:
+        if axis.parse in (int, _count_or_all) and span:
             first, last = int(span[1]), int(span[2])
             if not first <= last < first + LARGEST_RANGE:
                 raise RequestError(

@@ -13,14 +13,21 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-PARADIGMS = ("soft", "hard", "lvml", "hard-sampled")
+PARADIGMS = ("soft", "hard", "lvml", "hard-sampled", "lvml-logits")
 """The paradigms that a phase can train with; `study.paradigms` implements each."""
 
 SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
 are cut from the train images, as the published scripts do."""
+
+LABEL_RULES = ("majority", "first")
+"""Whose label a post has that several people labelled: that of most of them, or of the first."""
+
+RATIONALE_RULES = ("majority", "union", "first")
+"""Which tokens are the rationale of a post that several people marked: those that at least half
+of the lists mark, that any marks, or that the first marks."""
 
 PRECISIONS = ("float32", "bfloat16")
 """Of the products in both networks; weights, attention, losses and updates are float32."""
@@ -34,6 +41,19 @@ WIDTH_RULE = f"a number > 0 and at most {LARGEST_WIDTH:,}"
 
 # Part of every content hash. Raise it when the trainer changes what a cell's numbers mean.
 _TRAINER_VERSION = 2
+
+
+class Options(NamedTuple):
+    """What determines a task's data, but the files: see `Cell`. None: not for this task."""
+
+    num_classes: int | None = None
+    label_rule: str | None = None
+    rationale_rule: str | None = None
+    min_count: int | None = None
+
+
+NO_OPTIONS = Options()
+"""Of a task that has none."""
 
 
 def stream_seed(*components: object) -> int:
@@ -176,8 +196,8 @@ class Cell:
         task: name in `study.tasks`.
         data_digest: digest of the base data, so that a re-encoded copy never meets the original.
         split: one of `SPLIT_SCHEMES`.
-        m: segments a mosaic, >= 2.
-        n: training mosaics, >= 1.
+        m: segments a mosaic, >= 2; of text, the most tokens of a post, which is cut there.
+        n: training mosaics or posts, >= 1.
         train_metrics_size: how many of the training mosaics the train metrics are taken on.
         validation_size: validation mosaics.
         test_size: test mosaics.
@@ -194,6 +214,12 @@ class Cell:
             trains (fixed focus, section 3); None: the focus trains, too.
         num_classes: foreground classes of a task that is made up with any number of them, >= 2;
             None: the task's own.
+        label_rule: of text, one of `LABEL_RULES`.
+        rationale_rule: of text, one of `RATIONALE_RULES`.
+        min_count: of text: words that occur as often in the training split are the vocabulary,
+            >= 1; all others are one word, the unknown.
+        inference: paradigm whose formula predicts at evaluations, one of `PARADIGMS`; None: that
+            of the phase.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -218,6 +244,10 @@ class Cell:
     precision: str = "float32"
     alpha: float | None = None
     num_classes: int | None = None
+    label_rule: str | None = None
+    rationale_rule: str | None = None
+    min_count: int | None = None
+    inference: str | None = None
 
     def __post_init__(self) -> None:
         require(_is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
@@ -262,6 +292,20 @@ class Cell:
             "num_classes",
             self.num_classes,
             "an integer >= 2",
+        )
+        for name, known in (
+            ("label_rule", LABEL_RULES),
+            ("rationale_rule", RATIONALE_RULES),
+            ("inference", PARADIGMS),
+        ):
+            value = getattr(self, name)
+            require(value is None or value in known, name, value, f"one of {', '.join(known)}")
+        count = self.min_count
+        require(
+            count is None or (_is_int(count) and 1 <= count <= LARGEST_SIZE),
+            "min_count",
+            count,
+            f"an integer >= 1 and at most {LARGEST_SIZE:,}",
         )
         points = tuple(float(point) for point in self.evaluation_points)
         require(
@@ -313,6 +357,11 @@ class Cell:
         first = self.schedule.phases[0]
         shared["schedule"] = {"paradigm": first.paradigm, "lr": first.lr}
         return _content_hash(shared)
+
+    @property
+    def options(self) -> Options:
+        """What its task's data depend on."""
+        return Options(self.num_classes, self.label_rule, self.rationale_rule, self.min_count)
 
     @property
     def paradigm(self) -> str:

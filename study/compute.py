@@ -1,16 +1,22 @@
 """What training costs, counted analytically, and when a cell stops, switches and evaluates.
 
 One multiply-add is 2 FLOPs and a training step is 3 forward passes (one forward, two backward).
-Convolutions and linear layers are counted; biases, activations and pooling are not. Evaluation
-is free. The budget of a comparison is the cost of E epochs of *soft*, so a costlier paradigm
-takes fewer steps.
+Convolutions, linear layers and attention between segments are counted; biases, activations,
+pooling and looking up embeddings are not. Evaluation is free. The budget of a comparison is the
+cost of E epochs of *soft*, so a costlier paradigm takes fewer steps.
+
+Posts differ in length, and padding costs nothing: a post counts with the mean cost of the training
+posts, which is exact whenever an epoch ends.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,16 +24,39 @@ from torch import Tensor, nn
 from study import paradigms
 from study.cell import Budget, Cell, is_positive, require
 from study.models.base import Model
+from study.models.text import SelfAttention
 
 TRAINING_PASSES = 3
 
 
 @dataclass(frozen=True)
+class Length:
+    """The training inputs of one length.
+
+    Attributes:
+        segments: of each.
+        count: how many there are.
+        encoder: forward FLOPs of the encoder on one of them.
+    """
+
+    segments: int
+    count: int
+    encoder: int
+
+
+@dataclass(frozen=True)
 class ModelFlops:
-    """Forward FLOPs on one segment."""
+    """Forward FLOPs of focus and classifier on one segment, and of the encoder on inputs.
+
+    Attributes:
+        focus: f on one segment.
+        classifier: g on one segment.
+        lengths: of inputs that are encoded; empty: all have m segments and no encoder.
+    """
 
     focus: int
     classifier: int
+    lengths: tuple[Length, ...] = ()
 
 
 def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
@@ -36,9 +65,16 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     Raises:
         TypeError: the module has parameters in a layer whose cost is not known here.
     """
+    # One real input tells every layer's output shape; the meta device would, too, but its first
+    # use imports for seconds.
+    return _counted(module, lambda: module(torch.zeros(1, *input_shape)))
+
+
+def _counted(module: nn.Module, run: Callable[[], object]) -> int:
+    """Forward FLOPs of what is run of a module, on one input."""
     total = 0
 
-    def count(layer: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
+    def count(layer: nn.Module, _: tuple[Tensor, ...], output: Any) -> None:
         nonlocal total
         if isinstance(layer, nn.Conv2d):
             fan_in = (
@@ -47,25 +83,54 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
             total += 2 * output.numel() * fan_in
         elif isinstance(layer, nn.Linear):
             total += 2 * output.numel() * layer.in_features
+        elif isinstance(layer, SelfAttention):  # its projections are layers of their own
+            segments, size = output.shape
+            total += 2 * segments * segments * 2 * size  # scores, and the sums that they weigh
+        elif isinstance(layer, nn.Embedding):
+            pass
         elif next(layer.parameters(recurse=False), None) is not None:
             raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
 
-    # One real input tells every layer's output shape; the meta device would, too, but its first
-    # use imports for seconds.
     hooks = [layer.register_forward_hook(count) for layer in module.modules()]
     try:
         with torch.no_grad():
-            module(torch.zeros(1, *input_shape))
+            run()
     finally:
         for hook in hooks:
             hook.remove()
     return total
 
 
-def model_flops(model: Model, input_shape: tuple[int, ...]) -> ModelFlops:
-    """Forward FLOPs of focus and classifier on one segment of that shape."""
+def model_flops(
+    model: Model,
+    input_shape: tuple[int, ...],
+    lengths: Mapping[int, int] | None = None,
+    m: int | None = None,
+) -> ModelFlops:
+    """Forward FLOPs of a model.
+
+    Args:
+        model: with an encoder or without.
+        input_shape: of one segment, without an encoder.
+        lengths: segments -> how many training inputs have so many, with an encoder.
+        m: longer inputs are cut there.
+    """
+    shape = model.segment_shape or input_shape
+    focus, classifier = forward_flops(model.focus, shape), forward_flops(model.classifier, shape)
+    cut: dict[int, int] = {}
+    for length, count in (lengths or {}).items():
+        kept = length if m is None else min(length, m)
+        cut[kept] = cut.get(kept, 0) + count
+    encoder = {
+        length: _counted(
+            model, functools.partial(model.encode, torch.zeros(1, length, dtype=torch.int64))
+        )
+        for length in cut
+    }
     return ModelFlops(
-        forward_flops(model.focus, input_shape), forward_flops(model.classifier, input_shape)
+        focus,
+        classifier,
+        tuple(Length(length, count, encoder[length]) for length, count in sorted(cut.items())),
     )
 
 
@@ -74,10 +139,13 @@ def cell_flops(cell: Cell, flops: ModelFlops) -> ModelFlops:
     return flops if cell.alpha is None else replace(flops, focus=0)
 
 
-def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int:
-    """Training FLOPs of one mosaic of m segments."""
-    cost = paradigms.get(paradigm).cost(flops.focus, flops.classifier, m)
-    return TRAINING_PASSES * cost
+def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int | Fraction:
+    """Training FLOPs of one input: of a mosaic of m segments, or the mean over training posts."""
+    cost = functools.partial(paradigms.get(paradigm).cost, flops.focus, flops.classifier)
+    if not flops.lengths:
+        return TRAINING_PASSES * cost(m)
+    total = sum(each.count * (cost(each.segments) + each.encoder) for each in flops.lengths)
+    return Fraction(TRAINING_PASSES * total, sum(each.count for each in flops.lengths))
 
 
 def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
@@ -89,7 +157,8 @@ def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
     require(is_positive(epochs), "epochs", epochs, "a number > 0")
     require(m >= 2, "m", m, "an integer >= 2")
     require(n >= 1, "n", n, "an integer >= 1")
-    return Budget(int(_exact(epochs) * n * training_flops("soft", flops, m)))
+    # Upwards: whole epochs fit into their budget where the mean cost of an input is no integer.
+    return Budget(math.ceil(_exact(epochs) * n * training_flops("soft", flops, m)))
 
 
 def epochs(count: float, n: int) -> Budget:
@@ -126,8 +195,9 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
     long. A phase that has no step in the budget has no stop.
     """
     stops: list[Stop] = []
-    steps = compute = 0
-    spent = 0  # in units of the budget
+    steps = 0
+    compute: int | Fraction = 0
+    spent: int | Fraction = 0  # in units of the budget
     begin = Fraction(-1)
     for index, phase in enumerate(cell.schedule.phases):
         step_flops = cell.batch_size * training_flops(phase.paradigm, flops, cell.m)
@@ -142,7 +212,7 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
         if stops and 0 in due:  # no step of this phase yet: the model is still the last phase's
             stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
         stops += [
-            Stop(steps + done, compute + done * step_flops, index, tuple(points))
+            Stop(steps + done, int(compute + done * step_flops), index, tuple(points))
             for done, points in sorted(due.items())
         ]
         steps, compute = steps + taken, compute + taken * step_flops
@@ -168,7 +238,9 @@ def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _steps_to(fraction: Fraction, budget: Budget, spent: int, step_cost: int) -> int:
+def _steps_to(
+    fraction: Fraction, budget: Budget, spent: int | Fraction, step_cost: int | Fraction
+) -> int:
     """How many steps fit between what is spent and a fraction of the budget."""
     return int((fraction * budget.amount - spent) // step_cost)
 

@@ -9,9 +9,10 @@ import torch
 from study import compute
 from study.cell import Cell
 from study.execution import has_bfloat16
-from study.plan import UNKNOWN_DIGEST, Plan
+from study.plan import Plan
 from study.progress import duration
 from study.sharing import saved_flops
+from study.tasks.base import UNKNOWN_DIGEST
 
 
 def describe(plan: Plan, about: str, seconds: Mapping[str, float]) -> str:
@@ -35,8 +36,9 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
         yield f"{len(plan.cells)} cells: {done} done already, {left} to run"
     if plan.cells[0].data_digest == UNKNOWN_DIGEST:
         yield "data not at hand: cells that are done already are not recognised"
+    told: set[str] = set()
     for cells in _settings(plan):
-        yield from _setting_lines(plan, cells, seconds)
+        yield from _setting_lines(plan, cells, seconds, told)
     for skip in plan.skipped:
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
@@ -89,19 +91,29 @@ def _settings(plan: Plan) -> list[list[Cell]]:
     return list(groups.values())
 
 
-def _setting_lines(plan: Plan, cells: list[Cell], seconds: Mapping[str, float]) -> Iterator[str]:
+def _setting_lines(
+    plan: Plan, cells: list[Cell], seconds: Mapping[str, float], told: set[str]
+) -> Iterator[str]:
+    """The lines of cells that may be compared; notes on their data unless they were told."""
     first = cells[0]
     flops = plan.flops[first.id]
-    soft = compute.training_flops("soft", flops, first.m)
+    facts = plan.facts[first.task, first.options]
+    soft = float(compute.training_flops("soft", flops, first.m))
     yield ""
     yield (
         f"{first.task} m={first.m}"
         + (f" C={first.num_classes}" if first.num_classes else "")
         + f" n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
-        + f" batch {first.batch_size} {first.precision} {first.split} bases, "
+        + f" batch {first.batch_size} {first.precision} "
+        + ("" if facts.sizes else f"{first.split} bases, ")
         + f"data {first.data_digest}"
     )
+    if facts.digest not in told:
+        yield from facts.notes
+        told.add(facts.digest)
+    if first.inference is not None:
+        yield f"inference: that of {first.inference}, whatever a cell trains with"
     if first.alpha is not None:
         alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
@@ -113,7 +125,7 @@ def _setting_lines(plan: Plan, cells: list[Cell], seconds: Mapping[str, float]) 
         yield f"budget a cell: {amount:.3g} training FLOPs = {epochs:g} epochs of soft"
     yield (
         f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
-        f"{'FLOPs/mosaic':>14}{'x soft':>8}{'steps':>13}{'s/cell':>8}"
+        f"{'FLOPs/input':>14}{'x soft':>8}{'steps':>13}{'s/cell':>8}"
     )
     for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
         group = [cell for cell in cells if cell.paradigm == paradigm]

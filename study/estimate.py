@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from study import compute, execution, packs, tasks
 from study.cell import Budget, Cell, Schedule
-from study.compute import ModelFlops
 from study.packs import MOST_MEMBERS, Packing
 from study.plan import Plan
-from study.tasks.base_images import BaseImages
-from study.tasks.mosaics import MosaicTask
+from study.tasks.base import Facts, Task
 from study.train import train_pack
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 """Training FLOPs that are timed, by device: some tenths of a second."""
 
 FEWEST_STEPS, MOST_STEPS = 3, 100
-
-MADE_UP_IMAGES = 20
-"""Images of a class, in each split of the made-up data."""
 
 WORTHWHILE = 1.1
 """How many times faster packed cells must be than cells alone."""
@@ -44,7 +38,7 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
     with _timing(plan) as device:
         return {
-            cell.id: _cell_seconds(cell, plan.flops[cell.id], device, known, cell.id in forks)
+            cell.id: _cell_seconds(cell, plan, device, known, cell.id in forks)
             / plan.packing.speedup
             for cell in cells
         }
@@ -73,7 +67,7 @@ def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
     for members in sorted(sizes, reverse=True):
         try:
             with _timing(plan) as device:
-                speedup = _speedup(largest[:members], plan.flops[largest[0].id], device)
+                speedup = _speedup(largest[:members], plan, device)
         except torch.OutOfMemoryError:
             continue
         if speedup >= WORTHWHILE:
@@ -95,21 +89,21 @@ def _timing(plan: Plan) -> Iterator[torch.device]:
 
 def _cell_seconds(
     cell: Cell,
-    flops: ModelFlops,
+    plan: Plan,
     device: torch.device,
     known: dict[tuple[Any, ...], tuple[float, float]],
     forks: bool,
 ) -> float:
-    stops = compute.timeline(cell, flops)
+    stops = compute.timeline(cell, plan.flops[cell.id])
     total = 0.0
     evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
     for index, steps in enumerate(compute.steps_by_phase(cell, stops)):
         paradigm = cell.schedule.phases[index].paradigm
         held = cell.alpha is not None
-        network = (cell.task, cell.num_classes, held, cell.architecture, cell.width)
+        network = (cell.task, cell.options, held, cell.architecture, cell.width)
         key = (*network, cell.precision, cell.m, cell.batch_size, paradigm)
         if key not in known:
-            known[key] = _mosaic_seconds([cell], paradigm, flops, device)
+            known[key] = _input_seconds([cell], paradigm, plan, device)
         train_seconds, evaluate_seconds = known[key]
         if forks and index == 0:
             continue
@@ -119,27 +113,32 @@ def _cell_seconds(
     return total
 
 
-def _speedup(cells: Sequence[Cell], flops: ModelFlops, device: torch.device) -> float:
+def _speedup(cells: Sequence[Cell], plan: Plan, device: torch.device) -> float:
     """Cell-steps per second of a pack as a multiple of those of its first cell alone."""
     paradigm = cells[0].schedule.phases[0].paradigm
-    alone, _ = _mosaic_seconds(cells[:1], paradigm, flops, device)
-    packed, _ = _mosaic_seconds(cells, paradigm, flops, device)
+    alone, _ = _input_seconds(cells[:1], paradigm, plan, device)
+    packed, _ = _input_seconds(cells, paradigm, plan, device)
     return len(cells) * alone / packed
 
 
-def _mosaic_seconds(
-    cells: Sequence[Cell], paradigm: str, flops: ModelFlops, device: torch.device
+def _input_seconds(
+    cells: Sequence[Cell], paradigm: str, plan: Plan, device: torch.device
 ) -> tuple[float, float]:
-    """Seconds of a pack to train on one mosaic each, and of one member to evaluate one.
+    """Seconds of a pack to train on one mosaic or post each, and of one member to evaluate one.
 
-    A batch is as large as one pass through the networks; larger batches are scaled from that.
+    A batch of mosaics is as large as one pass through the networks; larger ones are scaled from
+    that. One of posts is that of the cell, since every step updates all word vectors.
     """
     cell = cells[0]
-    task = _made_up_task(cell.task, cell.num_classes)
-    bytes_each = 4 * cell.m * int(np.prod(task.input_shape))
-    count = execution.micro_batch(cell.batch_size, bytes_each, device)
+    facts = plan.facts[cell.task, cell.options]
+    flops = plan.flops[cell.id]
+    count = cell.batch_size
+    if not facts.lengths:
+        bytes_each = 4 * cell.m * math.prod(facts.input_shape)
+        count = execution.micro_batch(cell.batch_size, bytes_each, device)
     step_flops = count * compute.training_flops(paradigm, flops, cell.m)
-    steps = min(max(TIMED_FLOPS[device.type] // step_flops, FEWEST_STEPS), MOST_STEPS)
+    steps = min(max(int(TIMED_FLOPS[device.type] // step_flops), FEWEST_STEPS), MOST_STEPS)
+    task = _made_up(cell, facts, steps * count)
     short = [
         dataclasses.replace(
             cell,
@@ -158,17 +157,6 @@ def _mosaic_seconds(
     return outcome.train_seconds / steps / count, outcome.evaluate_seconds / 3 / count
 
 
-@functools.lru_cache(maxsize=4)
-def _made_up_task(name: str, num_classes: int | None) -> MosaicTask:
-    """The task with noise for images: steps take as long on them."""
-    info = tasks.info(name, num_classes)
-    channels, height, width = info.input_shape
-    classes = (*info.foreground, "background")
-    rng = np.random.default_rng(0)
-    count = MADE_UP_IMAGES * len(classes)
-    images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)
-    labels = np.arange(count) % len(classes)
-    base = BaseImages.create(
-        images, labels, more, labels, class_names=classes, max_value=255, source="made-up data"
-    )
-    return MosaicTask(name, base, info.foreground)
+def _made_up(cell: Cell, facts: Facts, count: int) -> Task:
+    """The task with noise for data: steps take as long on them."""
+    return tasks.info(cell.task, cell.options).made_up(facts, count)

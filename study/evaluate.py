@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from study.execution import pass_size
@@ -14,72 +17,125 @@ from study.fixed_focus import held_attention, incentive
 from study.metrics import heatmap as heatmap
 from study.metrics import saif as saif
 from study.models.base import Model
-from study.paradigms.base import Classifier, Focus, Paradigm
+from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
+from study.plausibility import plausibility
+from study.tasks.base import Split
 from study.tasks.mosaics import Mosaics
+
+_FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some inputs of a split, as a paradigm takes them.
+
+    f, and g where it sees single segments, have run once a distinct segment: a segment is then its
+    place in the tables of their outputs.
+
+    Attributes:
+        focus: looks scores up; not called where `attention` is given.
+        classifier: looks logits up, or is the model's.
+        segments: (B, m) int64 places in the tables, or (B, m, ...) segments.
+        attention: (B, m) of the focus, where segments are no places; None: the focus gives it.
+        mask: (B, m) bool, True = real segment; None: all are.
+        labels: (B,) int64.
+        foreground: (B, m) bool.
+    """
+
+    focus: Focus
+    classifier: Classifier
+    segments: Tensor
+    attention: Tensor | None
+    mask: Tensor | None
+    labels: Tensor
+    foreground: Tensor
 
 
 @torch.no_grad()
 def evaluate(
     model: Model,
     paradigm: Paradigm,
-    mosaics: Mosaics,
+    split: Split,
     alpha: float | None = None,
     with_incentive: bool = False,
+    inference: Paradigm | None = None,
 ) -> dict[str, Any] | None:
-    """The metrics of a model on a split, by the paradigm's own loss and inference.
-
-    Many mosaics share a base image: the focus, and the classifier where it sees single segments,
-    run once a base image, and mosaics look their outputs up.
+    """The metrics of a model on a split.
 
     Args:
-        model: on the device of the mosaics.
-        paradigm: whose loss and inference to use; one whose loss is exact.
-        mosaics: the split.
+        model: on the device of the split.
+        paradigm: whose loss to use; one whose loss is exact.
+        split: mosaics or posts.
         alpha: attention held on the foreground; None: the focus attends.
         with_incentive: where alpha is held, also measure what a better focus would gain.
+        inference: whose formula predicts; None: that of `paradigm`.
 
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
         `incentive_slope` (`study.fixed_focus.Incentive`); or None where any output is not finite.
+        Where the foreground of no input is known, what needs it is missing.
     """
-    device = mosaics.labels.device
-    scores, logits = _tables(model, paradigm, mosaics, focus_needed=alpha is None)
-    focus: Focus = scores.__getitem__
-    _, places = mosaics.distinct
-    parts = []
-    sums = torch.zeros(3, dtype=torch.float64, device=device)  # loss, incentive, its slope
-    for rows in torch.arange(len(mosaics), device=device).split(_mosaics_a_pass(mosaics, logits)):
-        labels, foreground = mosaics.labels[rows], mosaics.foreground(rows)
-        if logits is None:
-            segments = mosaics.batch(rows).segments
-            classifier: Classifier = model.classifier
-        else:  # a segment is its place in the tables
-            segments, classifier = places[rows], logits.__getitem__
-        given = None
+    inference = inference or paradigm
+    mixes = paradigm.mixes or inference.mixes
+    parts, attended = [], []
+    sums = torch.zeros(3, dtype=torch.float64, device=split.labels.device)
+    for part in _parts(model, split, mixes, focus_needed=alpha is None):
+        attention = part.attention
         if alpha is not None:
-            given = held_attention(alpha, foreground)
-        elif logits is None:
-            given = scores[places[rows]].softmax(dim=1)
-        attention, probabilities = paradigm.predict(focus, classifier, segments, attention=given)
-        loss_with = functools.partial(paradigm.loss, focus, classifier, segments, labels, None)
+            attention = held_attention(alpha, part.foreground)
+        shared = (part.focus, part.classifier, part.segments)
+        loss_with = functools.partial(paradigm.loss, *shared, part.labels, part.mask)
         if with_incentive and alpha is not None:
-            found = torch.stack(incentive(loss_with, alpha, foreground))
+            found = torch.stack(incentive(loss_with, alpha, part.foreground))
         else:
-            found = loss_with(given)[None]
-        sums[: len(found)] += found.double() * len(rows)
-        focus_true = foreground.gather(1, attention.argmax(dim=1, keepdim=True)).squeeze(1)
-        a_z = (attention * foreground).sum(dim=1)
-        s_y = probabilities.gather(1, labels[:, None]).squeeze(1)
-        prediction_true = probabilities.argmax(dim=1) == labels
-        parts.append(torch.stack([a_z, s_y, focus_true, prediction_true]).double())
-    a_z, s_y, focus_true, prediction_true = torch.cat(parts, dim=1).cpu().numpy()
-    means = (sums / len(mosaics)).cpu().numpy()
-    if not (np.isfinite(means).all() and np.isfinite(a_z).all() and np.isfinite(s_y).all()):
+            found = loss_with(attention)[None]
+        sums[: len(found)] += found.double() * len(part.labels)
+        attention, probabilities = inference.predict(*shared, part.mask, attention)
+        parts.append(_measured(attention, probabilities, part))
+        if part.mask is not None:
+            attended.append((attention, part.foreground, part.mask))
+    measured = torch.cat(parts, dim=1).cpu().numpy()
+    loss, *dynamics = (sums / len(split)).cpu().numpy().tolist()
+    if not (np.isfinite([loss, *dynamics]).all() and np.isfinite(measured).all()):
         return None
-    metrics = {
-        "loss": float(means[0]),
+    a_z, s_y, focus_true, prediction_true, is_known = measured
+    known = is_known == 1
+    metrics: dict[str, Any] = {
+        "loss": loss,
         "accuracy": float(prediction_true.mean()),
+        "num_evaluated": len(split),
+        "foreground_share": float(known.mean()),
+    }
+    if with_incentive:
+        metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
+    if not known.any():
+        return metrics | dict.fromkeys((*_FOREGROUND_METRICS, "heatmap"))
+    metrics |= _of_foreground(a_z[known], s_y[known], focus_true[known], prediction_true[known])
+    return metrics | (_of_rationales(attended) if attended else {})
+
+
+def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
+    """(5, B) float64: a_z, s_y, whether the focus is true, the prediction true, z known.
+
+    Where z is not known, a_z is 0.
+    """
+    focus_true = part.foreground.gather(1, attention.argmax(dim=1, keepdim=True)).squeeze(1)
+    a_z = (attention * part.foreground).sum(dim=1)
+    s_y = probabilities.gather(1, part.labels[:, None]).squeeze(1)
+    prediction_true = probabilities.argmax(dim=1) == part.labels
+    known = part.foreground.any(dim=1)
+    return torch.stack([a_z, s_y, focus_true, prediction_true, known]).double()
+
+
+def _of_foreground(
+    a_z: NDArray[np.float64],
+    s_y: NDArray[np.float64],
+    focus_true: NDArray[np.float64],
+    prediction_true: NDArray[np.float64],
+) -> dict[str, Any]:
+    """The metrics of inputs whose foreground is known, at least one, from values (B,) of each."""
+    return {
         "saif": saif(a_z, s_y),
         "foreground_attention_mean": float(a_z.mean()),
         "ftpt": float((focus_true * prediction_true).mean()),
@@ -87,17 +143,74 @@ def evaluate(
         "ftpf": float((focus_true * (1 - prediction_true)).mean()),
         "ffpf": float(((1 - focus_true) * (1 - prediction_true)).mean()),
         "heatmap": heatmap(a_z, s_y).ravel().tolist(),
-        "num_evaluated": len(mosaics),
     }
-    if with_incentive:
-        metrics |= {"incentive": float(means[1]), "incentive_slope": float(means[2])}
-    return metrics
+
+
+def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:
+    """Plausibility, from attention, rationale and mask, each (B, m), of parts that differ in m."""
+    widest = max(mask.shape[1] for _, _, mask in parts)
+    arrays = [
+        np.concatenate(
+            [np.pad(each.cpu().numpy(), ((0, 0), (0, widest - each.shape[1]))) for each in column]
+        )
+        for column in zip(*parts, strict=True)
+    ]
+    return plausibility(*arrays)
+
+
+def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Iterator[_Part]:
+    """The split in parts that fit into a pass.
+
+    Args:
+        model: to evaluate.
+        split: of inputs.
+        mixes: whether the classifier sees sums of segments, so that there is no table of it.
+        focus_needed: else the focus is not called.
+    """
+    if isinstance(split, Mosaics):
+        yield from _parts_of_mosaics(model, split, mixes, focus_needed)
+        return
+    for rows in split.passes(pass_size(split.bytes_each, split.labels.device)):
+        inputs, labels, foreground, mask = split.batch(rows)
+        segments = model.encode(inputs, mask)
+        if mask is None:
+            mask = torch.ones(segments.shape[:2], dtype=torch.bool, device=segments.device)
+        real = segments[mask]
+        places = mask.new_zeros(mask.shape, dtype=torch.int64)
+        places[mask] = torch.arange(len(real), device=real.device)
+        focus: Focus = model.focus(real).__getitem__
+        if mixes:
+            attention = focus_scores(focus, places, mask).softmax(dim=1)
+            yield _Part(focus, model.classifier, segments, attention, mask, labels, foreground)
+        else:
+            table = model.classifier(real)
+            yield _Part(focus, table.__getitem__, places, None, mask, labels, foreground)
+
+
+def _parts_of_mosaics(
+    model: Model, mosaics: Mosaics, mixes: bool, focus_needed: bool
+) -> Iterator[_Part]:
+    """Many mosaics share a base image: f, and g where it sees single segments, run once an image,
+    and mosaics look their outputs up."""
+    scores, logits = _tables(model, mosaics, mixes, focus_needed)
+    _, places = mosaics.distinct
+    for rows in mosaics.passes(_mosaics_a_pass(mosaics, logits)):
+        given = None
+        if logits is None:
+            segments = mosaics.batch(rows).segments
+            classifier: Classifier = model.classifier
+            if focus_needed:
+                given = scores[places[rows]].softmax(dim=1)
+        else:  # a segment is its place in the tables
+            segments, classifier = places[rows], logits.__getitem__
+        labels, foreground = mosaics.labels[rows], mosaics.foreground(rows)
+        yield _Part(scores.__getitem__, classifier, segments, given, None, labels, foreground)
 
 
 def _tables(
-    model: Model, paradigm: Paradigm, mosaics: Mosaics, focus_needed: bool
+    model: Model, mosaics: Mosaics, mixes: bool, focus_needed: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """f (U,) of every base image that occurs, and g (U, C) where it sees single segments.
+    """f (U,) of every base image that occurs, and g (U, C) unless it sees sums of segments.
 
     A focus that is not needed is not called; its scores are empty then.
     """
@@ -108,7 +221,7 @@ def _tables(
         segments = model.encode(mosaics.segments(part)[:, None])[:, 0]
         if focus_needed:
             scores.append(model.focus(segments))
-        if not paradigm.mixes:
+        if not mixes:
             logits.append(model.classifier(segments))
     return torch.cat(scores), torch.cat(logits) if logits else None
 

@@ -22,7 +22,7 @@ from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
 from study.step import CapturedStep, Step, train_step
-from study.tasks.mosaics import MosaicTask
+from study.tasks.base import Task
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
 """Called with each evaluation row of the validation split, as soon as it is known; True stops the
@@ -45,7 +45,7 @@ class Outcome:
         evaluate_seconds: spent on the evaluations of this cell.
         earlier_seconds: wall time that went before: until the checkpoint or fork point from which
             this process went on.
-        micro_batch: mosaics a forward and backward pass.
+        micro_batch: inputs a forward and backward pass.
         shared_prefix: whether its first steps were those of another cell.
     """
 
@@ -73,30 +73,31 @@ class Member:
     """
 
     def __init__(
-        self, cell: Cell, task: MosaicTask, device: torch.device, micro_batch: int | None
+        self, cell: Cell, task: Task, device: torch.device, micro_batch: int | None
     ) -> None:
         self.cell = cell
         self.device = device
-        self._splits = task.splits(cell, device)
-        self._mosaics = self._splits["train"]
-        self._splits["train"] = self._mosaics.head(cell.train_metrics_size)
+        self._splits = dict(task.splits(cell, device))
+        self._train = self._splits["train"]
+        self._splits["train"] = self._train.head(cell.train_metrics_size)
         model = models.build(
             cell.architecture,
             task.name,
-            task.input_shape,
+            task.facts.input_shape,
             task.num_classes,
             width=cell.width,
             seed=cell.seed,
             precision=cell.precision,
         )
-        flops = compute.cell_flops(cell, compute.model_flops(model, task.input_shape))
-        self.stops = compute.timeline(cell, flops)
+        facts = task.facts
+        flops = compute.model_flops(model, facts.input_shape, facts.lengths, cell.m)
+        self.stops = compute.timeline(cell, compute.cell_flops(cell, flops))
         self._model = model.to(device)
         self._optimiser = self._optimiser_of(self._model, cell.lr)
         self._batches = batch_order(cell, device)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         if micro_batch is None:
-            micro_batch = execution.micro_batch(cell.batch_size, self._mosaics.bytes_each, device)
+            micro_batch = execution.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._phase: int | None = None
@@ -130,7 +131,7 @@ class Member:
         with self._on_stream():
             self._warm_up(rows)
             self._step = self._step_of(self._model, self._optimiser, self._generator)
-        if self._stream is not None:
+        if self._stream is not None and self._train.equal_batches:
             self._step = CapturedStep(self._step, rows, self._stream)
 
     def step(self) -> None:
@@ -164,7 +165,7 @@ class Member:
                 "compute_flops": stop.compute_flops,
                 "train_seconds": before.train_seconds,
                 "split": split,
-                "inference": exact.name,
+                "inference": self._inference(exact).name,
                 **values,
                 **projections,
             }
@@ -250,13 +251,19 @@ class Member:
         """The metrics of each split, None where any is not finite."""
         found = {}
         alpha = self.cell.alpha
+        inference = self._inference(paradigm)
         for name, split in self._splits.items():
             with_incentive = alpha is not None and name == "train"
-            metrics = evaluate(self._model, paradigm, split, alpha, with_incentive)
+            metrics = evaluate(self._model, paradigm, split, alpha, with_incentive, inference)
             if metrics is None:
                 return None
             found[name] = metrics
         return found
+
+    def _inference(self, paradigm: Paradigm) -> Paradigm:
+        """Whose formula predicts: that of the paradigm in which it is, unless the cell has one."""
+        name = self.cell.inference
+        return paradigm if name is None else paradigms.get(name)
 
     def _projections(self, steps: int) -> dict[str, float]:
         """What theory knows of the weights, and the time at which it knows it."""
@@ -278,7 +285,7 @@ class Member:
             model=model,
             paradigm=self._paradigm,
             optimiser=optimiser,
-            mosaics=self._mosaics,
+            split=self._train,
             generator=generator,
             micro_batch=self._micro_batch,
             alpha=self.cell.alpha,

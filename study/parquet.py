@@ -125,7 +125,7 @@ def _row_groups(
                 page_checksum_verification=True,
             )
             version = _version(storage.path(name), opened.schema_arrow)
-            absent = NEW_COLUMNS[table] if version < SCHEMA_VERSION else ()
+            absent = {name for name, since in NEW_COLUMNS[table].items() if since > version}
             there = pa.schema([field for field in schema if field.name not in absent])
             if lacks := _lacks(opened.schema_arrow, there, dictionaries):
                 raise Damaged(f"it has no column {lacks} as this platform writes it")

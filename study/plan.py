@@ -14,24 +14,31 @@ import torch
 
 from search_spaces import By, SearchSpace, Values
 from study import compute, models, tasks
-from study.axes import AXES, SAME, values_at
-from study.cell import LARGEST_WIDTH, WIDTH_RULE, Budget, Cell, Schedule, is_positive, require
+from study.axes import ALL, AXES, SAME, values_at
+from study.cell import (
+    LARGEST_WIDTH,
+    WIDTH_RULE,
+    Budget,
+    Cell,
+    Options,
+    Schedule,
+    is_positive,
+    require,
+)
 from study.compute import ModelFlops
 from study.errors import RequestError
 from study.jobs import Job
 from study.packs import Packing, form
 from study.sharing import shared_jobs
+from study.tasks.base import Facts
 
 LARGEST_GRID = 1_000_000
 MOST_EVALUATIONS = 10_000
-DigestOf = Callable[[str, int | None], str]
-"""(task, its num_classes, see `study.cell.Cell`) -> the digest of its data."""
+FactsOf = Callable[[str, Options], Facts]
+"""(task, what its data depend on) -> what is known of its data."""
 
 HELD_PARADIGMS = ("soft", "hard", "lvml")
 """Paradigms whose loss section 3 defines for an attention that is held."""
-
-UNKNOWN_DIGEST = "unknown"
-"""Stands for the data digest where a plan is made without the data."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Plan:
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
         flops: cell id -> forward FLOPs of its model.
+        facts: (task, options) of every cell -> what is known of its data.
         packing: how cells are packed into trials.
         concurrent: trials at a time on this machine.
         threads: CPU threads a trial.
@@ -72,6 +80,7 @@ class Plan:
     finished: frozenset[str]
     skipped: tuple[Skip, ...]
     flops: Mapping[str, ModelFlops]
+    facts: Mapping[tuple[str, Options], Facts]
     packing: Packing
     concurrent: int
     threads: int
@@ -98,7 +107,7 @@ def make_plan(
     space: SearchSpace,
     preset: str,
     axes: Mapping[str, Values | By] | Sequence[Mapping[str, Any]],
-    digest_of: DigestOf,
+    facts_of: FactsOf,
     finished: Collection[str] = (),
 ) -> Plan:
     """Lays out the grid of a study.
@@ -107,7 +116,7 @@ def make_plan(
         space: the study.
         preset: its preset's name, for print.
         axes: as `study.axes.resolve` gives them; or points, axis -> value, instead of a grid.
-        digest_of: tells the digest of a task's data, or `UNKNOWN_DIGEST`.
+        facts_of: tells what is known of a task's data, or what is supposed of them.
         finished: ids of cells that need no run.
 
     Raises:
@@ -116,7 +125,7 @@ def make_plan(
     cells: dict[str, Cell] = {}
     flops: dict[str, ModelFlops] = {}
     skipped: dict[Skip, None] = {}
-    maker = CellMaker(digest_of)
+    maker = CellMaker(facts_of)
     for point in _points(axes) if isinstance(axes, Mapping) else axes:
         cell = maker.cell(point)
         reason = maker.why_not(cell)
@@ -134,6 +143,7 @@ def make_plan(
         finished=frozenset(cells) & frozenset(finished),
         skipped=tuple(skipped),
         flops=flops,
+        facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},
         packing=Packing(),
         concurrent=1,
         threads=1,
@@ -253,11 +263,11 @@ class CellMaker:
     """Makes cells from points: axis -> value.
 
     Args:
-        digest_of: tells the digest of a task's data, or `UNKNOWN_DIGEST`.
+        facts_of: as `make_plan` takes it.
     """
 
-    def __init__(self, digest_of: DigestOf) -> None:
-        self._digest_of = functools.cache(digest_of)
+    def __init__(self, facts_of: FactsOf) -> None:
+        self._facts_of = functools.cache(facts_of)
         self._flops: dict[tuple[Any, ...], ModelFlops] = {}
 
     def cell(self, point: Mapping[str, Any]) -> Cell:
@@ -273,8 +283,12 @@ class CellMaker:
 
     def flops(self, cell: Cell) -> ModelFlops:
         """Forward FLOPs of what it calls of its model."""
-        network = (cell.task, cell.num_classes, cell.architecture, cell.width)
+        network = (cell.task, cell.options, cell.architecture, cell.width, cell.m)
         return compute.cell_flops(cell, self._network_flops(*network))
+
+    def facts(self, cell: Cell) -> Facts:
+        """What is known of its data."""
+        return self._facts_of(cell.task, cell.options)
 
     def runnable(self, point: Mapping[str, Any]) -> Cell:
         """The cell of a point.
@@ -289,6 +303,11 @@ class CellMaker:
 
     def why_not(self, cell: Cell) -> str | None:
         """Why a cell cannot run, None if it can."""
+        sizes = self.facts(cell).sizes
+        if sizes and cell.split != "disjoint":
+            return f"{cell.task} has splits of its own: its split is disjoint"
+        if sizes and cell.alpha is not None:
+            return f"attention is held on mosaics, not on {cell.task}: posts may lack a foreground"
         if cell.alpha is not None:
             if cell.paradigm not in HELD_PARADIGMS:
                 names = ", ".join(HELD_PARADIGMS)
@@ -305,7 +324,9 @@ class CellMaker:
         return None
 
     def _cell(self, point: Mapping[str, Any]) -> Cell:
-        task, num_classes = point["task"], point["num_classes"]
+        task = point["task"]
+        options = Options(**{name: point[name] for name in Options._fields})
+        tasks.info(task, options)  # refuses options that it cannot have
         if point["paradigm"] == "hybrid":
             hard_lr = point["lr"] if point["hard_lr"] == SAME else point["hard_lr"]
             schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
@@ -316,17 +337,18 @@ class CellMaker:
             1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}"
         )
         named = (
-            "m", "n", "architecture", "width", "batch_size", "precision", "momentum", "split",
-            "seed", "task", "alpha", "num_classes",
+            "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
+            "task", "alpha", "inference",
         )  # fmt: skip
-        sizes = ("train_metrics_size", "validation_size", "test_size")
-        tasks.info(task, num_classes)  # refuses a number of classes that it cannot have
+        facts = self._facts_of(task, options)
         cell = Cell(
-            data_digest=self._digest_of(task, num_classes),
+            data_digest=facts.digest,
             schedule=schedule,
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
-            **{name: point[name] for name in (*named, *sizes)},
+            **{name: point[name] for name in named},
+            **_sizes(point, facts),
+            **options._asdict(),
         )
         if point["budget_unit"] == "mosaics":
             budget = compute.epochs(point["epochs"], cell.n)
@@ -335,14 +357,43 @@ class CellMaker:
         return replace(cell, budget=budget)
 
     def _network_flops(
-        self, task: str, num_classes: int | None, architecture: str, width: float
+        self, task: str, options: Options, architecture: str, width: float, m: int
     ) -> ModelFlops:
-        key = (task, num_classes, architecture, width)
+        facts = self._facts_of(task, options)
+        # Where all inputs have m segments, the costs of one do not depend on m.
+        key = (task, options, architecture, width, m if facts.lengths else None)
         if key not in self._flops:
             require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
-            known = tasks.info(task, num_classes)
+            known = tasks.info(task, options)
             model = models.build(
                 architecture, task, known.input_shape, known.num_classes, width=width
             )
-            self._flops[key] = compute.model_flops(model, known.input_shape)
+            self._flops[key] = compute.model_flops(model, known.input_shape, facts.lengths, m)
         return self._flops[key]
+
+
+def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    """How many inputs a cell takes of each split; of data sets of whole inputs maybe all.
+
+    Raises:
+        ValueError: more than there are, or all of mosaics, which are drawn without end.
+    """
+    split_of = {
+        "n": "train",
+        "train_metrics_size": "train",
+        "validation_size": "validation",
+        "test_size": "test",
+    }
+    sizes = {}
+    for name, split in split_of.items():
+        size = point[name]
+        if not facts.sizes:
+            require(size != ALL, name, size, "a number for mosaics, which are drawn at will")
+        elif size == ALL:
+            size = facts.sizes[split]
+        elif name != "train_metrics_size" and isinstance(size, int):
+            most = facts.sizes[split]
+            rule = f"at most {most:,}, the posts of the {split} split, or {ALL}"
+            require(size <= most, name, size, rule)
+        sizes[name] = size
+    return sizes

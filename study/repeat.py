@@ -26,7 +26,7 @@ from study.cell import Cell
 from study.copies import DUPLICATE_TOLERANCE
 from study.errors import RequestError
 from study.progress import Progress, duration
-from study.results import METRICS, Results, ResultsError
+from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.trial import train_cells
 from study.version import code_version
 
@@ -168,7 +168,8 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
 
     Returns:
         The largest absolute difference (fractions; nats for `loss`), infinite where an evaluation
-        is missing, was taken after another number of steps, or only one of two numbers is NaN;
+        is missing, was taken after another number of steps, or only one of two numbers is NaN or
+        missing (but for columns that the record has not, as an older version wrote it);
         where it is, for people, empty if it is 0; and whether all agree within
         `DUPLICATE_TOLERANCE`, absolute and relative, as copies of a cell have to.
     """
@@ -181,7 +182,8 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
     if one.empty:  # it diverged before the first
         return 0.0, "", True
-    a, b = _numbers(one), _numbers(other)
+    names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
+    a, b = _numbers(one, names), _numbers(other, names)
     close = np.isclose(a, b, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):  # of two infinities
@@ -192,7 +194,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     shown = difference if close.all() else np.where(close, -1.0, difference)
     row, column = np.unravel_index(int(shown.argmax()), shown.shape)
     largest = float(shown[row, column])
-    name = METRICS[column] if column < len(METRICS) else "heat map"
+    name = names[column] if column < len(names) else "heat map"
     where = f"{name}, {_place(one.index[int(row)])}" if largest else ""
     return largest, where, bool(close.all())
 
@@ -293,7 +295,7 @@ def _cell(recorded: Mapping[Any, Any]) -> Cell:
 
 
 def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) -> None:
-    digest = tasks.load(cell.task, data_dir, cache_dir, cell.num_classes).data_digest
+    digest = tasks.load(cell.task, data_dir, cache_dir, cell.options).facts.digest
     if digest != cell.data_digest:
         raise RequestError(
             f"cell {cell.id} was trained on {cell.task} data with digest {cell.data_digest}, "
@@ -327,10 +329,12 @@ def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
     return "" if then == now else f"recorded as {then}, now {now}"
 
 
-def _numbers(rows: pd.DataFrame) -> np.ndarray:
-    """(rows, metrics + 25): the metrics and the heat map of each row, float64."""
-    heatmaps = np.array([np.asarray(each, float) for each in rows["heatmap"]])
-    return np.hstack([rows[list(METRICS)].to_numpy(float), heatmaps.reshape(len(rows), -1)])
+def _numbers(rows: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """(rows, names + 25): metrics and heat map of each row, float64; NaN where it has none."""
+    heatmaps = np.array(
+        [np.full(25, np.nan) if np.ndim(each) == 0 else each for each in rows["heatmap"]], float
+    )
+    return np.hstack([rows[list(names)].to_numpy(float), heatmaps])
 
 
 def _place(point: Any) -> str:

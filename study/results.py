@@ -54,6 +54,7 @@ from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.schema import DYNAMICS as DYNAMICS
 from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.schema import METRICS as METRICS
+from study.schema import RATIONALES as RATIONALES
 from study.schema import SCHEMAS, Table
 from study.schema import SPLITS as SPLITS
 from study.schema import cell_columns as cell_columns

@@ -15,7 +15,7 @@ from search_spaces import SearchSpace, all_studies
 from study import checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve, tasks_of, values_at
-from study.cell import Cell
+from study.cell import Cell, Options
 from study.cluster import Terminated
 from study.describe import describe
 from study.dry_run import dry_run
@@ -25,11 +25,12 @@ from study.failures import Failure
 from study.launch import launch
 from study.options import parser, require_consistent
 from study.packs import Packing
-from study.plan import UNKNOWN_DIGEST, CellMaker, Plan, make_plan, with_packing
+from study.plan import CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
 from study.results import Results, ResultsError, Survey
 from study.search import Search, Suggestions
+from study.tasks.base import Facts
 from study.tracking import Tracker, open_tracker, summary_metrics
 from study.version import code_version
 
@@ -103,20 +104,20 @@ def _plan(
     """The grid; for a search, whose cells are not known yet, examples of them."""
     searched = Space.of(axes) if args.search else None
     points = list(searched.examples()) if searched else axes
-    make_plan(space, args.preset, points, lambda *_: UNKNOWN_DIGEST)  # before any download
+    make_plan(space, args.preset, points, _nominal)  # before any download
     names = tasks_of(axes)
     if args.data_dir and not any(map(tasks.takes_data_dir, names)):
         raise RequestError(
             f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
         )
 
-    def digest_of(task: str, num_classes: int | None) -> str:
+    def facts_of(task: str, options: Options) -> Facts:
         data_dir = args.data_dir if tasks.takes_data_dir(task) else None
         if args.plan and not tasks.at_hand(task, data_dir, args.cache_dir):
-            return UNKNOWN_DIGEST
-        return tasks.load(task, data_dir, args.cache_dir, num_classes).data_digest
+            return _nominal(task, options)
+        return tasks.load(task, data_dir, args.cache_dir, options).facts
 
-    plan = make_plan(space, args.preset, points, digest_of, _finished(survey, args))
+    plan = make_plan(space, args.preset, points, facts_of, _finished(survey, args))
     return dataclasses.replace(
         plan,
         gpus_per_trial=args.gpus_per_trial,
@@ -124,6 +125,10 @@ def _plan(
         search=searched.describe(args.num_samples, args.objective) if searched else "",
         searched_cells=args.num_samples * len(searched.seeds) if searched else 0,
     )
+
+
+def _nominal(task: str, options: Options) -> Facts:
+    return tasks.info(task, options).nominal
 
 
 def _divided(plan: Plan, args: argparse.Namespace) -> Plan:
@@ -240,8 +245,7 @@ def _search(
     args: argparse.Namespace,
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
-    example = plan.cells[0]
-    maker = CellMaker(lambda *_: example.data_digest)
+    maker = CellMaker(lambda task, options: plan.facts[task, options])
     seconds = cell_seconds(plan, plan.cells)
     of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
     mean = sum(seconds.values()) / len(seconds)

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from study.errors import RequestError
-from study.results import DYNAMICS, METRICS, Results
+from study.results import DYNAMICS, METRICS, RATIONALES, Results
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -58,8 +58,8 @@ _PARENT = ""
 
 _PARAMS = (
     "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
-    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme",
-    "budget_amount", "budget_unit",
+    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
+    "rationale_rule", "min_count", "budget_amount", "budget_unit",
 )  # fmt: skip
 _TAGS = (
     "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
@@ -464,9 +464,10 @@ class RunStore:
         values = {name: _text(cell[name]) for name in {*_PARAMS, *_TAGS} if _known(cell[name])}
         tags = {name: values[name] for name in _TAGS if name in values}
         held = f"alpha={cell['alpha']:g} " if _known(cell["alpha"]) else ""
+        model = f"{cell['architecture']} " if _known(cell["label_rule"]) else ""
         run = self._start_run(
             cell["cell_id"],
-            f"{cell['paradigm']} m={cell['m']} {held}lr={cell['lr']:g} seed={cell['seed']}",
+            f"{cell['paradigm']} {model}m={cell['m']} {held}lr={cell['lr']:g} seed={cell['seed']}",
             {"mlflow.parentRunId": self._runs[_PARENT].run_id, **tags},
         )
         run_id = run.info.run_id
@@ -478,9 +479,14 @@ class RunStore:
         # longer than all else here.
         if len(evaluations) and not held and evaluations["mu"].isna().all():
             last = evaluations[evaluations["step"] == evaluations["step"].max()]
-            heatmaps = {row["split"]: np.reshape(row["heatmap"], (5, 5)) for row in _records(last)}
-            figure = self._draw_heatmap(heatmaps, cell["schedule"])
-            self._client.log_figure(run_id, figure, "heatmap.png")
+            heatmaps = {
+                row["split"]: np.reshape(row["heatmap"], (5, 5))
+                for row in _records(last)
+                if row["heatmap"] is not None  # no foreground of this split is known
+            }
+            if heatmaps:
+                figure = self._draw_heatmap(heatmaps, cell["schedule"])
+                self._client.log_figure(run_id, figure, "heatmap.png")
         self._end_run(cell["cell_id"], run)
         self.made += 1
 
@@ -570,7 +576,10 @@ def _known_run(run: Any) -> _Run:
 
 
 def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any]:
-    """One MLflow metric an evaluation, split and measure, stepped by compute."""
+    """One MLflow metric an evaluation, split and measure, stepped by compute.
+
+    What is missing is no metric; a loss that is not a number is one.
+    """
     from mlflow.entities import Metric
 
     finished = datetime.datetime.fromisoformat(cell["finished_at"]).timestamp()
@@ -578,14 +587,20 @@ def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any
         step = row["compute_flops"] // METRIC_STEP_FLOPS
         seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
         milliseconds = int(1000 * seconds)
-        for name in METRICS:
-            yield Metric(f"{row['split']}/{name}", row[name], milliseconds, step)
+        for name in (*METRICS, *RATIONALES):
+            if name == "loss" or _says(name, row[name]):
+                yield Metric(f"{row['split']}/{name}", row[name], milliseconds, step)
         if row["split"] == "train":
             for name in ("budget_fraction", "train_seconds"):
                 yield Metric(name, row[name], milliseconds, step)
             for name in DYNAMICS:
                 if _known(row[name]):
                     yield Metric(f"train/{name}", row[name], milliseconds, step)
+
+
+def _says(name: str, value: Any) -> bool:
+    """Whether a metric is known and, as the share of known foregrounds, not of course."""
+    return _known(value) and not (name == "foreground_share" and value == 1)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from study.cell import Cell
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 OLDEST_READABLE = 2
 """Files of the versions between are read, too; columns that they have not are missing values."""
 
@@ -40,6 +40,20 @@ DYNAMICS = tuple(_DYNAMICS)
 `incentive` and `incentive_slope`, of train splits where alpha is held: see `study.fixed_focus`.
 `mu`, `nu`, `flow_time`, of linear models: see `study.models.linear`."""
 
+_RATIONALES = {
+    "foreground_share": pa.float64(),
+    "token_f1": pa.float64(),
+    "iou_f1": pa.float64(),
+    "auprc": pa.float64(),
+}
+RATIONALES = tuple(_RATIONALES)
+"""Columns of an evaluation that tell how far the foreground is known and met.
+
+`foreground_share` is the share of the instances whose foreground is known, 1 for mosaics: SAIF,
+heat map, `foreground_attention_mean` and the four `ftpt` to `ffpf` are of these instances, and
+missing where there is none. The others, of text only: see `study.plausibility`; `iou_f1` may
+exceed 1."""
+
 CELLS_SCHEMA = pa.schema(
     {
         "study": pa.string(),
@@ -49,6 +63,10 @@ CELLS_SCHEMA = pa.schema(
         "data_digest": pa.string(),
         "num_classes": pa.int64(),
         "split_scheme": pa.string(),
+        "label_rule": pa.string(),
+        "rationale_rule": pa.string(),
+        "min_count": pa.int64(),
+        "data_notes": pa.string(),
         "m": pa.int64(),
         "n": pa.int64(),
         "architecture": pa.string(),
@@ -83,6 +101,8 @@ CELLS_SCHEMA = pa.schema(
 """`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads; `alpha`
 is the attention at which the focus was held, missing where it was trained; `last_lr` is the last
 phase's learning rate; `status` is done, diverged or censored (stopped by a scheduler, so shorter).
+`label_rule`, `rationale_rule` and `min_count` are of text only (`study.cell.Cell`); `data_notes`
+are sentences about the data for people, one a line, missing for mosaics.
 `total_seconds` is the wall time from the start of the cell to its record,
 `total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
 the whole pack."""
@@ -99,6 +119,7 @@ EVALUATIONS_SCHEMA = pa.schema(
         "inference": pa.string(),
         "num_evaluated": pa.int64(),
         **_METRICS,
+        **_RATIONALES,
         **_DYNAMICS,
         "heatmap": pa.list_(pa.float64()),
     }
@@ -112,8 +133,12 @@ SPLITS = ("train", "validation", "test")
 
 Table = Literal["cells", "evaluations"]
 SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
-NEW_COLUMNS: dict[Table, tuple[str, ...]] = {"cells": ("alpha",), "evaluations": DYNAMICS}
-"""Columns that `OLDEST_READABLE` has not."""
+NEW_COLUMNS: dict[Table, dict[str, int]] = {
+    "cells": {"alpha": 3}
+    | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4),
+    "evaluations": dict.fromkeys(DYNAMICS, 3) | dict.fromkeys(RATIONALES, 4),
+}
+"""Columns that `OLDEST_READABLE` has not -> the version that has them."""
 
 
 def cell_columns(cell: Cell) -> dict[str, Any]:
@@ -124,6 +149,9 @@ def cell_columns(cell: Cell) -> dict[str, Any]:
         "task": cell.task,
         "data_digest": cell.data_digest,
         "split_scheme": cell.split,
+        "label_rule": cell.label_rule,
+        "rationale_rule": cell.rationale_rule,
+        "min_count": cell.min_count,
         "m": cell.m,
         "n": cell.n,
         "architecture": cell.architecture,

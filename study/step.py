@@ -11,10 +11,10 @@ from study.fixed_focus import held_attention
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
-from study.tasks.mosaics import Mosaics
+from study.tasks.base import Split
 
 Step = Callable[[Tensor], Tensor]
-"""Rows of the train mosaics (B,) int64 -> their mean loss before the step, on the device."""
+"""Rows of the train split (B,) int64 -> their mean loss before the step, on the device."""
 
 
 def train_step(
@@ -22,25 +22,25 @@ def train_step(
     model: Model,
     paradigm: Paradigm,
     optimiser: SGD,
-    mosaics: Mosaics,
+    split: Split,
     generator: torch.Generator,
     micro_batch: int,
     alpha: float | None = None,
 ) -> Tensor:
-    """One step of any paradigm on the mosaics of these rows.
+    """One step of any paradigm on the inputs of these rows.
 
     The batch goes through the networks in parts whose gradients add up to that of the whole, so
     the size of the parts changes speed and memory but the result by rounding only (hard-sampled
-    draws other samples). Nothing waits for the device.
+    draws other samples). Nothing waits for the device, but where inputs differ in length.
 
     Args:
         rows: (B,) int64.
         model: updated in place.
         paradigm: gives the loss.
         optimiser: of the model's parameters, or of some of them.
-        mosaics: the train split.
+        split: the train split.
         generator: random stream of paradigms that sample.
-        micro_batch: mosaics a part, >= 1.
+        micro_batch: inputs a part, >= 1.
         alpha: attention held on the foreground; None: the focus attends.
 
     Returns:
@@ -49,7 +49,7 @@ def train_step(
     loss = torch.zeros((), device=rows.device)
     gradients: list[Tensor] = []
     for part in rows.split(micro_batch):
-        inputs, labels, foreground, mask = mosaics.batch(part)
+        inputs, labels, foreground, mask = split.batch(part)
         segments = model.encode(inputs, mask)
         attention = None if alpha is None else held_attention(alpha, foreground)
         mean = paradigm.loss(

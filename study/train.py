@@ -10,12 +10,12 @@ from study import packs
 from study.cell import Cell
 from study.checkpoints import Checkpoints
 from study.member import Member, OnEvaluation, Outcome, now
-from study.tasks.mosaics import MosaicTask
+from study.tasks.base import Task
 
 
 def train(
     cell: Cell,
-    task: MosaicTask,
+    task: Task,
     device: torch.device | str = "cpu",
     on_evaluation: OnEvaluation | None = None,
     micro_batch: int | None = None,
@@ -27,7 +27,7 @@ def train(
 
 def train_pack(
     cells: Sequence[Cell],
-    task: MosaicTask,
+    task: Task,
     device: torch.device | str = "cpu",
     on_evaluation: OnEvaluation | None = None,
     micro_batch: int | None = None,
@@ -48,7 +48,7 @@ def train_pack(
         task: of the cells.
         device: to train on.
         on_evaluation: told of each evaluation; may stop a cell.
-        micro_batch: mosaics a forward and backward pass, >= 1; None: what fits the device's cache
+        micro_batch: inputs a forward and backward pass, >= 1; None: what fits the device's cache
             or memory best.
         checkpoints: where to go on from and what to keep; None: begin anew, keep nothing.
 

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from study import execution, tasks
-from study.cell import Cell
+from study.cell import Cell, Options
 from study.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
 from study.errors import RequestError
 from study.member import OnEvaluation, Outcome
 from study.results import Results, cell_columns
-from study.tasks.mosaics import MosaicTask
+from study.tasks.base import Task
 from study.train import train_pack
 
 Report = Callable[[dict[str, Any]], bool | None]
@@ -74,7 +74,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         cells[0].task,
         config.get("data_dir") if tasks.takes_data_dir(cells[0].task) else None,
         config.get("cache_dir"),
-        cells[0].num_classes,
+        cells[0].options,
     )
     _require_same_data(cells[0], task)
     outcomes = train_pack(
@@ -86,6 +86,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
                 "study": config["study"],
                 **cell_columns(cell),
                 "num_classes": task.num_classes,
+                "data_notes": "\n".join(task.facts.notes) or None,
                 **_outcome_columns(outcome),
                 "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,
                 **_circumstances(config, device, len(cells)),
@@ -97,18 +98,16 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
 
 
 @functools.lru_cache(maxsize=4)
-def _task(
-    name: str, data_dir: str | None, cache_dir: str | None, num_classes: int | None
-) -> MosaicTask:
+def _task(name: str, data_dir: str | None, cache_dir: str | None, options: Options) -> Task:
     """Kept between the trials that one process runs."""
-    return tasks.load(name, data_dir, cache_dir, num_classes)
+    return tasks.load(name, data_dir, cache_dir, options)
 
 
-def _require_same_data(cell: Cell, task: MosaicTask) -> None:
-    if task.data_digest != cell.data_digest:
+def _require_same_data(cell: Cell, task: Task) -> None:
+    if task.facts.digest != cell.data_digest:
         raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
-            f"{task.name} has digest {task.data_digest}: the data changed. Run the command again "
+            f"{task.name} has digest {task.facts.digest}: the data changed. Run the command again "
             "to plan it anew."
         )
 

@@ -117,7 +117,7 @@ def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: obj
     """A digits cell that trains in a fraction of a second."""
     values = {
         "task": "digits",
-        "data_digest": task.data_digest,
+        "data_digest": task.facts.digest,
         "m": 4,
         "n": 120,
         "architecture": "perceptron",

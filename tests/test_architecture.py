@@ -39,6 +39,7 @@ STOREYS = [
         "study.packs",
         "study.jobs",
         "study.metrics",
+        "study.plausibility",
         "study.copies",
         "study.coverage",
         "study.parquet",
@@ -136,7 +137,7 @@ from study.results import Results
 from study.trial import train_cells
 task = tasks.load("digits")  # the prepared form: without scikit-learn, too
 flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
-cell = Cell(task="digits", data_digest=task.data_digest, m=3, n=40, architecture="perceptron",
+cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",
             schedule=Schedule.hybrid(.1, .1, .5), seed=0, budget=soft_epochs(2, flops, 3, 40),
             batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)
 results = Results({str(tmp_path)!r})

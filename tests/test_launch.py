@@ -34,7 +34,7 @@ def make_plan(
     cells: list[Cell], finished: frozenset[str] = frozenset(), packing: Packing | None = None
 ) -> Plan:
     packing = packing or Packing()
-    return Plan("digits", "tiny", tuple(cells), finished, (), {}, packing, concurrent=2, threads=1)
+    return Plan("digits", "tiny", tuple(cells), finished, (), {}, {}, packing, 2, threads=1)
 
 
 def config(results: Results, **changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from study import compute, models, tasks, train
-from study.cell import Budget, Cell, Schedule
+from study.cell import Budget, Cell, Options, Schedule
 from study.errors import RequestError
 from study.tasks.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
@@ -17,10 +17,10 @@ M, C = 5, 3
 
 
 def linear_cell(paradigm: str, lr: float = 0.1, **changes) -> Cell:
-    task = tasks.load("linear-orthogonal", num_classes=C)
+    task = tasks.load("linear-orthogonal", options=Options(C))
     values = {
         "task": "linear-orthogonal",
-        "data_digest": task.data_digest,
+        "data_digest": task.facts.digest,
         "num_classes": C,
         "m": M,
         "n": 20_000,
@@ -41,8 +41,8 @@ def linear_cell(paradigm: str, lr: float = 0.1, **changes) -> Cell:
 
 @pytest.mark.parametrize("num_classes", [2, 3, 20])
 def test_the_base_vectors_fulfil_the_assumptions(num_classes: int) -> None:
-    task = tasks.load("linear-orthogonal", num_classes=num_classes)
-    cell = linear_cell("soft", num_classes=num_classes, data_digest=task.data_digest, n=4_000)
+    task = tasks.load("linear-orthogonal", options=Options(num_classes))
+    cell = linear_cell("soft", num_classes=num_classes, data_digest=task.facts.digest, n=4_000)
     size = num_classes + BACKGROUND_AXES
     assert task.input_shape == (1, 1, size)
     for mosaics in task.splits(cell).values():
@@ -119,16 +119,16 @@ def test_projections_give_the_directions_back() -> None:
 @pytest.mark.parametrize("num_classes", [None, 1, 20_000])
 def test_the_number_of_classes_is_needed(num_classes: int | None) -> None:
     with pytest.raises(RequestError, match="takes num_classes from 2 to 10,000"):
-        tasks.info("linear-orthogonal", num_classes)
+        tasks.info("linear-orthogonal", Options(num_classes))
 
 
 def test_other_tasks_have_their_own_number() -> None:
     with pytest.raises(RequestError, match=r"digits has 3 classes of its own.*num_classes=none"):
-        tasks.info("digits", 5)
+        tasks.info("digits", Options(5))
 
 
 def of_train(cell: Cell) -> list[dict]:
-    task = tasks.load("linear-orthogonal", num_classes=cell.num_classes)
+    task = tasks.load("linear-orthogonal", options=cell.options)
     outcome = train.train(cell, task)
     assert outcome.status == "done"
     return [row for row in outcome.evaluations if row["split"] == "train"]

@@ -122,12 +122,11 @@ def test_every_cell_is_in_one_pack_that_may_train_together(
         assert len(pack) <= -(-len(cells) // workers)
 
 
-def plan(digits: MosaicTask, seeds: int = 4) -> Plan:
+def plan(digits: MosaicTask, seeds: int = 4, flops: int = 10**4) -> Plan:
     cells = tuple(tiny_cell(digits, seed=seed) for seed in range(seeds))
-    flops = estimate.compute.ModelFlops(10**4, 10**4)
-    return Plan(
-        "digits", "x", cells, frozenset(), (), {c.id: flops for c in cells}, Packing(), 1, 1
-    )
+    cost = {cell.id: estimate.compute.ModelFlops(flops, flops) for cell in cells}
+    facts = {(cell.task, cell.options): digits.facts for cell in cells}
+    return Plan("digits", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
 
 
 def test_on_a_cpu_nothing_is_packed_unless_asked_for(
@@ -228,6 +227,5 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
     monkeypatch.setattr(member, "train_step", counted)
     for module in (member, train):
         monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
-    cells = plan(digits).cells
-    flops = estimate.compute.ModelFlops(10**7, 10**7)
-    assert estimate._speedup(cells, flops, torch.device("cpu")) == 1
+    timed = plan(digits, flops=10**7)
+    assert estimate._speedup(timed.cells, timed, torch.device("cpu")) == 1

@@ -13,14 +13,18 @@ from study.cell import PARADIGMS
 from study.errors import RequestError
 
 B, M, D, C = 7, 5, 4, 3
-EXACT = ("soft", "hard", "lvml")
+EXACT = ("soft", "hard", "lvml", "lvml-logits")
 
 
 class Problem:
-    """Random linear f and g, segments, labels and a mask, all float64."""
+    """Random f and g, segments, labels and a mask, all float64.
 
-    def __init__(self, seed: int = 0, masked: bool = False) -> None:
+    Both are linear; curved: g is not, so that a mean of inputs and one of outputs differ.
+    """
+
+    def __init__(self, seed: int = 0, masked: bool = False, curved: bool = False) -> None:
         torch.manual_seed(seed)
+        self.curved = curved
         self.f = nn.Linear(D, 1).double()
         self.g = nn.Linear(D, C).double()
         self.segments = torch.randn(B, M, D, dtype=torch.float64)
@@ -34,7 +38,10 @@ class Problem:
         return self.f(x).squeeze(1)
 
     def classifier(self, x: Tensor) -> Tensor:
-        return self.g(x)
+        return self.g(self.bend(x))
+
+    def bend(self, x: Tensor) -> Tensor:
+        return x.sin() if self.curved else x
 
     def args(self) -> tuple:
         return self.focus, self.classifier, self.segments
@@ -49,7 +56,8 @@ class Problem:
         return softmax(scores, axis=1), log_softmax(self.numpy_logits(x), axis=2), x
 
     def numpy_logits(self, x: np.ndarray) -> np.ndarray:
-        return x @ self.g.weight.detach().numpy().T + self.g.bias.detach().numpy()
+        bent = np.sin(x) if self.curved else x
+        return bent @ self.g.weight.detach().numpy().T + self.g.bias.detach().numpy()
 
     def parameters(self) -> list[nn.Parameter]:
         return [*self.f.parameters(), *self.g.parameters()]
@@ -62,6 +70,9 @@ def reference_loss(name: str, problem: Problem) -> float:
     if name == "soft":
         logits = problem.numpy_logits(np.einsum("bm,bmd->bd", a, x))
         return float(-log_softmax(logits, axis=1)[rows, y].mean())
+    if name == "lvml-logits":
+        logits = np.einsum("bm,bmc->bc", a, problem.numpy_logits(x))
+        return float(-log_softmax(logits, axis=1)[rows, y].mean())
     if name == "lvml":
         return float(-np.log((a * np.exp(log_p_y)).sum(axis=1)).mean())
     return float(-(a * log_p_y).sum(axis=1).mean())
@@ -71,23 +82,27 @@ def reference_prediction(name: str, problem: Problem) -> np.ndarray:
     a, log_p, x = problem.numpy()
     if name == "soft":
         return softmax(problem.numpy_logits(np.einsum("bm,bmd->bd", a, x)), axis=1)
+    if name == "lvml-logits":
+        return softmax(np.einsum("bm,bmc->bc", a, problem.numpy_logits(x)), axis=1)
     if name == "lvml":
         return np.einsum("bm,bmc->bc", a, np.exp(log_p))
     return np.exp(log_p)[np.arange(B), a.argmax(axis=1)]
 
 
+@pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", EXACT)
-def test_loss_equals_the_reference(name: str, masked: bool) -> None:
-    problem = Problem(masked=masked)
+def test_loss_equals_the_reference(name: str, masked: bool, curved: bool) -> None:
+    problem = Problem(masked=masked, curved=curved)
     loss = paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask)
     assert loss.item() == pytest.approx(reference_loss(name, problem), rel=1e-12)
 
 
+@pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", PARADIGMS)
-def test_inference_equals_the_reference(name: str, masked: bool) -> None:
-    problem = Problem(masked=masked)
+def test_inference_equals_the_reference(name: str, masked: bool, curved: bool) -> None:
+    problem = Problem(masked=masked, curved=curved)
     attention, probabilities = paradigms.get(name).predict(*problem.args(), problem.mask)
     expected_attention, _, _ = problem.numpy()
     np.testing.assert_allclose(attention.detach(), expected_attention, rtol=1e-12)
@@ -99,15 +114,16 @@ def test_inference_equals_the_reference(name: str, masked: bool) -> None:
 
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradients_equal_finite_differences(name: str, masked: bool) -> None:
-    problem = Problem(masked=masked)
+@pytest.mark.parametrize("curved", [False, True])
+def test_gradients_equal_finite_differences(name: str, masked: bool, curved: bool) -> None:
+    problem = Problem(masked=masked, curved=curved)
     paradigm = paradigms.get(name)
 
     def loss(*parameters: Tensor) -> Tensor:
         u, b, w, c = parameters
         return paradigm.loss(
             lambda x: (x @ u.T + b).squeeze(1),
-            lambda x: x @ w.T + c,
+            lambda x: problem.bend(x) @ w.T + c,
             problem.segments,
             problem.labels,
             problem.mask,
@@ -116,18 +132,22 @@ def test_gradients_equal_finite_differences(name: str, masked: bool) -> None:
     assert torch.autograd.gradcheck(loss, problem.parameters(), atol=1e-7)
 
 
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", EXACT)
-def test_loss_has_a_gradient_for_a_given_attention(name: str) -> None:
+def test_loss_has_a_gradient_for_a_given_attention(name: str, masked: bool) -> None:
     """The incentive of section 3.2 is minus this derivative; an attention of exactly 0 works."""
-    problem = Problem()
+    problem = Problem(masked=masked)
     attention = torch.rand(B, M, dtype=torch.float64)
-    attention[:, 0] = 0
+    if problem.mask is None:
+        attention[:, 0] = 0
+    else:
+        attention[~problem.mask] = 0
     attention /= attention.sum(dim=1, keepdim=True)
     attention.requires_grad_()
     paradigm = paradigms.get(name)
 
     def loss(a: Tensor) -> Tensor:
-        return paradigm.loss(*problem.args(), problem.labels, attention=a)
+        return paradigm.loss(*problem.args(), problem.labels, problem.mask, attention=a)
 
     assert torch.autograd.gradcheck(loss, [attention], atol=1e-7)
 
@@ -170,6 +190,31 @@ def test_lvml_is_at_most_hard(seed: int) -> None:
         for name in ("lvml", "hard")
     )
     assert lvml <= hard + 1e-12
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_mean_logits_of_a_linear_classifier_are_soft(masked: bool) -> None:
+    """sum_j a_j g(x_j) = g( sum_j a_j x_j ): equal losses, gradients and predictions."""
+    problem = Problem(masked=masked)
+    found = []
+    for name in ("lvml-logits", "soft"):
+        paradigm = paradigms.get(name)
+        loss = paradigm.loss(*problem.args(), problem.labels, problem.mask)
+        _, probabilities = paradigm.predict(*problem.args(), problem.mask)
+        found.append([loss, probabilities, *torch.autograd.grad(loss, problem.parameters())])
+    for logits, soft in zip(*found, strict=True):
+        torch.testing.assert_close(logits, soft, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mean_logits_are_at_most_hard(seed: int) -> None:
+    """-log sigma_y is convex in the logits (Jensen)."""
+    problem = Problem(seed, masked=seed % 2 == 0, curved=True)
+    logits, hard = (
+        paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask).item()
+        for name in ("lvml-logits", "hard")
+    )
+    assert logits <= hard + 1e-12
 
 
 @pytest.mark.parametrize("name", PARADIGMS)
@@ -252,10 +297,11 @@ def test_probabilities_stay_probabilities_at_large_m(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("soft", 52), ("hard", 60), ("lvml", 60), ("hard-sampled", 54)]
+    ("name", "expected"),
+    [("soft", 52), ("hard", 60), ("lvml", 60), ("hard-sampled", 54), ("lvml-logits", 60)],
 )
 def test_cost_counts_the_calls(name: str, expected: int) -> None:
-    """Section 2.3: m f and 1 g for soft; m g for hard and lvml; 1 g a sample."""
+    """Section 2.3: m f and 1 g for soft; m g for hard and both lvml; 1 g a sample."""
     assert paradigms.get(name).cost(focus_flops=10, classifier_flops=2, m=5) == expected
 
 

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import By, Preset, SearchSpace, all_studies
+from study import tasks
 from study.axes import AXES, resolve
+from study.cell import Options
 from study.errors import RequestError
 from study.plan import Plan, make_plan, share_cores
+from study.tasks.base import Facts
 
 SPACES = all_studies()
 
@@ -21,22 +24,27 @@ def plan(
 ) -> Plan:
     space = SPACES[study]
     axes = resolve(space, preset, assignments)
-    return make_plan(space, preset, axes, lambda *_: "digest", finished)
+    return make_plan(space, preset, axes, nominal, finished)
 
 
-EQUAL_COMPUTE = ("digits", "cifar10", "cifar100")
+def nominal(task: str, options: Options) -> Facts:
+    return tasks.info(task, options).nominal
+
+
+EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain")
 PRESETS = [(study, preset) for study, space in SPACES.items() for preset in space.presets]
 
 
 @pytest.mark.parametrize(("study", "preset"), PRESETS)
 def test_every_preset_lays_out(study: str, preset: str) -> None:
     laid_out = plan(study, "seed=0,1", preset=preset)
-    names = {"soft", "hard", "lvml"} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
+    lvml = "lvml-logits" if preset == "scripts" else "lvml"
+    names = {"soft", "hard", lvml} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
     assert {cell.paradigm for cell in laid_out.cells} == names
     assert not laid_out.skipped
     assert len({cell.id for cell in laid_out.cells}) == len(laid_out.cells)
-    by_setting = {(cell.task, cell.m, cell.alpha): cell.comparison_id for cell in laid_out.cells}
-    assert len({cell.comparison_id for cell in laid_out.cells}) == len(by_setting)
+    settings = {(cell.task, cell.m, cell.architecture, cell.alpha) for cell in laid_out.cells}
+    assert len({cell.comparison_id for cell in laid_out.cells}) == len(settings)
     unit = "flops" if study in EQUAL_COMPUTE else "mosaics"
     assert {cell.budget.unit for cell in laid_out.cells} == {unit}
 
@@ -89,7 +97,7 @@ def test_axes_may_depend_on_axes_that_depend_on_others() -> None:
             )
         },
     )
-    cells = make_plan(space, "quick", resolve(space, "quick", ()), lambda *_: "digest").cells
+    cells = make_plan(space, "quick", resolve(space, "quick", ()), nominal).cells
     assert {(cell.m, cell.paradigm, cell.lr) for cell in cells} == {
         (5, "soft", 0.1),
         (5, "soft", 0.2),
@@ -298,7 +306,7 @@ def test_an_axis_without_values_asks_for_one() -> None:
     space = SearchSpace("odd", "digits", "", {"quick": Preset("", {"m": (5,)})})
     axes = resolve(space, "quick", [])
     with pytest.raises(RequestError, match="no value for the axis"):
-        make_plan(space, "quick", axes, lambda *_: "d")
+        make_plan(space, "quick", axes, nominal)
 
 
 def test_a_huge_grid_is_refused_rather_than_laid_out() -> None:

@@ -209,7 +209,7 @@ def test_captured_equals_eager(paradigm: str) -> None:
         model=replayed,
         paradigm=paradigms.get(paradigm),
         optimiser=optimiser,
-        mosaics=made_up_mosaics(60, M, device),
+        split=made_up_mosaics(60, M, device),
         generator=torch.Generator(device).manual_seed(0),
         micro_batch=BATCH,
     )

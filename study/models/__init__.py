@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from study.errors import unknown
-from study.models.base import Model
-from study.models.images import IMAGE_ARCHITECTURES, Builder
+from study.models.base import Builder, Model
+from study.models.images import IMAGE_ARCHITECTURES
 from study.models.linear import linear
+from study.models.text import TEXT_ARCHITECTURES
 
 _ARCHITECTURES: dict[str, dict[str, Builder]] = {
     **IMAGE_ARCHITECTURES,
     "linear": {"linear-orthogonal": linear},
+    **TEXT_ARCHITECTURES,
 }
 """Name -> task -> builder."""
 
@@ -34,11 +36,12 @@ def build(
     Args:
         name: architecture, one of `names(task)`.
         task: name in `study.tasks`; `scripts` and `paper` differ between data sets.
-        input_shape: of one segment, without the batch axis: (channels, height, width).
+        input_shape: of one segment, without the batch axis: (channels, height, width), or of
+            text (numbers of words,).
         num_classes: C.
         width: factor on every hidden width, > 0.
-        seed: draws the initial weights; focus and classifier have separate streams, so that a
-            focus starts equal beside any classifier.
+        seed: draws the initial weights; encoder, focus and classifier have separate streams, so
+            that a focus starts equal beside any classifier.
 
     Raises:
         RequestError: no such architecture for this task.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -24,8 +27,7 @@ class Network(nn.Sequential):
         """(N, ...) -> (N, ...) float32."""
         if self.precision == "float32":
             return super().forward(inputs)
-        # Every weight is used once a pass: nothing to gain from keeping its cast.
-        with torch.autocast(inputs.device.type, torch.bfloat16, cache_enabled=False):
+        with in_precision(self.precision, inputs.device):
             return super().forward(inputs).float()
 
 
@@ -35,19 +37,61 @@ class Model(nn.Module):
     Args:
         focus: f, segments (N, ...) -> scores (N,).
         classifier: g, segments (N, ...) -> logits (N, C).
+        encoder: (inputs (B, m, ...), mask (B, m) or None) -> segments (B, m, ...); None: inputs
+            are segments.
+        segment_shape: of one segment that an encoder makes.
     """
 
-    def __init__(self, focus: nn.Module, classifier: nn.Module) -> None:
+    def __init__(
+        self,
+        focus: nn.Module,
+        classifier: nn.Module,
+        encoder: nn.Module | None = None,
+        segment_shape: tuple[int, ...] | None = None,
+    ) -> None:
         super().__init__()
         self.focus = focus
         self.classifier = classifier
+        self.encoder = encoder
+        self.segment_shape = segment_shape
         # Of convolution weights; on a CPU convolutions run faster this way.
         self.to(memory_format=torch.channels_last)
 
     def encode(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Inputs (B, m, ...) -> segments (B, m, ...): the identity for images."""
-        return inputs
+        return inputs if self.encoder is None else self.encoder(inputs, mask)
 
     def projections(self) -> dict[str, float]:
         """Numbers that stand for the weights, by name: none, unless theory knows of some."""
         return {}
+
+
+Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
+"""(input_shape, num_classes, width, seed, precision) -> Model."""
+
+
+def in_precision(
+    precision: str, device: torch.device
+) -> contextlib.AbstractContextManager[object]:
+    """What is computed within is multiplied in a precision, one of `study.cell.PRECISIONS`."""
+    if precision == "float32":
+        return contextlib.nullcontext()
+    # Every weight is used once a pass: nothing to gain from keeping its cast.
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+
+
+def scaled(size: int, width: float) -> int:
+    """A hidden size times the axis `width`, at least 1."""
+    return max(1, round(size * width))
+
+
+def initialise(module: nn.Module, seed: int) -> None:
+    """Xavier-normal weights and zero biases, as the scripts do; standard normal embeddings."""
+    generator = torch.Generator().manual_seed(seed)
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            nn.init.xavier_normal_(layer.weight, generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+        elif isinstance(layer, nn.Embedding):
+            nn.init.normal_(layer.weight, generator=generator)

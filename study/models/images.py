@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from study.cell import stream_seed
-from study.models.base import Model, Network
-
-Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
-"""(input_shape, num_classes, width, seed, precision) -> Model."""
+from study.models.base import Builder, Model, Network, initialise, scaled
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Net:
         channels, height, wide = input_shape
         layers: list[nn.Module] = []
         for out, kernel, stride, pool in self.convs:
-            out = _scaled(out, width)
+            out = scaled(out, width)
             layers.append(nn.Conv2d(channels, out, kernel, stride, bias=self.bias))
             if pool > 1:
                 layers.append(nn.MaxPool2d(pool))
@@ -48,14 +45,10 @@ class Net:
         layers.append(nn.Flatten())
         features = channels * height * wide
         for hidden in self.linears:
-            hidden = _scaled(hidden, width)
+            hidden = scaled(hidden, width)
             layers += [nn.Linear(features, hidden, bias=self.bias), nn.ReLU()]
             features = hidden
         return [*layers, nn.Linear(features, outputs, bias=self.bias)]
-
-
-def _scaled(size: int, width: float) -> int:
-    return max(1, round(size * width))
 
 
 def _model(focus: Net, classifier: Net) -> Builder:
@@ -66,21 +59,11 @@ def _model(focus: Net, classifier: Net) -> Builder:
             f_layers = [*focus.build(input_shape, 1, width), nn.Flatten(0)]
             g_layers = classifier.build(input_shape, num_classes, width)
         f, g = (Network(*layers, precision=precision) for layers in (f_layers, g_layers))
-        _initialise(f, stream_seed("init", "focus", seed))
-        _initialise(g, stream_seed("init", "classifier", seed))
+        initialise(f, stream_seed("init", "focus", seed))
+        initialise(g, stream_seed("init", "classifier", seed))
         return Model(f, g)
 
     return build
-
-
-def _initialise(module: nn.Module, seed: int) -> None:
-    """Xavier-normal weights and zero biases, as the scripts do."""
-    generator = torch.Generator().manual_seed(seed)
-    for layer in module.modules():
-        if isinstance(layer, nn.Conv2d | nn.Linear):
-            nn.init.xavier_normal_(layer.weight, generator=generator)
-            if layer.bias is not None:
-                nn.init.zeros_(layer.bias)
 
 
 _THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))

@@ -29,7 +29,7 @@ class LinearModel(Model):
 def linear(
     input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
 ) -> Model:
-    """See `study.models.images.Builder`; width and seed are without effect."""
+    """See `study.models.base.Builder`; width and seed are without effect."""
     size = int(torch.Size(input_shape).numel())
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         u, w = nn.Linear(size, 1, bias=False), nn.Linear(size, num_classes, bias=False)

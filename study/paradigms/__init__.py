@@ -7,9 +7,12 @@ from study.paradigms.base import Paradigm
 from study.paradigms.hard import Hard
 from study.paradigms.hard_sampled import HardSampled
 from study.paradigms.lvml import LVML
+from study.paradigms.lvml_logits import LVMLLogits
 from study.paradigms.soft import Soft
 
-_PARADIGMS: dict[str, Paradigm] = {p.name: p for p in (Soft(), Hard(), LVML(), HardSampled())}
+_PARADIGMS: dict[str, Paradigm] = {
+    p.name: p for p in (Soft(), Hard(), LVML(), HardSampled(), LVMLLogits())
+}
 
 
 def get(name: str) -> Paradigm:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
-from study.tasks.base_images import BaseImages, cache_root
+from study.tasks import hatexplain
+from study.tasks.base import UNKNOWN_DIGEST, Facts, Task
+from study.tasks.base_images import BaseImages, cache_root, made_up_images
 from study.tasks.cifar import (
     CIFAR10,
     CIFAR10_FOREGROUND,
@@ -23,6 +26,7 @@ from study.tasks.linear_orthogonal import (
     foreground_names,
 )
 from study.tasks.mosaics import MosaicTask
+from study.tasks.texts import TextTask, made_up_texts, nominal_facts, text_task
 
 
 @dataclass(frozen=True)
@@ -30,53 +34,90 @@ class TaskInfo:
     """What is known of a task before its data is at hand.
 
     Attributes:
-        input_shape: of one segment: (channels, height, width).
-        foreground: names of the foreground classes.
-        load: (data_dir, cache_dir) -> base images.
+        input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
+        classes: names of the classes; of mosaics, those of the foreground.
+        load: (data_dir, cache_dir) -> the task.
+        made_up: (facts, count) -> the same with noise for data, at least `count` inputs a split.
+        nominal: what is supposed of its data before they are at hand.
         download: folder that a download ends in; None: nothing is downloaded.
     """
 
-    input_shape: tuple[int, int, int]
-    foreground: tuple[str, ...]
-    load: Callable[[str | None, str | None], BaseImages]
+    input_shape: tuple[int, ...]
+    classes: tuple[str, ...]
+    load: Callable[[str | None, str | None], Task]
+    made_up: Callable[[Facts, int], Task]
+    nominal: Facts
     download: str | None = None
 
     @property
     def num_classes(self) -> int:
-        return len(self.foreground)
+        return len(self.classes)
 
 
-_TASKS = {
-    "digits": TaskInfo((1, 8, 8), DIGITS_FOREGROUND, load_digits),
-    "cifar10": TaskInfo((3, 32, 32), CIFAR10_FOREGROUND, load_cifar10, CIFAR10.folder),
-    "cifar100": TaskInfo((3, 32, 32), CIFAR100_FOREGROUND, load_cifar100, CIFAR100.folder),
+_IMAGES: dict[str, tuple[tuple[int, ...], tuple[str, ...], Callable[..., BaseImages]]] = {
+    "digits": ((1, 8, 8), DIGITS_FOREGROUND, load_digits),
+    "cifar10": ((3, 32, 32), CIFAR10_FOREGROUND, load_cifar10),
+    "cifar100": ((3, 32, 32), CIFAR100_FOREGROUND, load_cifar100),
 }
+"""Task -> shape of an image, foreground classes, loader."""
 
+_DOWNLOADS = {
+    "cifar10": CIFAR10.folder,
+    "cifar100": CIFAR100.folder,
+    "hatexplain": hatexplain.FOLDER,
+}
 _LINEAR_ORTHOGONAL = "linear-orthogonal"
-NAMES = (*_TASKS, _LINEAR_ORTHOGONAL)
+_HATEXPLAIN = "hatexplain"
+_HATEXPLAIN_POSTS = {"train": 15_383, "validation": 1_922, "test": 1_924}
+_HATEXPLAIN_WORDS, _HATEXPLAIN_LENGTH = 24_991, 23  # of the training split; words a post
+NAMES = (*_IMAGES, _LINEAR_ORTHOGONAL, _HATEXPLAIN)
 
 
-def info(name: str, num_classes: int | None = None) -> TaskInfo:
+def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
     """What is known of a task without its data.
 
     Args:
         name: one of `NAMES`.
-        num_classes: C of linear-orthogonal, which is made up with any number of classes.
+        options: what its data depend on, see `study.cell.Cell`.
 
     Raises:
-        RequestError: no such task; or a number of classes where the task has its own, or none
-            where it has not.
+        RequestError: no such task; or an option that it does not have, or lacks.
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)
+    if name == _HATEXPLAIN:
+        return _text(name, options)
+    for option in ("label_rule", "rationale_rule", "min_count"):
+        if getattr(options, option) is not None:
+            raise RequestError(
+                f"{option} is for {_HATEXPLAIN}, not for {name}. Leave it out, or write "
+                f"--set {option}=none."
+            )
     if name == _LINEAR_ORTHOGONAL:
-        return _linear_orthogonal(num_classes)
-    if num_classes is not None:
+        return _linear_orthogonal(options.num_classes)
+    shape, foreground, read = _IMAGES[name]
+    if options.num_classes is not None:
         raise RequestError(
-            f"{name} has {_TASKS[name].num_classes} classes of its own; num_classes is for "
+            f"{name} has {len(foreground)} classes of its own; num_classes is for "
             f"{_LINEAR_ORTHOGONAL}. Leave it out, or write --set num_classes=none."
         )
-    return _TASKS[name]
+    return _mosaics(name, shape, foreground, read)
+
+
+def _mosaics(
+    name: str,
+    shape: tuple[int, ...],
+    foreground: tuple[str, ...],
+    read: Callable[[str | None, str | None], BaseImages],
+) -> TaskInfo:
+    return TaskInfo(
+        shape,
+        foreground,
+        load=lambda *where: MosaicTask(name, read(*where), foreground),
+        made_up=lambda *_: MosaicTask(name, made_up_images(shape, foreground), foreground),
+        nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
+        download=_DOWNLOADS.get(name),
+    )
 
 
 def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
@@ -86,31 +127,60 @@ def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
             f"{'none' if num_classes is None else num_classes}. Give it with --set num_classes=C."
         )
     count = num_classes
+    return _mosaics(
+        _LINEAR_ORTHOGONAL,
+        (1, 1, count + BACKGROUND_AXES),
+        foreground_names(count),
+        lambda *_: base_vectors(count),
+    )
+
+
+def _text(name: str, options: Options) -> TaskInfo:
+    if options.num_classes is not None:
+        raise RequestError(
+            f"{name} has {len(hatexplain.CLASSES)} classes of its own; num_classes is for "
+            f"{_LINEAR_ORTHOGONAL}. Leave it out, or write --set num_classes=none."
+        )
+    label_rule, rationale_rule, min_count = options[1:]
+    if label_rule is None or rationale_rule is None or min_count is None:
+        raise RequestError(
+            f"{name} takes a label_rule, a rationale_rule and a min_count, none is none. Leave "
+            "them out, or give them with --set."
+        )
+
+    def load(data_dir: str | None, cache_dir: str | None) -> TextTask:
+        posts = hatexplain.load_posts(data_dir, cache_dir, label_rule, rationale_rule)
+        return text_task(name, posts, options)
+
+    nominal = nominal_facts(_HATEXPLAIN_WORDS, _HATEXPLAIN_POSTS, _HATEXPLAIN_LENGTH)
     return TaskInfo(
-        (1, 1, count + BACKGROUND_AXES), foreground_names(count), lambda *_: base_vectors(count)
+        nominal.input_shape,
+        hatexplain.CLASSES,
+        load=load,
+        made_up=lambda facts, count: made_up_texts(name, facts, count),
+        nominal=nominal,
+        download=_DOWNLOADS[name],
     )
 
 
 def takes_data_dir(name: str) -> bool:
     """Whether a task reads a data set that may lie in any directory."""
-    return name in _TASKS and _TASKS[name].download is not None
+    return name in _DOWNLOADS
 
 
 def at_hand(name: str, data_dir: str | None = None, cache_dir: str | None = None) -> bool:
     """Whether `load` would go without a download."""
     if not takes_data_dir(name) or data_dir is not None:
         return True
-    folder = _TASKS[name].download
-    assert folder is not None
-    return (cache_root(cache_dir) / "downloads" / folder).is_dir()
+    return (cache_root(cache_dir) / "downloads" / _DOWNLOADS[name]).is_dir()
 
 
 def load(
     name: str,
     data_dir: str | None = None,
     cache_dir: str | None = None,
-    num_classes: int | None = None,
-) -> MosaicTask:
+    options: Options = NO_OPTIONS,
+) -> Task:
     """The task with its data.
 
     Args:
@@ -118,10 +188,9 @@ def load(
         data_dir: where the data set lies; None: bundled, cached or downloaded. Tasks that are
             made up take none.
         cache_dir: where downloads and prepared data are kept; None: the user's cache directory.
-        num_classes: see `info`.
+        options: what its data depend on, see `study.cell.Cell`.
 
     Raises:
         RequestError: no such task; or its data is not at hand, damaged or too small.
     """
-    known = info(name, num_classes)
-    return MosaicTask(name, known.load(data_dir, cache_dir), known.foreground)
+    return info(name, options).load(data_dir, cache_dir)

@@ -18,6 +18,9 @@ from study.errors import RequestError
 
 CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
 
+MADE_UP_IMAGES = 20
+"""Images of a class, in each split of made-up data."""
+
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 _REST = "base_images.json"
 
@@ -90,6 +93,24 @@ class BaseImages:
             max_value,
             digest=_digest(arrays, class_names),
         )
+
+
+def made_up_images(shape: tuple[int, ...], foreground: Sequence[str]) -> BaseImages:
+    """Noise for images, of each foreground class and one background class.
+
+    Args:
+        shape: of an image: (channels, height, width).
+        foreground: names of the foreground classes.
+    """
+    channels, height, width = shape
+    classes = (*foreground, "background")
+    rng = np.random.default_rng(0)
+    count = MADE_UP_IMAGES * len(classes)
+    images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)
+    labels = np.arange(count) % len(classes)
+    return BaseImages.create(
+        images, labels, more, labels, class_names=classes, max_value=255, source="made-up data"
+    )
 
 
 def _check_images(images: np.ndarray, max_value: int, where: str) -> None:

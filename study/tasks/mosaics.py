@@ -7,8 +7,9 @@ m = 20 CIFAR images take 3 MB this way and 9.8 GB as float tensors.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,26 +17,10 @@ from torch import Tensor
 
 from study.cell import Cell, stream_seed
 from study.errors import RequestError
+from study.tasks.base import SPLITS, Batch, Facts
 from study.tasks.base_images import BaseImages
 
 VALIDATION_SHARE = 0.1
-SPLITS = ("train", "validation", "test")
-
-
-class Batch(NamedTuple):
-    """A batch of mosaics.
-
-    Attributes:
-        segments: (B, m, C, H, W) float32 in [-1, 1].
-        labels: (B,) int64, the index of the foreground class.
-        foreground: (B, m) bool, True at the hidden position z; used to evaluate, never to train.
-        mask: (B, m) bool, True = real segment; None: all are.
-    """
-
-    segments: Tensor
-    labels: Tensor
-    foreground: Tensor
-    mask: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +41,8 @@ class Mosaics:
     foreground_index: Tensor
     max_value: int
 
+    equal_batches = True
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -73,6 +60,10 @@ class Mosaics:
             foreground=self.foreground(rows),
             mask=None,
         )
+
+    def passes(self, count: int) -> Sequence[Tensor]:
+        """All rows, at most so many at a time."""
+        return torch.arange(len(self), device=self.labels.device).split(count)
 
     def segments(self, images: Tensor) -> Tensor:
         """The base images of these rows of `images` as float32 (N, C, H, W) in [-1, 1]."""
@@ -120,10 +111,10 @@ class MosaicTask:
         self.name = name
         self.base = base
         self.foreground = foreground
-        self.data_digest = base.digest
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
         self.input_shape = (channels, height, width)
+        self.facts = Facts(base.digest, self.input_shape, sizes={}, lengths={})
         self._fixed: dict[tuple[Any, ...], Mosaics] = {}  # validation and test, kept between cells
         self._resident: dict[tuple[str, torch.device], Tensor] = {}
         self._classes = [base.class_names.index(each) for each in foreground]

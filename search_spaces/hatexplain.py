@@ -1,0 +1,56 @@
+"""HateXplain: posts of social media, their label and the words that are the reason (A.3)."""
+
+from collections.abc import Mapping
+
+from search_spaces import By, Preset, SearchSpace, Values
+
+_RATES = (0.5, 0.3, 0.1, 0.05, 0.01)
+_PAPER: Mapping[str, Values | By] = {
+    "m": (64,),
+    "n": ("all",),
+    "architecture": ("embedding", "self-attention"),
+    "batch_size": (256,),
+    "epochs": (550,),
+    "paradigm": ("soft", "hard", "lvml", "hybrid"),
+    "lr": By("paradigm", {"hybrid": (0.1,)}, otherwise=_RATES),
+    "hard_lr": (0.01,),
+    "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "seed": tuple(range(12)),
+    "train_metrics_size": (2_000,),
+    "validation_size": ("all",),
+    "test_size": ("all",),
+}
+
+SPACE = SearchSpace(
+    name="hatexplain",
+    task="hatexplain",
+    about="posts with rationales: the segments are words, in two models (section 5, A.3)",
+    presets={
+        "quick": Preset(
+            about="few epochs of small batches: a try-out, no reproduction of the paper",
+            axes={
+                **_PAPER,
+                "min_count": (3,),
+                "batch_size": (64,),
+                "epochs": (5,),
+                "lr": (0.1,),
+                "hard_lr": ("same",),
+                "switch_point": (0.4,),
+                "seed": tuple(range(6)),
+                "evaluations": (5,),
+                "train_metrics_size": (1_000,),
+            },
+        ),
+        "paper": Preset(about="the published grids, 12 seeds: compare with Table 1", axes=_PAPER),
+        "scripts": Preset(
+            about="as paper, with the published scripts' labels, rationales, lvml and inference",
+            axes={
+                **_PAPER,
+                "label_rule": ("first",),
+                "rationale_rule": ("first",),
+                "paradigm": ("soft", "hard", "lvml-logits", "hybrid"),
+                "inference": ("soft",),
+            },
+        ),
+    },
+)

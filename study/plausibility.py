@@ -1,0 +1,134 @@
+"""Plausibility: how well attention agrees with the tokens that people marked. On NumPy alone.
+
+The measures that the HateXplain data set reports (Mathew et al., "HateXplain: A Benchmark Dataset
+for Explainable Hate Speech Detection", AAAI 2021, on plausibility). They are those of the ERASER
+benchmark (DeYoung et al., ACL 2020, section 4), with the attention as the model's rationale: the
+tokens of largest attention where a measure needs a selection, each a span of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+TOP_TOKENS = 5
+"""How many tokens the attention selects, as in HateXplain's evaluation."""
+
+IOU_THRESHOLD = 0.5
+"""From which intersection over union on a selected span matches a marked one."""
+
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+
+def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) -> dict[str, float]:
+    """Agreement of the attention with the rationales of a split.
+
+    Args:
+        attention: (B, m) float; finite at real tokens, anything elsewhere.
+        rationale: (B, m) bool, True = marked; without effect where `mask` is False. Posts
+            without a marked token are left out.
+        mask: (B, m) bool, True = real token; those of a post stand side by side.
+
+    Returns:
+        NaN for all three where no post has a marked token, else
+
+        - token_f1: mean over posts of the F1 of selected against marked tokens, in [0, 1].
+        - iou_f1: F1 of the mean precision and the mean recall of spans, in [0, 4/3]: as in
+          ERASER, recall may exceed 1 (see `_iou_f1`).
+        - auprc: mean over posts of the area under the precision-recall curve of the attention
+          as a score of single tokens, in [0, 1].
+
+    Raises:
+        ValueError: shapes differ or are not 2-d, or the attention of a real token is not finite.
+    """
+    a, marked, real = _clean(attention, rationale, mask)
+    if not len(a):
+        return dict.fromkeys(("token_f1", "iou_f1", "auprc"), float("nan"))
+    # Ascending and stable, as in HateXplain's evaluation: of equal tokens, the later is larger.
+    order = np.argsort(a, axis=1, kind="stable")
+    selected = np.zeros_like(real)
+    np.put_along_axis(selected, order[:, -TOP_TOKENS:], True, axis=1)
+    selected &= real
+    descending = order[:, ::-1]
+    return {
+        "token_f1": _token_f1(selected, marked),
+        "iou_f1": _iou_f1(selected, marked),
+        "auprc": _auprc(
+            np.take_along_axis(a, descending, axis=1),
+            np.take_along_axis(marked, descending, axis=1),
+        ),
+    }
+
+
+def _clean(
+    attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike
+) -> tuple[Numbers, Flags, Flags]:
+    """Attention, -inf at padding, marked and real tokens of the posts with a marked token."""
+    a, real = np.asarray(attention, np.float64), np.asarray(mask, np.bool_)
+    marked = np.asarray(rationale, np.bool_)
+    if not a.shape == marked.shape == real.shape or a.ndim != 2:
+        raise ValueError(
+            "attention, rationale and mask must be 2-d and of one shape, got shapes "
+            f"{a.shape}, {marked.shape}, {real.shape}"
+        )
+    wrong = real & ~np.isfinite(a)
+    if wrong.any():
+        raise ValueError(f"attention must be finite at real tokens, got {a[wrong][0]}")
+    marked = marked & real
+    known = marked.any(axis=1)
+    return np.where(real, a, -np.inf)[known], marked[known], real[known]
+
+
+def _token_f1(selected: Flags, marked: Flags) -> float:
+    """Mean over posts of 2 |S & M| / (|S| + |M|), which is 2 P R / (P + R), and 0 at P = R = 0."""
+    hits = (selected & marked).sum(axis=1)
+    return float(np.mean(2 * hits / (selected.sum(axis=1) + marked.sum(axis=1))))
+
+
+def _iou_f1(selected: Flags, marked: Flags) -> float:
+    """F1 of mean precision and mean recall of spans (ERASER: macro-averaged partial match).
+
+    Every selected token is a span of one token; the marked spans are the maximal runs of marked
+    tokens. A selected span matches where its intersection over union with a marked span is at
+    least `IOU_THRESHOLD`; with a run of r tokens around it that is 1 / r, so r is 1 or 2.
+    Precision of a post: matched / selected spans; recall: matched / marked spans. Both tokens of a
+    run of two may match it: recall is at most 2, not 1, and the F1 at most 4/3, as there.
+    """
+    starts = marked.copy()
+    starts[:, 1:] &= ~marked[:, :-1]
+    run = np.cumsum(starts).reshape(marked.shape)  # number of the run that a marked token is in
+    length = np.bincount(run[marked], minlength=run.max() + 1)[run]
+    matched = (selected & marked & (length * IOU_THRESHOLD <= 1)).sum(axis=1)
+    precision = float(np.mean(matched / selected.sum(axis=1)))
+    recall = float(np.mean(matched / starts.sum(axis=1)))
+    return 2 * precision * recall / (precision + recall) if matched.any() else 0.0
+
+
+def _auprc(scores: Numbers, marked: Flags) -> float:
+    """Mean over posts of the trapezoidal area under the precision-recall curve.
+
+    The curve starts at recall 0, precision 1 and has a point for each different score: the
+    precision and recall of the tokens that have at least this score.
+
+    Args:
+        scores: (B, m), each row falls; -inf at padding.
+        marked: (B, m), in the same order; at least one a row.
+    """
+    num_posts, m = scores.shape
+    found = marked.cumsum(axis=1)
+    precision = np.ones((num_posts, m + 1))
+    precision[:, 1:] = found / np.arange(1, m + 1)
+    recall = np.zeros((num_posts, m + 1))
+    recall[:, 1:] = found / found[:, -1:]
+    # A point is where the score changes after a token; j = 0 is the start, j the j-th token.
+    is_point = scores > -np.inf
+    is_point[:, :-1] &= scores[:, :-1] > scores[:, 1:]
+    latest = np.maximum.accumulate(np.where(is_point, np.arange(1, m + 1), 0), axis=1)
+    before = np.zeros_like(latest)  # place of the point before the one at hand
+    before[:, 1:] = latest[:, :-1]
+    width = recall[:, 1:] - np.take_along_axis(recall, before, axis=1)
+    height = (precision[:, 1:] + np.take_along_axis(precision, before, axis=1)) / 2
+    # Added up in order, which padding at the end does not change by a bit.
+    areas = np.cumsum(np.where(is_point, width * height, 0.0), axis=1)[:, -1]
+    return float(areas.mean())

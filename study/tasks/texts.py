@@ -1,0 +1,285 @@
+"""Texts as tasks: segments are the words of a post, the foreground is its rationale.
+
+Posts differ in length: a batch is padded to its longest post, and a mask tells the real words.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from study.cell import Cell, Options, stream_seed
+from study.errors import RequestError
+from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Batch, Facts
+from study.tasks.hatexplain import CLASSES, Posts
+
+PADDING, UNKNOWN = 0, 1
+"""Numbers of no word, and of every word that is not in the vocabulary."""
+
+_FIRST_WORD = 2
+_SEGMENT_FLOATS = 100  # of a word's vector: what a pass through the networks is sized by
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The posts of one split, on one device.
+
+    Attributes:
+        words: (n, m) int32 numbers of words, `PADDING` behind the end of a post.
+        labels: (n,) int64.
+        rationale: (n, m) bool, True at the words of the rationale; a post may have none.
+        lengths: (n,) int64 in [1, m].
+    """
+
+    words: Tensor
+    labels: Tensor
+    rationale: Tensor
+    lengths: Tensor
+
+    equal_batches = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def bytes_each(self) -> int:
+        """Size of one post's word vectors as float32, in bytes."""
+        return 4 * self.words.shape[1] * _SEGMENT_FLOATS
+
+    def batch(self, rows: Tensor) -> Batch:
+        """The posts of these rows, an int64 tensor (B,), padded to the longest of them."""
+        lengths = self.lengths[rows]
+        longest = int(lengths.max())
+        positions = torch.arange(longest, device=lengths.device)
+        return Batch(
+            segments=self.words[rows, :longest].long(),
+            labels=self.labels[rows],
+            foreground=self.rationale[rows, :longest],
+            mask=positions < lengths[:, None],
+        )
+
+    def passes(self, count: int) -> Sequence[Tensor]:
+        """All rows, at most so many at a time, posts of like length together."""
+        return self.lengths.argsort(stable=True).split(count)
+
+    def head(self, count: int) -> Texts:
+        """The first `count` posts."""
+        return Texts(
+            self.words[:count], self.labels[:count], self.rationale[:count], self.lengths[:count]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedPosts:
+    """The posts of one split behind one another.
+
+    Attributes:
+        words: (sum of lengths,) int32 numbers of words.
+        rationale: (sum of lengths,) bool.
+        lengths: (N,) int64.
+        labels: (N,) int64.
+    """
+
+    words: np.ndarray
+    rationale: np.ndarray
+    lengths: np.ndarray
+    labels: np.ndarray
+
+    def texts(self, rows: np.ndarray, m: int, device: torch.device) -> Texts:
+        """The posts of these rows, each cut at m words."""
+        lengths = np.minimum(self.lengths[rows], m)
+        starts = (np.cumsum(self.lengths) - self.lengths)[rows]
+        positions = np.arange(min(m, lengths.max()))
+        real = positions < lengths[:, None]
+        places = np.where(real, starts[:, None] + positions, 0)
+        return Texts(
+            words=torch.from_numpy(np.where(real, self.words[places], PADDING)).to(device),
+            labels=torch.from_numpy(self.labels[rows]).to(device),
+            rationale=torch.from_numpy(real & self.rationale[places]).to(device),
+            lengths=torch.from_numpy(lengths).to(device),
+        )
+
+
+class TextTask:
+    """Classification of posts of which some words are the reason for the label.
+
+    Args:
+        name: of the task; part of the seeds.
+        posts: split -> posts.
+        num_classes: C.
+        facts: of the data.
+    """
+
+    def __init__(
+        self, name: str, posts: Mapping[str, NumberedPosts], num_classes: int, facts: Facts
+    ) -> None:
+        self.name = name
+        self.num_classes = num_classes
+        self.facts = facts
+        self._posts = posts
+        self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
+
+    def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
+        """The posts a cell trains on and is evaluated on: `train`, `validation`, `test`.
+
+        The data's own splits. Of more posts than the cell takes, it takes as many without
+        replacement: its seed draws those to train on, the others are fixed. Posts are cut at m
+        words.
+        """
+        device = torch.device(device)
+        return {
+            "train": self._drawn("train", cell.n, cell.m, device, cell.seed),
+            "validation": self._fixed("validation", cell.validation_size, cell.m, device),
+            "test": self._fixed("test", cell.test_size, cell.m, device),
+        }
+
+    def _drawn(self, split: str, count: int, m: int, device: torch.device, *seed: int) -> Texts:
+        posts = self._posts[split]
+        rng = np.random.default_rng(stream_seed("posts", self.name, split, *seed))
+        return posts.texts(rng.permutation(len(posts.labels))[:count], m, device)
+
+
+def text_task(name: str, posts: Posts, options: Options) -> TextTask:
+    """A data set of posts as a task.
+
+    The vocabulary is that of the training split: the words that occur at least
+    `options.min_count` times in it, before posts are cut. All others are one word, the unknown.
+
+    Raises:
+        RequestError: no word occurs so often.
+    """
+    counts = Counter(word for post in posts.tokens["train"] for word in post)
+    vocabulary = sorted(word for word, n in counts.items() if n >= (options.min_count or 1))
+    if not vocabulary:
+        raise RequestError(
+            f"{name}: the vocabulary is empty: no word occurs {options.min_count} times in the "
+            f"training split, the most frequent one {max(counts.values())} times. Lower it with "
+            "--set min_count=N."
+        )
+    number_of = {word: i for i, word in enumerate(vocabulary, start=_FIRST_WORD)}
+    numbered = {split: _numbered(posts, split, number_of) for split in SPLITS}
+    lengths, counts_of = np.unique(numbered["train"].lengths, return_counts=True)
+    facts = Facts(
+        digest=_digest(numbered, vocabulary),
+        input_shape=(len(vocabulary) + _FIRST_WORD,),
+        sizes={split: len(numbered[split].labels) for split in SPLITS},
+        lengths=dict(zip(lengths.tolist(), counts_of.tolist(), strict=True)),
+        notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
+    )
+    return TextTask(name, numbered, len(CLASSES), facts)
+
+
+def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
+    """The task with noise for posts, as long as real ones: steps take as long on them.
+
+    Args:
+        name: of the task.
+        facts: of its data.
+        count: posts in each split.
+    """
+    rng = np.random.default_rng(0)
+    lengths, counts = (np.array(list(each)) for each in (facts.lengths, facts.lengths.values()))
+    posts = {}
+    for split in SPLITS:
+        drawn = rng.choice(lengths, size=count, p=counts / counts.sum())
+        total = int(drawn.sum())
+        posts[split] = NumberedPosts(
+            words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
+            rationale=rng.random(total) < 0.3,
+            lengths=drawn,
+            labels=rng.integers(len(CLASSES), size=count),
+        )
+    sizes = dict.fromkeys(SPLITS, count)
+    made_up = Facts("made-up", facts.input_shape, sizes, facts.lengths)
+    return TextTask(name, posts, len(CLASSES), made_up)
+
+
+def nominal_facts(vocabulary_size: int, sizes: Mapping[str, int], mean_length: int) -> Facts:
+    """What is supposed of data that is not at hand."""
+    shape = (vocabulary_size + _FIRST_WORD,)
+    return Facts(UNKNOWN_DIGEST, shape, sizes, {mean_length: sizes["train"]})
+
+
+def _numbered(posts: Posts, split: str, number_of: Mapping[str, int]) -> NumberedPosts:
+    tokens = posts.tokens[split]
+    rationales = [
+        np.zeros(len(post), bool) if marked is None else marked
+        for post, marked in zip(tokens, posts.rationales[split], strict=True)
+    ]
+    words = [number_of.get(word, UNKNOWN) for post in tokens for word in post]
+    return NumberedPosts(
+        words=np.array(words, np.int32),
+        rationale=np.concatenate(rationales),
+        lengths=np.array([len(post) for post in tokens], np.int64),
+        labels=posts.labels[split],
+    )
+
+
+def _digest(numbered: Mapping[str, NumberedPosts], vocabulary: Sequence[str]) -> str:
+    """16 hexadecimal digits that stand for words, labels and rationales of all splits."""
+    digest = hashlib.sha256(json.dumps(vocabulary).encode())
+    for split in SPLITS:
+        posts = numbered[split]
+        for array, kind in (
+            (posts.words, "<i4"),
+            (posts.rationale, "|b1"),
+            (posts.lengths, "<i8"),
+            (posts.labels, "<i8"),
+        ):
+            digest.update(json.dumps(array.shape).encode())
+            digest.update(np.ascontiguousarray(array.astype(kind)).data)
+    return digest.hexdigest()[:16]
+
+
+def _notes(
+    posts: Posts, numbered: Mapping[str, NumberedPosts], words: int, options: Options
+) -> list[str]:
+    """What people should know of the data, a sentence each."""
+    lengths = numbered["train"].lengths
+    seldom = f" that occur at least {options.min_count} times" if options.min_count != 1 else ""
+    counts = {split: f"{len(numbered[split].labels):,}" for split in SPLITS}
+    known = {split: _percent((numbered[split].words != UNKNOWN).mean()) for split in SPLITS}
+    marked = {split: _percent(_marked_posts(numbered[split]).mean()) for split in SPLITS}
+    notes = [
+        f"posts: {_each(counts)}; label by {options.label_rule}, rationale by "
+        f"{options.rationale_rule}",
+        f"vocabulary: {words:,} words of the training split{seldom}, which are "
+        f"{_each(known)} of the words",
+        f"posts with a rationale: {_each(marked)}",
+        f"words a training post: {lengths.mean():.1f} in the mean, at most {lengths.max()}",
+    ]
+    if whole := _wholly_marked(numbered["test"]):
+        notes.append(f"test posts with a rationale that is the whole post: {_percent(whole)}")
+    if posts.left_out:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in posts.left_out.items())
+        notes.append(f"posts left out: {reasons}")
+    return notes
+
+
+def _marked_posts(posts: NumberedPosts) -> np.ndarray:
+    """Whether each post has a rationale, bool (N,)."""
+    starts = np.cumsum(posts.lengths) - posts.lengths
+    return np.logical_or.reduceat(posts.rationale, starts)
+
+
+def _wholly_marked(posts: NumberedPosts) -> float:
+    """Of the posts with a rationale, the share whose every word is in it."""
+    starts = np.cumsum(posts.lengths) - posts.lengths
+    whole = np.logical_and.reduceat(posts.rationale, starts)
+    return float(whole.sum() / max(1, _marked_posts(posts).sum()))
+
+
+def _each(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{value} ({split})" for split, value in values.items())
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
