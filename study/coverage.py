@@ -103,7 +103,7 @@ class Coverage:
             (rows,) the number of each row's cell in `cell_ids`; -1 where it is none of them, has
             no such evaluation, or the row was added before.
         """
-        ids, codes = _coded(rows["cell_id"])
+        ids, codes = coded(rows["cell_id"])
         if ids:
             self._added = True
             self._own_added |= self._own in ids
@@ -111,7 +111,7 @@ class Coverage:
             return np.full(len(rows), -1)
         numbers = np.array([self._number.get(str(i), -1) for i in ids], np.int64)
         cell = numbers[codes] if ids else codes
-        names, codes = _coded(rows["split"])
+        names, codes = coded(rows["split"])
         split = np.array([SPLITS.index(n) if n in SPLITS else -1 for n in names] or [-1])[codes]
         fraction = rows["budget_fraction"].to_numpy()
         at = np.searchsorted(self._points, fraction)
@@ -185,8 +185,11 @@ def _points_of(text: str) -> tuple[float, ...]:
     return tuple(float(point) for point in json.loads(text)["evaluation_points"])
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
-    """The distinct values of a column, and the number of each row's value among them."""
+def coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The distinct values of a column, and the number of each row's value among them.
+
+    A dictionary may name values that no row has.
+    """
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode(null_encoding="encode")
     column = column.unify_dictionaries().combine_chunks()

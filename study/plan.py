@@ -30,7 +30,7 @@ from study.errors import RequestError
 from study.jobs import Job
 from study.packs import Packing, form
 from study.sharing import shared_jobs
-from study.tasks.base import Facts
+from study.tasks.base import UNKNOWN_DIGEST, Facts
 
 LARGEST_GRID = 1_000_000
 MOST_EVALUATIONS = 10_000
@@ -391,7 +391,7 @@ def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
             require(size != ALL, name, size, "a number for mosaics, which are drawn at will")
         elif size == ALL:
             size = facts.sizes[split]
-        elif name != "train_metrics_size" and isinstance(size, int):
+        elif name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
             most = facts.sizes[split]
             rule = f"at most {most:,}, the posts of the {split} split, or {ALL}"
             require(size <= most, name, size, rule)

@@ -47,6 +47,7 @@ from study.copies import (
 )
 from study.coverage import IDENTITY, KEY, OWN_NAME, Coverage, faults_of, own_file, own_id
 from study.coverage import Damage as Damage
+from study.coverage import coded as coded
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
 from study.metrics import SAIF_THRESHOLD as SAIF_THRESHOLD
 from study.parquet import DICTIONARIES as DICTIONARIES

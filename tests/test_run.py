@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ import analysis
 from study import run
 from study.results import Results
 from tests.conftest import PROJECT
+from tests.neutral_posts import write_posts
 
 TINY = [
     "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
@@ -249,6 +251,15 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--select", "loss"], "argument --select: invalid choice"),
         (["digits", "--nonsense"], "unrecognized arguments: --nonsense"),
         ([], "the following arguments are required: STUDY"),
+        (["hatexplain", "--set", "m=0"], "m must be an integer >= 2, got 0"),
+        (["hatexplain", "--set", "min_count=0"], "min_count must be an integer >= 1"),
+        (["hatexplain", "--set", "label_rule=most"], "unknown label_rule 'most'. Did you mean 'majority'"),
+        (["hatexplain", "--set", "inference=sofd"], "Did you mean 'soft'"),
+        (["hatexplain", "--set", "alpha=0.5"], "attention is held on mosaics, not on hatexplain"),
+        (["hatexplain", "--set", "split=shared-base"], "hatexplain has splits of its own"),
+        (["hatexplain", "--data-dir", "/no/such/place"], "/no/such/place does not exist"),
+        (["digits", "--set", "n=all"], "n must be a number for mosaics"),
+        (["digits", "--set", "min_count=2"], "min_count is for hatexplain, not for digits"),
         (["fixed-focus", "--scheduler", "asha"], "held attention are not: leave it out"),
         (["digits", "--data-dir", "somewhere"], "--data-dir is of no use to digits"),
         (["cifar10", "--data-dir", "/no/such/place"], "/no/such/place"),
@@ -403,6 +414,45 @@ def test_learning_dynamics_of_two_tasks(
         assert data.params["alpha"] in ("0.2", "1")
     _, again, _ = main(capsys, *asked)
     assert "8 cells: 8 done already, 0 to run" in again
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_posts_in_both_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Plan, cells, forks, report and MLflow of a data set of posts; and the command again."""
+    folder, results = write_posts(tmp_path / "posts"), tmp_path / "results"
+    asked = [
+        "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
+        "paradigm=soft,lvml,hybrid", "lr=0.1", "seed=0,1", "batch_size=10", "epochs=6", "m=10",
+        "evaluations=2", "min_count=1",
+    ]  # fmt: skip
+    status, printed, errors = main(capsys, *asked)
+    assert status == 0, errors
+    assert "posts with a rationale: 0.0 % (train)" in printed
+    assert "shared prefixes: 4 of the cells" in printed
+    cells, evaluations = Results(results).cells(), Results(results).evaluations()
+    assert Counter(cells["architecture"]) == {"embedding": 6, "self-attention": 6}
+    assert set(cells["n"]) == {60}
+    assert set(cells["status"]) == {"done"}
+    assert (cells["data_notes"].str.count("vocabulary: ") == 1).all()
+    known = evaluations["split"] != "train"
+    for name in ("saif", "heatmap", "foreground_attention_mean", "ftpt", "auprc"):
+        assert evaluations[name].notna().equals(known), name
+    assert (evaluations["foreground_share"] > 0).equals(known)
+    assert evaluations[["loss", "accuracy"]].notna().all(axis=None)
+    page = (results / "report" / "hatexplain" / "report.md").read_text()
+    for architecture in ("embedding", "self-attention"):
+        assert re.search(rf"^hatexplain m=10 .*{architecture}", printed, re.M)
+        assert architecture in page
+    client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
+    experiment = client.get_experiment_by_name("hatexplain")
+    for logged in client.search_runs([experiment.experiment_id], "tags.cell_id != ''"):
+        assert "test/auprc" in logged.data.metrics
+        assert "train/saif" not in logged.data.metrics
+    _, again, _ = main(capsys, *asked)
+    assert "12 cells: 12 done already, 0 to run" in again
+    status, _, errors = main(capsys, *asked, "n=61")
+    assert status == 2
+    assert "n must be at most 60, the posts of the train split, or all, got 61" in errors
 
 
 def test_shared_prefixes_change_nothing(
