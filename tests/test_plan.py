@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import By, Preset, SearchSpace, all_studies
-from study import tasks
+from study import compute, tasks
 from study.axes import AXES, resolve
 from study.cell import Options
 from study.errors import RequestError
-from study.plan import Plan, make_plan, share_cores
+from study.plan import CellMaker, Plan, make_plan, share_cores
 from study.tasks.base import Facts
 
 SPACES = all_studies()
@@ -47,6 +48,31 @@ def test_every_preset_lays_out(study: str, preset: str) -> None:
     assert len({cell.comparison_id for cell in laid_out.cells}) == len(settings)
     unit = "flops" if study in EQUAL_COMPUTE else "mosaics"
     assert {cell.budget.unit for cell in laid_out.cells} == {unit}
+
+
+def test_the_presets_of_hatexplain_are_the_published_settings() -> None:
+    """Appendix A.3, and what the published scripts add."""
+    maker = CellMaker(nominal)
+    for preset, lvml in (("paper", "lvml"), ("scripts", "lvml-logits")):
+        cells = plan("hatexplain", preset=preset).cells
+        assert {cell.seed for cell in cells} == set(range(12))
+        for architecture in ("embedding", "self-attention"):
+            of_seed = [c for c in cells if c.architecture == architecture and c.seed == 0]
+            assert len({cell.comparison_id for cell in of_seed}) == 1
+            for name in ("soft", "hard", lvml):
+                rates = {cell.lr for cell in of_seed if cell.paradigm == name}
+                assert rates == {0.5, 0.3, 0.1, 0.05, 0.01}
+            hybrids = [cell.schedule.phases for cell in of_seed if cell.paradigm == "hybrid"]
+            assert {(soft.lr, hard.lr) for soft, hard in hybrids} == {(0.1, 0.01)}
+            assert len(of_seed) == 15 + len(hybrids)
+        for cell in cells:
+            assert (cell.batch_size, cell.momentum, cell.min_count) == (256, 0.9, 1)
+            assert (cell.n, cell.validation_size, cell.test_size) == (15_383, 1_922, 1_924)
+            rule, inference = ("majority", None) if preset == "paper" else ("first", "soft")
+            assert (cell.label_rule, cell.rationale_rule) == (rule, rule)
+            assert cell.inference == inference
+            flops = compute.training_flops("soft", maker.flops(cell), cell.m)
+            assert cell.budget.amount == math.ceil(550 * cell.n * flops)
 
 
 def test_the_paper_preset_of_fixed_focus_is_the_published_setting() -> None:
