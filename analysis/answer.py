@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.compare import Comparison
-from analysis.groups import paradigm_order
-from analysis.labels import MADE_EQUAL, MANY_SEEDS, metric_name
+from analysis.groups import AXES, paradigm_order
+from analysis.labels import MANY_SEEDS, instances, made_equal, metric_name
 from analysis.paired import MIN_SEEDS
 
 QUESTION = (
@@ -37,7 +37,7 @@ class _Pair:
     """One paired verdict, turned so that `winner` is better wherever it is decided.
 
     Attributes:
-        setting: task and m, of the comparison.
+        setting: name of the comparison.
         metric: saif or accuracy.
         winner, loser: paradigms; first and second of the table where undecided.
         decided: whether the winner is one.
@@ -110,7 +110,7 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
 
 def _settings(comparisons: Sequence[Comparison]) -> list[str]:
     """``digits m=10``, and the beginning of the comparison's id where that is not enough."""
-    names = [f"{comparison.task} m={comparison.m}" for comparison in comparisons]
+    names = [comparison.name for comparison in comparisons]
     return [
         f"{name} [{str(comparison.cells['comparison_id'].iloc[0])[:8]}]"
         if names.count(name) > 1
@@ -122,7 +122,8 @@ def _settings(comparisons: Sequence[Comparison]) -> list[str]:
 def _how(comparisons: Sequence[Comparison]) -> str:
     """What was made equal, and that the options were chosen by what a user has not."""
     axes = {comparison.axis for comparison in comparisons}
-    text = " or ".join(words for axis, words in MADE_EQUAL.items() if axis in axes)
+    noun = instances(*(comparison.task for comparison in comparisons))
+    text = " or ".join(made_equal(axis, noun) for axis in AXES if axis in axes)
     if any((comparison.choice["select"] == "saif").any() for comparison in comparisons):
         text += " and with options chosen by the hidden foreground"
     return text

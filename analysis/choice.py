@@ -10,6 +10,9 @@ from study.results import ResultsError
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
 
+PLAUSIBILITY = ("token_f1", "iou_f1", "auprc")
+"""How far attention and the marked tokens of a text agree; see `study.plausibility`."""
+
 _SHARED = [
     *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",
     "axis", "comparison_id",
@@ -131,7 +134,8 @@ def summarise(
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
         NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
-        `comparison_id`; the largest `compute_flops` spent; `split` and `confidence`.
+        `comparison_id`; the largest `compute_flops` spent; `split` and `confidence`. Of text
+        also `token_f1`, `iou_f1` and `auprc`, likewise.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -139,15 +143,16 @@ def summarise(
     rows = rows_of(choice, at_budget[at_budget["split"] == split])
     if rows.empty and not choice.empty:
         raise ResultsError(f"there are no {split} evaluations.")
+    measured = [*SUMMARISED, *(n for n in PLAUSIBILITY if n in rows and rows[n].notna().any())]
     records = []
     for _, group in rows.sort_values("seed").groupby(GROUP):
         record = group[_SHARED].iloc[0].to_dict()
         record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
         record["compute_flops"] = float(group["compute_flops"].astype(float).max())
-        for metric in SUMMARISED:
+        for metric in measured:
             names = (metric, f"{metric}_low", f"{metric}_high")
             record |= dict(zip(names, t_interval(group[metric], confidence), strict=True))
         records.append(record | {"split": split, "confidence": confidence})
-    measured = pd.DataFrame(records, columns=None if records else _SHARED)
+    found = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])
-    return in_order(picked.merge(measured, on=GROUP), GROUP)
+    return in_order(picked.merge(found, on=GROUP), GROUP)

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.choice import best_of, options, require_select, summarise
+from analysis.choice import PLAUSIBILITY, best_of, options, require_select, summarise
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
+from analysis.labels import instances, setting_name
 from analysis.loading import (
     EVALUATION_COLUMNS,
     DirectorySource,
@@ -28,16 +29,16 @@ from analysis.loading import (
     TableSource,
 )
 from analysis.paired import iqm_intervals, paired_table, resample
-from study.results import METRICS, SAIF_THRESHOLD, SPLITS, Results, ResultsError
+from study.results import METRICS, RATIONALES, SAIF_THRESHOLD, SPLITS, Results, ResultsError
 
 _SETTINGS = [
     "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
-    "data_digest", "split_scheme",
+    "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count",
 ]  # fmt: skip
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
-    "foreground_attention_mean",
+    "foreground_attention_mean", *RATIONALES,
 ]  # fmt: skip
 _ROUNDING = 1e-6
 _KEY = ["cell_id", "split", "budget_fraction"]
@@ -51,7 +52,7 @@ class Comparison:
 
     Attributes:
         task: name of the task.
-        m: segments a mosaic.
+        m: segments a mosaic; of text, the most tokens of a post.
         axis: what was made equal, see `AXES`.
         budget: where the cells were cut, in units of the axis; None: at the fraction `cut` of
             their own budget.
@@ -92,6 +93,27 @@ class Comparison:
     effort: pd.DataFrame
     chosen: pd.DataFrame
     evaluations: pd.DataFrame
+
+    @property
+    def architecture(self) -> str:
+        return str(self.settings["architecture"])
+
+    @property
+    def name(self) -> str:
+        """Of the setting, see `analysis.labels.setting_name`."""
+        name = setting_name(self.task, self.m, self.architecture)
+        return f"{name} {self.inference}" if self.inference else name
+
+    @property
+    def inference(self) -> str:
+        """``soft inference`` where all are evaluated by one formula; empty: each by its own."""
+        paradigm = self.settings.get("inference")
+        return f"{paradigm} inference" if paradigm else ""
+
+    @property
+    def noun(self) -> str:
+        """What its instances are called, mosaics or posts."""
+        return instances(self.task)
 
 
 def compare(
@@ -338,7 +360,7 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table[measured.columns] = measured
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
     # What is not finite is not known: a cell that is done may have an infinite loss.
-    metrics = [name for name in METRICS if name in table]
+    metrics = [name for name in (*METRICS, *PLAUSIBILITY) if name in table]
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
     _refuse_impossible(table)
     table["axis"] = cut.axis
@@ -347,14 +369,23 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table["last_saif"] = table["saif"]
     table["last_accuracy"] = table["accuracy"]
     table.loc[table["diverged"], metrics] = np.nan
-    table.loc[table["diverged"], "saif"] = 0.0
+    table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
     table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
     return table
 
 
+def _nowhere_known(table: pd.DataFrame) -> pd.Series:
+    """Of each row: whether no instance of its split has a known foreground, as others recorded."""
+    if "foreground_share" not in table:
+        return pd.Series(False, index=table.index)
+    shares = table.groupby(["comparison_id", "split"])["foreground_share"]
+    return shares.transform("max").eq(0)
+
+
 def _refuse_impossible(table: pd.DataFrame) -> None:
-    """Every metric but the loss is a fraction."""
-    for name in sorted((set(METRICS) - {"loss"}) & set(table)):
+    """Every metric but the loss is a fraction; IOU F1 may exceed 1, see `study.plausibility`."""
+    names = (*METRICS, *RATIONALES)
+    for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
         if wrong.any():
             row = table[wrong].iloc[0]

@@ -18,7 +18,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis
-from study.results import HEATMAP_EDGES, METRICS, SAIF_THRESHOLD, SPLITS, ResultsError
+from study.results import (
+    HEATMAP_EDGES,
+    METRICS,
+    RATIONALES,
+    SAIF_THRESHOLD,
+    SPLITS,
+    ResultsError,
+    coded,
+)
 
 T = TypeVar("T")
 
@@ -221,9 +229,9 @@ class _Reduction:
 
     def _add(self, part: pa.Table) -> None:
         # Cells are numbered within the part, so that what is counted by cell fits into a cache.
-        ids, cell = _coded(part["cell_id"])
-        names, split = _coded(part["split"])
-        number = np.array([self._number.get(name, -1) for name in ids], np.int64)
+        ids, cell = coded(part["cell_id"])
+        names, split = coded(part["split"])
+        number = np.array([self._number.get(str(name), -1) for name in ids], np.int64)
         # A dictionary may name splits that no row has: those of rows that were refused.
         known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
         split = np.array(known, np.int64)[split]
@@ -310,7 +318,7 @@ class _Reduction:
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
         between = last["weight"].to_numpy() > 0  # 0 times what is not known is not known
-        for name in set(METRICS) & set(self._columns):
+        for name in {*METRICS, *RATIONALES} & set(self._columns):
             old, new = last[name].to_numpy(float), after[name].to_numpy(float)
             last[name] = np.where(between, old + share * (new - old), old)
 
@@ -330,12 +338,6 @@ def _latest(
     best = best[np.lexsort((fraction[rows[best]], code[best]))]
     is_last = np.append(code[best][1:] != code[best][:-1], True)[: len(best)]
     return rows[best[is_last]]
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
-    """The values of a dictionary column, and the number of each row's value among them."""
-    column = column.unify_dictionaries().combine_chunks()
-    return column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
 
 
 def _raise_to(

@@ -17,6 +17,7 @@ import pandas as pd
 from analysis.claims import claims_frame
 from analysis.compare import Comparison
 from analysis.groups import GROUP, OPTION
+from analysis.labels import is_text
 from analysis.page import Table, latex, markdown
 from analysis.table_one import (
     conditions,
@@ -27,12 +28,13 @@ from analysis.table_one import (
     table_one_notes,
 )
 from analysis.verdicts import paired_cells, undecided_notes
-from study.results import METRICS
+from study.results import METRICS, RATIONALES
 
 if TYPE_CHECKING:
     from analysis.dynamics import Dynamics
 
-_LONG = ["cell", "package_versions"]  # JSON, nearly the same in every row
+_LONG = ["cell", "package_versions", "data_notes"]  # nearly the same in every row
+_OF_TEXT = ["label_rule", "rationale_rule", "min_count", *RATIONALES]  # say nothing of mosaics
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
 
 
@@ -47,7 +49,7 @@ def exports(found: Sequence[Comparison], dynamics: Sequence[Dynamics] = ()) -> d
     csv["cells"] = _joined(
         [
             *([_all(found, [cell_rows(c) for c in found])] if found else []),
-            *(each.cells.drop(columns=_LONG, errors="ignore") for each in dynamics),
+            *(each.cells.drop(columns=[*_LONG, *_OF_TEXT], errors="ignore") for each in dynamics),
         ]
     )
     csv["claims"] = _joined([claims_frame(found), *map(dynamics_claims, dynamics)])
@@ -130,18 +132,20 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
         comparison: one comparison.
 
     Returns:
-        One row a cell, none left out: the columns of `CELLS_SCHEMA` but `cell` and
-        `package_versions`; where the cut was; the metrics that `at_budget` holds (fractions,
-        `loss` in nats; missing where the cell recorded none within the cut);
+        One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones, of which
+        those that are of text only where it is text; where the cut was; the metrics that
+        `at_budget` holds (fractions, `loss` in nats; missing where the cell recorded none within
+        the cut);
         `counted_as_diverged`; `chosen`, whether its option was.
     """
     test = comparison.at_budget[comparison.at_budget["split"] == "test"]
-    columns = [name for name in (*_AT_THE_CUT, *METRICS) if name in test]
+    columns = [name for name in (*_AT_THE_CUT, *METRICS, *RATIONALES) if name in test]
     numbers = test[["cell_id", *columns, "diverged"]].rename(
         columns={"diverged": "counted_as_diverged"}
     )
-    cells = comparison.cells.drop(columns="package_versions")  # JSON, the same in every row
-    table = cells.merge(numbers, on="cell_id", how="left")
+    dropped = _LONG if is_text(comparison.task) else [*_LONG, *_OF_TEXT]
+    table = comparison.cells.merge(numbers, on="cell_id", how="left")
+    table = table.drop(columns=dropped, errors="ignore")
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True)
@@ -165,7 +169,7 @@ _PAIRED_LEFT = (0, 1, 2)
 
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
     caption = (
-        f"Paired differences, {comparison.task} m={comparison.m} ({short_id(comparison)}): first "
+        f"Paired differences, {comparison.name} ({short_id(comparison)}): first "
         f"minus second paradigm on the same seeds, {conditions([comparison])}."
     )
     return (caption, *paired_cells(comparison.paired))
@@ -184,10 +188,13 @@ def _markdown(
 
 
 def _all(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The tables below each other, each row with its comparison's id, axis and threshold."""
+    """The tables below each other, each row with what tells its comparison from others."""
     parts = [
         table.assign(
-            comparison_id=c.cells["comparison_id"].iloc[0], axis=c.axis, threshold=c.threshold
+            comparison_id=c.cells["comparison_id"].iloc[0],
+            architecture=c.architecture,
+            axis=c.axis,
+            threshold=c.threshold,
         )
         for table, c in zip(tables, found, strict=True)
     ]

@@ -19,18 +19,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.groups import LINEAR_ORTHOGONAL, in_order
-from analysis.statistics import t_interval
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, in_order
+from analysis.statistics import CONFIDENCE, t_interval
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal as theory
-
-PARADIGMS = ("soft", "hard", "lvml")
-"""In the order of the paper's panels. Section 3 defines no other paradigm."""
 
 MEASURES = ("loss", "incentive", "incentive_slope")
 """Nats; nats for .01 more attention; nats per unit of attention."""
 
-CONFIDENCE = 0.95
 _OPTION = ["paradigm", "lr", "schedule"]
 _LINE = ["paradigm", "alpha"]
 _READ = (

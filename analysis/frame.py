@@ -14,8 +14,9 @@ from analysis.answer import QUESTION, answer
 from analysis.claims import Claim
 from analysis.compare import Comparison
 from analysis.dynamics import Dynamics
-from analysis.labels import MADE_EQUAL
+from analysis.labels import instances, made_equal
 from analysis.page import Block, Heading, Table, Text
+from analysis.rationales import data_notes, share_notes
 from analysis.sections import named_once
 from analysis.table_one import flat_header, table_one_cells, table_one_notes
 
@@ -23,7 +24,7 @@ _METHOD = (
     "Equal compute: every cell is cut at the same point of the axis, at its last evaluation there "
     "or before. A diverged cell counts as SAIF 0 and accuracy 1/C.",
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
-    "validation mosaics; all numbers are of the test mosaics.",
+    "validation {noun}; all numbers are of the test {noun}.",
     "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
     "seeds.",
     "Verdicts: paired by seed. A pair is decided if the paired t test holds after Holm's "
@@ -33,6 +34,11 @@ _METHOD = (
     "seen. P(first higher) is the share of all pairs of seeds in which the first paradigm scores "
     "higher, a tie counting half.",
 )
+_FOREGROUND = {
+    "mosaics": "",
+    "posts": ", the tokens of the rationale",
+    "instances": ", of posts the tokens of the rationale",
+}
 _DYNAMICS = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
     "equal compute."
@@ -79,16 +85,20 @@ def head(
 
 
 def tail(found: Sequence[Comparison]) -> list[Block]:
-    """What concerns all comparisons: the paper's table, and how everything was computed."""
+    """What concerns all comparisons: the paper's table, the data, how all was computed."""
     if not found:
         return []
     header, rows = table_one_cells(found)
+    data = data_notes(found)
+    noun = _noun(found)
     return [
         Heading("In the layout of the paper's Table 1", 2, "table-1"),
         Table(flat_header(header), rows),
         *(Text(note, "quiet") for note in table_one_notes(found)),
+        *([Heading("Data", 2, "data")] if data else []),
+        *(Text(text) for text in data),
         Heading("How this was computed", 2, "method"),
-        *(Text(text) for text in _METHOD),
+        *(Text(text.replace("{noun}", noun)) for text in _METHOD),
     ]
 
 
@@ -99,21 +109,25 @@ def _cells(found: Sequence[Comparison], dynamics: Sequence[Dynamics]) -> list[pd
 def _question(found: Sequence[Comparison]) -> list[Block]:
     if not found:
         return []
-    threshold = found[0].threshold
+    threshold, noun = found[0].threshold, _noun(found)
     explanation = (
-        "SAIF is the share of test mosaics that are classified rightly and confidently while "
-        "attention rests confidently on the true foreground: attention on the foreground "
-        f"a_z \u2265 {threshold:g} and score of the true class s_y \u2265 {threshold:g}. "
-        f"The paradigms are compared at {MADE_EQUAL[found[0].axis]}; intervals are over "
-        "seeds."
+        f"SAIF is the share of test {noun} that are classified rightly and confidently while "
+        f"attention rests confidently on the true foreground{_FOREGROUND[noun]}: attention on "
+        f"the foreground a_z \u2265 {threshold:g} and score of the true class "
+        f"s_y \u2265 {threshold:g}. The paradigms are compared at "
+        f"{made_equal(found[0].axis, noun)}; intervals are over seeds."
     )
     return [
         Heading("Question", 2),
         Text(QUESTION, "lead"),
         Heading("Answer", 2),
         *(Text(sentence, "lead") for sentence in answer(found)),
-        Text(explanation, "quiet"),
+        *(Text(text, "quiet") for text in (explanation, *share_notes(found))),
     ]
+
+
+def _noun(found: Sequence[Comparison]) -> str:
+    return instances(*(comparison.task for comparison in found))
 
 
 def _shown(dynamics: Sequence[Dynamics]) -> list[Block]:

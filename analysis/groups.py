@@ -22,6 +22,9 @@ OPTION = ["lr", "last_lr", "switch_point", "schedule"]
 
 PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
 
+PARADIGMS = ("soft", "hard", "lvml")
+"""Those that sections 3 and 4 of the paper define, in the order of its panels."""
+
 LINEAR_ORTHOGONAL = "linear-orthogonal"
 """The task of section 4 of the paper."""
 

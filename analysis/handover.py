@@ -18,16 +18,17 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from analysis.choice import SUMMARISED
+from analysis.choice import PLAUSIBILITY, SUMMARISED
 from analysis.claims import Claim, Verdict
 from analysis.compare import Comparison
 from analysis.figures import METRIC_LABELS, learning_curve
 from analysis.groups import paradigm_order
 from analysis.pictures import Picture, pictures
+from analysis.rationales import share_sentences
 from analysis.tables import comparison_markdown, number
 
 _SPLIT = "test"
-_MEASURED = [*SUMMARISED, "saif_iqm", "accuracy_iqm"]
+_MEASURED = [*SUMMARISED, *PLAUSIBILITY, "saif_iqm", "accuracy_iqm"]
 _INVERSE = {"better": "worse", "worse": "better"}
 _DIGITS = 4
 """Decimals of a metric: MLflow's table of runs shows all that it is given."""
@@ -49,11 +50,11 @@ class GroupSummary:
             tests (`saif_better_than`, `saif_worse_than`, `saif_undecided_against`, the same for
             `accuracy`); what it does not have is absent.
         metrics: at the cut on the test split: `saif`, `accuracy` and `foreground_attention_mean`
-            (fractions), `loss` (nats), each with its `<metric>_low` and `<metric>_high`;
-            `saif_iqm` and `accuracy_iqm` likewise; `n_seeds` and `n_diverged`. Rounded to four
-            decimals; the table `summary.csv` among the files is exact. Finite numbers only: what
-            is not known (bounds with one seed, the loss of a diverged one) is absent here and
-            named in the note.
+            (fractions), `loss` (nats), of text the measures of plausibility, each with its
+            `<metric>_low` and `<metric>_high`; `saif_iqm` and `accuracy_iqm` likewise; `n_seeds`
+            and `n_diverged`. Rounded to four decimals; the table `summary.csv` among the files is
+            exact. Finite numbers only: what is not known (bounds with one seed, the loss of a
+            diverged one) is absent here and named in the note.
         curves: `test/saif` and `test/accuracy`, means over seeds, each with `_low` and `_high`
             (fractions), against training FLOPs; finite points only.
         digest: changes when a number of the comparison does, wherever it is shown.
@@ -89,13 +90,19 @@ def group_summaries(
     curves = _curves(comparison)
     if comparison.summary.empty:
         return []
-    table = comparison_markdown(comparison.summary, threshold=comparison.threshold)
-    numbers = [text for _, text in sorted(_tables(comparison).items())]
+    table = "\n\n".join(
+        [
+            comparison_markdown(comparison.summary, threshold=comparison.threshold),
+            *share_sentences(comparison),
+        ]
+    )
+    numbers = [table.to_csv(index=False) for table in _tables(comparison).values()]
     draw = functools.cache(lambda: _files(comparison, drawn))
     found = []
     for row in comparison.summary.to_dict("records"):
         paradigm = str(row["paradigm"])
-        params = _params(row) | {"saif_threshold": number(comparison.threshold)}
+        params = _params(row) | _of_text(comparison.settings)
+        params |= {"saif_threshold": number(comparison.threshold)}
         params |= _verdicts(comparison.paired, paradigm)
         values = _metrics(row)
         known = {n: round(value, _DIGITS) for n, value in values.items() if math.isfinite(value)}
@@ -107,7 +114,7 @@ def group_summaries(
             GroupSummary(
                 key=f"{row['comparison_id']}/{paradigm}",
                 comparison_id=str(row["comparison_id"]),
-                name=f"{row['task']} m={row['m']} {paradigm} ({row['comparison_id'][:8]})",
+                name=f"{comparison.name} {paradigm} ({row['comparison_id'][:8]})",
                 note=note,
                 params=params,
                 metrics=known,
@@ -192,6 +199,11 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     }
 
 
+def _of_text(settings: Mapping[str, Any]) -> dict[str, str]:
+    names = ("label_rule", "rationale_rule", "min_count", "inference")
+    return {name: str(settings[name]) for name in names if name in settings}
+
+
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
     names = [f"{metric}{end}" for metric in _MEASURED for end in ("", "_low", "_high")]
     values = {name: float(row[name]) for name in names if name in row}
@@ -232,24 +244,24 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
 def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str, bytes]:
     """What all groups of a comparison show, by path."""
     drawn = pictures(comparison) if drawn is None else drawn
-    tables = {f"tables/{name}": text.encode() for name, text in _tables(comparison).items()}
-    return tables | picture_files(drawn)
+    text = comparison_markdown(comparison.summary, threshold=comparison.threshold)
+    return run_files(_tables(comparison), drawn) | {"tables/comparison.md": text.encode()}
 
 
-def _tables(comparison: Comparison) -> dict[str, str]:
-    tables = {
+def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    return {
         "summary": comparison.summary,
         "paired": comparison.paired,
         "options": comparison.options,
         "effort": comparison.effort,
     }
-    files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
-    text = comparison_markdown(comparison.summary, threshold=comparison.threshold)
-    return files | {"comparison.md": text}
 
 
-def picture_files(drawn: Sequence[Picture]) -> dict[str, bytes]:
-    """Path -> content of pictures (PNG) and their captions, as runs hold them."""
-    files = {f"figures/{p.name}.png": p.png for p in drawn}
+def run_files(tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]) -> dict[str, bytes]:
+    """Path -> content of tables (CSV), pictures (PNG) and their captions, as runs hold them."""
+    files = {
+        f"tables/{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()
+    }
+    files |= {f"figures/{p.name}.png": p.png for p in drawn}
     captions = "\n".join(f"# {p.title} ({p.name}.png)\n\n{p.caption}\n" for p in drawn)
     return files | {"figures/captions.md": captions.encode()}

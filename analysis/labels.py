@@ -1,4 +1,4 @@
-"""Words that tables, figures and sentences share: metrics, axes and amounts of them.
+"""Words that tables, figures and sentences share: tasks, metrics, axes and amounts of them.
 
 Nothing here computes a result.
 """
@@ -14,22 +14,53 @@ from study.results import SAIF_THRESHOLD
 
 METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
 
-QUANTITIES: dict[Axis, str] = {
-    "flops": "training compute",
-    "seconds": "measured training time",
-    "mosaics": "mosaics trained on",
-}
-"""Axis -> what it measures."""
-
-MADE_EQUAL: dict[Axis, str] = {
-    "flops": "equal training compute",
-    "seconds": "equal training time",
-    "mosaics": "equal numbers of training mosaics",
-}
-"""Axis -> what a comparison along it holds equal."""
+_TEXTS = ("hatexplain",)
+"""Tasks whose instances are posts, and whose foreground is the tokens that people marked."""
 
 MANY_SEEDS = 10_000
 """Beyond, a number of seeds is no longer told."""
+
+
+def is_text(task: str) -> bool:
+    """Whether the segments of a task are words, and its instances posts."""
+    return task in _TEXTS
+
+
+def instances(*tasks: str) -> str:
+    """What the instances of tasks are called: ``mosaics``, ``posts``; of both, ``instances``."""
+    nouns = {"posts" if is_text(task) else "mosaics" for task in tasks} or {"mosaics"}
+    return nouns.pop() if len(nouns) == 1 else "instances"
+
+
+def counted_instances(task: str) -> str:
+    """What SAIF and heat maps are shares of: those whose foreground is known."""
+    return "posts that have a rationale" if is_text(task) else "instances"
+
+
+def setting_name(task: str, m: int, architecture: str) -> str:
+    """What tells comparisons of a page apart: ``digits m=10``, ``hatexplain embedding m=64``.
+
+    Every study of text compares several architectures, studies of mosaics only where asked to.
+    """
+    return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
+
+
+def quantity(axis: Axis, noun: str = "mosaics") -> str:
+    """What an axis measures; `noun` as `instances` gives it."""
+    return {
+        "flops": "training compute",
+        "seconds": "measured training time",
+        "mosaics": f"{noun} trained on",
+    }[axis]
+
+
+def made_equal(axis: Axis, noun: str = "mosaics") -> str:
+    """What a comparison along an axis holds equal."""
+    return {
+        "flops": "equal training compute",
+        "seconds": "equal training time",
+        "mosaics": f"equal numbers of training {noun}",
+    }[axis]
 
 
 def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
@@ -43,10 +74,10 @@ def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
     return name
 
 
-def amount(value: float, axis: Axis) -> str:
+def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:
     """``2.5e10 training FLOPs``, ``3.2 s of training``, ``65,664 mosaics``; ``-`` if not known."""
     if axis == "mosaics":
-        return f"{value:,.0f} mosaics" if known(value) else "-"
+        return f"{value:,.0f} {noun}" if known(value) else "-"
     return f"{number(value)} {'s of training' if axis == 'seconds' else 'training FLOPs'}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -29,18 +30,19 @@ from analysis.figures.responses import (
 )
 from analysis.figures.style import (
     METRIC_LABELS,
+    SMALL,
     by_paradigm,
     figure_pdf,
     figure_png,
     level,
 )
 from analysis.groups import AXES
-from analysis.labels import QUANTITIES, known, metric_name
+from analysis.labels import counted_instances, is_text, known, metric_name, quantity
 from analysis.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.tables import number, percent
 
 FILE_STEM = re.compile(
-    r"(differences|heatmaps-(test|train)|(compute|switch-point|learning-rate|best-of-k)-"
+    r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"
     r"(saif|accuracy)|fixed-focus-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|illustration)"
 )
 """What `Picture.name` may be."""
@@ -96,7 +98,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
     """
     if comparison.summary.empty:
         return []
-    return [
+    found = [
         *_differences(comparison),
         *_heatmaps(comparison),
         *_curves(comparison),
@@ -104,6 +106,17 @@ def pictures(comparison: Comparison) -> list[Picture]:
         *_learning_rates(comparison),
         *_effort(comparison),
     ]
+    return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
+
+
+def _named(picture: Picture, comparison: Comparison) -> Picture:
+    """With the setting on it: of text, every figure is there once for each architecture."""
+    named = dataclasses.replace(picture, title=f"{picture.title} ({comparison.name})")
+    if picture.name.startswith("heatmaps"):  # which say it themselves
+        return named
+    panel = picture.figure.axes[0]
+    panel.set_title(comparison.name, fontsize=SMALL, loc="left", parse_math=False)
+    return dataclasses.replace(named, alt=f"{comparison.name}: {picture.alt}")
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
@@ -142,12 +155,17 @@ def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str
 def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     chosen, choice, threshold = comparison.chosen, comparison.choice, comparison.threshold
     name = metric_name("saif", threshold)
-    for split in ("test", "train"):
-        heatmaps = mean_heatmaps(chosen, choice, split)
+    counted = counted_instances(comparison.task)
+    of_split = {
+        split: mean_heatmaps(chosen, choice, split) for split in ("test", "validation", "train")
+    }
+    if of_split["train"] and not is_text(comparison.task):
+        del of_split["validation"]  # of mosaics it is as the test split
+    for split, heatmaps in of_split.items():
         if not heatmaps:
             continue
         seeds = heatmap_seeds(chosen, choice, split)
-        setting = f"{comparison.task}, m={comparison.m}, {split} split"
+        setting = f"{comparison.name}, {split} split"
         shares = {p: outlined_share(heatmap, threshold) for p, heatmap in heatmaps.items()}
         known = {p: share for p, share in shares.items() if share is not None}
         yield Picture(
@@ -155,7 +173,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
             title=f"Focus-prediction heat maps, {split} split",
             caption=(
                 "Joint distribution of the attention on the true foreground a_z and the score "
-                f"of the true class s_y on the {split} split, in % of the instances"
+                f"of the true class s_y on the {split} split, in % of the {counted}"
                 + (f"; outlined: {name}" if known else "")
                 + f". Mean over the seeds of the chosen option, n: {_listed(seeds)}; diverged "
                 f"seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
@@ -163,7 +181,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
             alt=f"Heat maps of {setting}. "
             + (f"{name}: {_scores(known)}. " if known else "")
             + " ".join(_corners_text(p, heatmap) for p, heatmap in heatmaps.items()),
-            figure=heatmap_figure(heatmaps, setting, threshold, seeds),
+            figure=heatmap_figure(heatmaps, setting, threshold, seeds, counted),
             wide=True,
         )
 
@@ -181,7 +199,7 @@ def _corners_text(name: str, heatmap: Any) -> str:
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
     confidence = _confidence(comparison)
-    axis = QUANTITIES[comparison.axis]
+    axis = quantity(comparison.axis, comparison.noun)
     for metric in METRIC_LABELS:
         name = metric_name(metric, comparison.threshold)
         curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
@@ -209,13 +227,14 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
                 confidence,
                 comparison.axis,
                 comparison.threshold,
+                comparison.noun,
             ),
             wide=False,
         )
 
 
 def _curve_text(name: str, line: pd.DataFrame, comparison: Comparison) -> str:
-    unit = {"flops": "FLOPs", "seconds": "s", "mosaics": "mosaics"}[comparison.axis]
+    unit = {"flops": "FLOPs", "seconds": "s", "mosaics": comparison.noun}[comparison.axis]
     x = AXES[comparison.axis]
     middle, last = line.iloc[len(line) // 2], line.iloc[-1]
     return (

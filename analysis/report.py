@@ -41,6 +41,7 @@ from study.results import SAIF_THRESHOLD, Results, ResultsError
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits
   python -m analysis.report results --study cifar10 --out reports/cifar10
+  python -m analysis.report results --study hatexplain --published
   python -m analysis.report results --study fixed-focus
   python -m analysis.report results --axis seconds --interpolate
   python -m analysis.report s3://bucket/results --budget 2e12
@@ -161,7 +162,7 @@ def verdict_text(found: Sequence[Comparison]) -> str:
     lines = []
     for comparison in found:
         if len(found) > 1:
-            lines.append(f"{comparison.task} m={comparison.m} ({short_id(comparison)}):")
+            lines.append(f"{comparison.name} ({short_id(comparison)}):")
         lone = lone_paradigm(comparison)
         lines += [lone] if lone else verdict_lines(comparison.paired)
     sentences = [textwrap.fill(sentence, _WIDTH) for sentence in answer(found)]
@@ -298,8 +299,8 @@ def _parser() -> argparse.ArgumentParser:
         "--axis",
         choices=tuple(AXES),
         default="flops",
-        help="what is made equal: training FLOPs, measured training seconds, or mosaics seen "
-        "(default: flops)",
+        help="what is made equal: training FLOPs, measured training seconds, or mosaics (of text: "
+        "posts) seen (default: flops)",
     )
     parser.add_argument(
         "--threshold",
@@ -333,7 +334,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="show Table 1 of the paper beside CIFAR-10 and CIFAR-100",
+        help="show Table 1 of the paper beside CIFAR-10, CIFAR-100 and HateXplain",
     )
     return parser
 

@@ -19,8 +19,9 @@ from analysis.compare import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
 from analysis.groups import GROUP, OPTION, paradigm_order
-from analysis.labels import MADE_EQUAL, amount, known
+from analysis.labels import amount, instances, is_text, known, made_equal
 from analysis.page import Block, Code, Heading, Shown, Table, Text
+from analysis.rationales import PLAUSIBLE, plausibility_cells
 from analysis.tables import (
     HIDDEN_FOREGROUND,
     comparison_cells,
@@ -49,15 +50,18 @@ _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 def section_title(comparison: Comparison) -> str:
     """What tells one comparison of a results directory from another."""
     cell = comparison.cells.iloc[0]
+    data = f"{cell['split_scheme']} bases"
+    if is_text(comparison.task):
+        data = f"labels by {cell['label_rule']}, rationales by {cell['rationale_rule']}"
+    inference = f", {comparison.inference}" if comparison.inference else ""
     return (
-        f"{cell['task']}, m={cell['m']}, n={cell['n']}, {network_text(cell)}, "
-        f"{cell['split_scheme']} bases, budget "
-        f"{number(cell['budget_amount'])} {_unit(cell)} ({short_id(comparison)})"
+        f"{cell['task']}, m={cell['m']}, n={cell['n']}, {network_text(cell)}{inference}, {data}, "
+        f"budget {number(cell['budget_amount'])} {_unit(cell)} ({short_id(comparison)})"
     )
 
 
 def _unit(cell: pd.Series) -> str:
-    return "FLOPs" if cell["budget_unit"] == "flops" else str(cell["budget_unit"])
+    return "FLOPs" if cell["budget_unit"] == "flops" else instances(cell["task"])
 
 
 def comparison_blocks(
@@ -99,8 +103,8 @@ def unusual_cut(comparison: Comparison) -> list[str]:
     if comparison.axis != "flops":
         where = ""
         if comparison.budget is not None and known(comparison.budget):
-            where = f" ({amount(comparison.budget, comparison.axis)})"
-        axis, usual = MADE_EQUAL[comparison.axis], MADE_EQUAL["flops"]
+            where = f" ({amount(comparison.budget, comparison.axis, comparison.noun)})"
+        axis, usual = made_equal(comparison.axis, comparison.noun), made_equal("flops")
         texts.append(f"Cells are cut at {axis}{where}, not at {usual}.")
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
@@ -173,6 +177,8 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         Text("Attention on the foreground, and loss, with t intervals:"),
         Table(["paradigm", "foreground attention %", level, "loss (nats)", level], more),
     ]
+    if plausible := plausibility_cells(summary):
+        blocks += [Text(PLAUSIBLE), Table(*plausible)]
     return blocks
 
 
@@ -294,15 +300,16 @@ def _cells(comparison: Comparison) -> list[Block]:
 def _settings(comparison: Comparison) -> list[Block]:
     cells = comparison.cells
     first = cells.iloc[0]
+    noun = comparison.noun
     train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
         ["task", first["task"]],
-        ["segments m", str(first["m"])],
-        ["training mosaics n", str(first["n"])],
+        ["most tokens m" if is_text(comparison.task) else "segments m", str(first["m"])],
+        [f"training {noun} n", str(first["n"])],
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],
         ["budget", f"{first['budget_amount']:,d} {_unit(first)}"],
-        ["made equal", MADE_EQUAL[comparison.axis].removeprefix("equal ")],
+        ["made equal", made_equal(comparison.axis, noun).removeprefix("equal ")],
         ["data digest", first["data_digest"]],
         ["split", first["split_scheme"]],
         *_other_settings(comparison.settings),
@@ -311,7 +318,7 @@ def _settings(comparison: Comparison) -> list[Block]:
         ["device", _listed(cells["device"])],
         ["CPU threads", _listed(cells["threads"])],
         ["cells trained together", _listed(cells["pack"])],
-        ["mosaics a pass", _listed(cells["micro_batch"])],
+        [f"{noun} a pass", _listed(cells["micro_batch"])],
         ["code version", _listed(cells["code_version"])],
         ["package versions", _listed(cells["package_versions"].map(_versions))],
         ["training time, all cells", f"{train_seconds:,.0f} s"],

@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, nctdtr, stdtr, stdtrit
 
+CONFIDENCE = 0.95
+"""Of the intervals that decide a claim of the paper, and that are drawn beside it."""
+
 MAX_SEEDS = 100_000
 """Beyond this, `seeds_needed` says that no number of seeds decides."""
 

@@ -10,13 +10,18 @@ import pandas as pd
 
 from analysis.compare import Comparison
 from analysis.groups import PARADIGM_ORDER, paradigm_order
-from analysis.labels import MADE_EQUAL, METRIC_NAMES, amount, known
-from analysis.published import TABLE_1, setting_differences
+from analysis.labels import METRIC_NAMES, amount, is_text, known, made_equal
+from analysis.published import Row, published, setting_differences, sources_text
 from analysis.tables import HIDDEN_FOREGROUND, percent
 from analysis.verdicts import points
 from study.results import SAIF_THRESHOLD
 
 METRICS = ("saif", "accuracy")
+
+_LOGITS = (
+    "The paper's LVML of HateXplain averages logits, as its scripts do: its number stands beside "
+    "lvml-logits, which trains like that, and beside lvml, the formula of section 2.3."
+)
 
 
 def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
@@ -45,14 +50,16 @@ def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[s
 
     Returns:
         A header ``task``, ``m``, then the paradigms twice, see `group_header`; ``62.5 (62.0,
-        +0.5)`` are per cent, per cent and points.
+        +0.5)`` are per cent, per cent and points. Of text, the task says which of the paper's
+        models a row is.
     """
     numbers = table_one(found)
     paradigms = _paradigms(numbers)
-    rows = []
-    for row in numbers.to_dict("records"):
-        names = [f"{metric}_{paradigm}" for metric in METRICS for paradigm in paradigms]
-        rows.append([row["task"], str(row["m"]), *(_cell(row, name) for name in names)])
+    names = [f"{metric}_{paradigm}" for metric in METRICS for paradigm in paradigms]
+    rows = [
+        [_label(comparison), str(row["m"]), *(_cell(row, name) for name in names)]
+        for comparison, row in zip(found, numbers.to_dict("records"), strict=True)
+    ]
     return ["task", "m", *paradigms, *paradigms], rows
 
 
@@ -71,24 +78,27 @@ def flat_header(header: Sequence[str]) -> list[str]:
 def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     """What must be said beside the table, above all where our settings are not the paper's."""
     notes = [f"Means over the seeds of the chosen option, test split, {conditions(found)}."]
-    with_paper = [c for c in found if (c.task, c.m) in TABLE_1]
+    with_paper = [comparison for comparison in found if _row_of(comparison).scores]
     if not with_paper:
         return [*notes, "The paper's Table 1 has no row for this."]
     notes.append(
         "In brackets the number of the paper's Table 1 and ours minus it, in points. The paper's "
-        "are for its settings (10,000 training mosaics of CIFAR-10, 50,000 of CIFAR-100, 100 "
-        "epochs or more), one number a cell without an interval."
+        f"are for its settings ({sources_text(c.task for c in with_paper)}), one number a cell "
+        "without an interval."
     )
+    if any("lvml-logits" in set(c.summary["paradigm"]) for c in with_paper if is_text(c.task)):
+        notes.append(_LOGITS)
     if any(comparison.threshold != SAIF_THRESHOLD for comparison in with_paper):
         notes.append(
             f"The paper's SAIF is at threshold {SAIF_THRESHOLD:g}, so beside that of another "
             "none is shown."
         )
     for comparison in with_paper:
-        differences = setting_differences(comparison.cells, soft_epochs(comparison))
+        ran = set(comparison.cells["paradigm"])
+        differences = setting_differences(comparison.settings, soft_epochs(comparison), ran)
         if differences:
-            which = f"{comparison.task} m={comparison.m}"
-            notes.append(f"No reproduction, {which}: ours have {'; '.join(differences)}.")
+            texts = "; ".join(differences)
+            notes.append(f"No reproduction, {comparison.name}: ours have {texts}.")
     return notes
 
 
@@ -99,7 +109,7 @@ def conditions(found: Sequence[Comparison]) -> str:
     interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
     the usual one.
     """
-    texts = ["at " + _each(found, lambda c: MADE_EQUAL[c.axis])]
+    texts = ["at " + _each(found, lambda c: made_equal(c.axis, c.noun))]
     if any(_cut_at(comparison) for comparison in found):
         texts.append("cut " + _each(found, lambda c: _cut_at(c) or "at the budget"))
     if any(comparison.interpolated for comparison in found):
@@ -113,7 +123,9 @@ def conditions(found: Sequence[Comparison]) -> str:
 
 def _cut_at(comparison: Comparison) -> str:
     budget = comparison.budget
-    return f"at {amount(budget, comparison.axis)}" if budget is not None and known(budget) else ""
+    if budget is None or not known(budget):
+        return ""
+    return f"at {amount(budget, comparison.axis, comparison.noun)}"
 
 
 def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:
@@ -122,14 +134,23 @@ def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     pairs = zip(found, texts, strict=True)
-    return " and ".join(f"{text} ({c.task} m={c.m})" for c, text in pairs)
+    return " and ".join(f"{text} ({c.name})" for c, text in pairs)
 
 
 def soft_epochs(comparison: Comparison) -> float:
-    """Passes over the training mosaics that the soft cells got; NaN without a soft cell."""
+    """Passes over the training data that the soft cells got; NaN without a soft cell."""
     rows = comparison.at_budget[comparison.at_budget["paradigm"] == "soft"]
     seen = rows["mosaics_seen"].dropna()
     return float(seen.max()) / int(rows["n"].iloc[0]) if len(seen) else math.nan
+
+
+def _row_of(comparison: Comparison) -> Row:
+    return published(comparison.task, comparison.m, comparison.architecture)
+
+
+def _label(comparison: Comparison) -> str:
+    inference = f", {comparison.inference}" if comparison.inference else ""
+    return _row_of(comparison).label + inference
 
 
 def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]:
@@ -140,7 +161,7 @@ def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]
     row |= {"axis": comparison.axis, "threshold": comparison.threshold}
     comparable = {"saif": comparison.threshold == SAIF_THRESHOLD, "accuracy": True}
     ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
-    paper = TABLE_1.get((comparison.task, comparison.m), {})
+    paper = _row_of(comparison).scores
     for i, metric in enumerate(METRICS):
         for paradigm in paradigms:
             value = float(ours[paradigm][metric]) if paradigm in ours else math.nan

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels import MADE_EQUAL, amount, known, metric_name
+from analysis.labels import amount, instances, known, made_equal, metric_name
 from analysis.labels import number as number
-from analysis.published import TABLE_1
+from analysis.published import published as published_row
 from study.results import SAIF_THRESHOLD
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
@@ -29,7 +29,7 @@ def comparison_text(
 
     Args:
         summary: as `analysis.summarise` gives it.
-        published: add the paper's Table 1 where it has the task and m.
+        published: add the paper's Table 1 where it has such a row.
         threshold: of SAIF; of another than the usual one the paper has no numbers.
     """
     blocks = []
@@ -69,7 +69,8 @@ def comparison_cells(
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the comparison table of one (task, m), one row a paradigm."""
     first = summary.iloc[0]
-    paper = TABLE_1.get((first["task"], first["m"]), {}) if published else {}
+    row_of = published_row(first["task"], first["m"], first["architecture"])
+    paper = row_of.scores if published else {}
     level = f"{first['confidence'] * 100:g} % interval"
     header = ["paradigm", f"{metric_name('saif', threshold)} %", level, "accuracy %", level, "n"]
     header += ["lr", "switch", "options"]
@@ -112,8 +113,8 @@ def heading(summary: pd.DataFrame) -> str:
     """What the rows of one (task, m) have in common: setting, cut and split."""
     first = summary.iloc[0]
     return (
-        f"{first['task']} m={first['m']} ({first['comparison_id'][:8]}): n={first['n']} mosaics, "
-        f"{network_text(first)}; {cut_text(summary)}"
+        f"{first['task']} m={first['m']} ({first['comparison_id'][:8]}): n={first['n']} "
+        f"{instances(first['task'])}, {network_text(first)}; {cut_text(summary)}"
     )
 
 
@@ -126,11 +127,11 @@ def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
 def cut_text(summary: pd.DataFrame) -> str:
     """Where the cells of one (task, m) were cut, and on which split."""
     first = summary.iloc[0]
-    split, axis = f"{first['split']} split", first["axis"]
+    split, axis, noun = f"{first['split']} split", first["axis"], instances(first["task"])
     if known(cut_at := first.get("cut_at", math.nan)):
-        return f"{split} at {amount(cut_at, axis)}"
+        return f"{split} at {amount(cut_at, axis, noun)}"
     if axis != "flops":
-        return f"{split} at {MADE_EQUAL[axis]}"
+        return f"{split} at {made_equal(axis, noun)}"
     flops = summary["compute_flops"].max()
     return f"{split} at {percent(first['cut'], 0)} % of the budget" + (
         f" ({amount(flops, axis)})" if known(flops) else ""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from analysis.answer import QUESTION, answer
 from analysis.compare import Comparison
 from analysis.groups import PARADIGM_ORDER
+from analysis.labels import setting_name
 from analysis.paired import PAIRED_COLUMNS
 
 GLOSS = (
@@ -64,6 +65,7 @@ def comparison(
 ) -> Comparison:
     """What the answer reads of a comparison."""
     made = SimpleNamespace(
+        name=setting_name(task, m, "mlp"),
         task=task,
         m=m,
         axis=axis,

@@ -127,6 +127,7 @@ def comparison(
     made = SimpleNamespace(
         task="digits",
         m=10,
+        architecture="mlp",
         axis="flops",
         threshold=threshold,
         select="accuracy",

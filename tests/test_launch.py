@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from study.axes import resolve
-from study.cell import Cell, Schedule
+from study.cell import Cell, Options, Schedule
 from study.cluster import ray_session
 from study.errors import RequestError
 from study.launch import launch
@@ -304,13 +304,19 @@ def test_an_address_without_ray_is_named() -> None:
 def test_axes_reach_the_trial() -> None:
     """What `--set` says is what cells hold; nothing is lost on the way to a worker."""
     from search_spaces import all_studies
+    from study import tasks
     from study.plan import make_plan as lay_out
+    from study.tasks.base import Facts
 
     space = all_studies()["digits"]
     axes = resolve(
         space, "quick", ["momentum=0.5", "width=0.5", "evaluations=4", "split=shared-base"]
     )
-    for cell in lay_out(space, "quick", axes, lambda *_: "d").cells:
+
+    def nominal(task: str, options: Options) -> Facts:
+        return tasks.info(task, options).nominal
+
+    for cell in lay_out(space, "quick", axes, nominal).cells:
         again = Cell.from_dict(cell.to_dict())
         assert (again.momentum, again.width, again.split) == (0.5, 0.5, "shared-base")
         assert again.evaluation_points == (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -253,7 +253,10 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         ([], "the following arguments are required: STUDY"),
         (["hatexplain", "--set", "m=0"], "m must be an integer >= 2, got 0"),
         (["hatexplain", "--set", "min_count=0"], "min_count must be an integer >= 1"),
-        (["hatexplain", "--set", "label_rule=most"], "unknown label_rule 'most'. Did you mean 'majority'"),
+        (
+            ["hatexplain", "--set", "label_rule=most"],
+            "unknown label_rule 'most'. Did you mean 'majority'",
+        ),
         (["hatexplain", "--set", "inference=sofd"], "Did you mean 'soft'"),
         (["hatexplain", "--set", "alpha=0.5"], "attention is held on mosaics, not on hatexplain"),
         (["hatexplain", "--set", "split=shared-base"], "hatexplain has splits of its own"),

@@ -133,7 +133,8 @@ def test_published_numbers_only_when_asked_and_where_there_are_any(results: Resu
 
 
 def test_published_table_is_complete() -> None:
-    assert set(TABLE_1) == {(task, m) for task in ("cifar10", "cifar100") for m in (5, 20)}
+    images = {f"{task} m={m}" for task in ("CIFAR10", "CIFAR100") for m in (5, 20)}
+    assert set(TABLE_1) == images | {"HateXplain-1", "HateXplain-2"}
     for groups in TABLE_1.values():
         assert set(groups) == {"hard", "soft", "hybrid", "lvml"}
         assert all(0 < share < 1 for pair in groups.values() for share in pair)
@@ -191,7 +192,7 @@ def test_an_interval_beyond_what_a_share_can_be_is_explained(results: Results) -
     ],
 )
 def test_where_it_was_cut(axis: str, cut_at: float, text: str) -> None:
-    row = {"split": "test", "axis": axis, "cut": 1.0, "compute_flops": 4.9e10}
+    row = {"task": "digits", "split": "test", "axis": axis, "cut": 1.0, "compute_flops": 4.9e10}
     assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == text
     if math.isnan(cut_at):
         assert cut_text(pd.DataFrame([row])) == text

@@ -18,13 +18,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.barred import barred_sentences
-from analysis.claims.base import CONFIDENCE, TOO_FEW, Claim, Finding, decided, side
+from analysis.claims.base import TOO_FEW, Claim, Finding, decided, side
 from analysis.compare import Comparison
 from analysis.groups import AXES
-from analysis.labels import metric_name
+from analysis.labels import counted_instances, metric_name
 from analysis.paired import MIN_SEEDS
 from analysis.rises import FEWEST_POINTS, LATEST_START, SMALLEST_RISE, rises
-from analysis.statistics import t_interval
+from analysis.statistics import CONFIDENCE, t_interval
 
 NEARLY_EMPTY = 0.1
 """Share of the instances below which the three middle rows (or columns) of a heat map are nearly
@@ -58,12 +58,13 @@ def claims(comparison: Comparison) -> list[Claim]:
 
 def claims_frame(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     """One row a (comparison, claim): which comparison, and the fields of `Claim`."""
-    columns = ["task", "m", "comparison_id", "axis", "threshold", "claim", "statement"]
-    columns += ["verdict", "measured", "test"]
+    columns = ["task", "m", "architecture", "comparison_id", "axis", "threshold", "claim"]
+    columns += ["statement", "verdict", "measured", "test"]
     rows = [
         {
             "task": comparison.task,
             "m": comparison.m,
+            "architecture": comparison.architecture,
             "comparison_id": comparison.cells["comparison_id"].iloc[0],
             "axis": comparison.axis,
             "threshold": comparison.threshold,
@@ -220,7 +221,8 @@ def _c17(comparison: Comparison) -> Claim:
         "C17",
         "Over training, the attention on the foreground rises early and stalls with soft "
         "attention and rises late with hard.",
-        "Mean attention on the foreground (a_z) against what the comparison holds equal, a curve "
+        "Mean attention on the foreground (a_z) of the test "
+        f"{counted_instances(comparison.task)} against what the comparison holds equal, a curve "
         "a seed, from the first evaluation to its largest value. Holds where (1) soft makes half "
         f"of its rise earlier than hard by more than {100 * LEAD:g} % of the cut, or than the "
         "widest gap between evaluations where that is more, because within a gap curves are drawn "
@@ -278,9 +280,9 @@ def _share_claim(
 ) -> Claim:
     """A claim about the middle rows or columns of a paradigm's heat map."""
     what = " and ".join(f"{_middle_name(axis)} {side}" for axis, side in parts)
-    limit = f"{100 * NEARLY_EMPTY:g} %"
+    limit, counted = f"{100 * NEARLY_EMPTY:g} %", counted_instances(comparison.task)
     test = (
-        f"Share of the test instances in the middle of {paradigm}'s heat map: {what} {limit}. "
+        f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
         f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
         "above, it is not negligible. Holds where the 95 % t interval over seeds lies wholly on "
         "that side, does not hold where one lies wholly on the other. Diverged seeds have no heat "

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.paired import MIN_SEEDS
-from analysis.statistics import t_interval
+from analysis.statistics import CONFIDENCE, t_interval
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
-CONFIDENCE = 0.95
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
 

@@ -34,7 +34,8 @@ from analysis.claims.focus_measures import (
     too_coarse,
     within,
 )
-from analysis.focus_curves import PARADIGMS, Setting, chance_loss
+from analysis.focus_curves import Setting, chance_loss
+from analysis.groups import PARADIGMS
 
 NEAR_ZERO = 0.05
 """Share of log C, the loss of a classifier that knows nothing, below which a loss is about 0 and

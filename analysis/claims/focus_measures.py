@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.claims.base import CONFIDENCE, TOO_FEW, Finding, beyond, left_out
+from analysis.claims.base import TOO_FEW, Finding, beyond, left_out
 from analysis.focus_curves import Setting
 from analysis.paired import MIN_SEEDS
-from analysis.statistics import t_interval
+from analysis.statistics import CONFIDENCE, t_interval
 
 WIDEST_GAP = 0.1
 """Share of the epochs between two evaluations of a curve at most: the distance of the default

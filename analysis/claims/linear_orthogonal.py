@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.base import Claim, Finding, Verdict, decided, side
+from analysis.groups import PARADIGMS, paradigm_order
 from analysis.labels import known, number
 
-PARADIGMS = ("hard", "soft", "lvml")
+NAMES = tuple(paradigm_order(PARADIGMS))
+"""Of the paradigms of section 4, in the order of tables."""
 
 LEVELS = (0.5, 0.1, 0.01)
 """Shares of log C, the loss at the start, at which the time is taken."""
@@ -103,7 +105,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
         setting: which models, for people.
         lost: paradigm -> diverged seeds that are not among the rows.
     """
-    absent = [name for name in PARADIGMS if name not in set(rows["paradigm"])]
+    absent = [name for name in NAMES if name not in set(rows["paradigm"])]
     if absent:
         missing = ", ".join(
             f"{name} ({lost[name]} diverged)" if lost.get(name) else name for name in absent
@@ -150,12 +152,12 @@ def _fastest(exact: Exact) -> Finding:
     decisive = LEVELS.index(DECISIVE)
     first = [_first(exact.times, level) for level in range(len(LEVELS))]
     listed = "; ".join(
-        f"{name} {', '.join(time_text(t) for t in exact.times[name])}" for name in PARADIGMS
+        f"{name} {', '.join(time_text(t) for t in exact.times[name])}" for name in NAMES
     )
     text = f"times to {_shares(LEVELS)} of log C: {listed}"
     won = {
         name: [level for level, winner in zip(LEVELS, first, strict=True) if winner == name]
-        for name in PARADIGMS
+        for name in NAMES
     }
     firsts = [f"{name} at {_shares(places)}" for name, places in won.items() if places]
     text += f" (first: {', '.join(firsts)})" if firsts else ""
@@ -179,7 +181,7 @@ def _largest(exact: Exact) -> Finding:
 
 def _first(times: Mapping[str, Sequence[float]], level: int) -> str:
     """Who gets there first; empty: nobody."""
-    reached = {name: times[name][level] for name in PARADIGMS if known(times[name][level])}
+    reached = {name: times[name][level] for name in NAMES if known(times[name][level])}
     return min(reached, key=reached.__getitem__, default="")
 
 

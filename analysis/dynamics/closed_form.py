@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.claims.linear_orthogonal import HORIZON, LEVELS, PARADIGMS, Exact
+from analysis.claims.linear_orthogonal import HORIZON, LEVELS, NAMES, Exact
 from study.theory import curvature, linear_orthogonal
 
 PUBLISHED = ((20, 20), (100, 1_000))
@@ -56,7 +56,7 @@ def exact(m: int, num_classes: int, trained: float = math.nan) -> Exact:
     pair, start = (m, num_classes), math.log(num_classes)
     times = {
         name: tuple(_time_to(name, pair, "loss", share * start) for share in LEVELS)
-        for name in PARADIGMS
+        for name in NAMES
     }
     known = math.isfinite(trained)
     return Exact(
@@ -80,7 +80,7 @@ def convergence(pairs: Sequence[Pair]) -> pd.DataFrame:
     records = []
     for m, num_classes in pairs:
         found = exact(m, num_classes)
-        for name in PARADIGMS:
+        for name in NAMES:
             end = linear_orthogonal.trajectory(name, m, num_classes, [HORIZON]).iloc[0]
             times = {
                 f"time_to_{100 * share:g}": time
@@ -107,7 +107,7 @@ def _time_to(paradigm: str, pair: Pair, column: str, value: float) -> float:
 def _nu_at(m: int, num_classes: int, time: float) -> dict[str, float]:
     return {
         name: float(linear_orthogonal.trajectory(name, m, num_classes, [time])["nu"].iloc[0])
-        for name in PARADIGMS
+        for name in NAMES
     }
 
 
@@ -120,10 +120,10 @@ def _each(
     parts = []
     for m, num_classes in pairs:
         half = LEVELS[0] * math.log(num_classes)
-        first = min(_time_to(name, (m, num_classes), "loss", half) for name in PARADIGMS)
+        first = min(_time_to(name, (m, num_classes), "loss", half) for name in NAMES)
         times = np.geomspace(_EARLY * first, max(horizon, first), points)
         parts += [
             along(name, m, num_classes, times).assign(m=m, num_classes=num_classes, paradigm=name)
-            for name in PARADIGMS
+            for name in NAMES
         ]
     return pd.concat(parts, ignore_index=True)

@@ -13,9 +13,9 @@ from analysis.claims import Claim
 from analysis.claims import fixed_focus as focus_claims
 from analysis.dynamics import focus_pictures, focus_tables
 from analysis.dynamics.base import Dynamics
-from analysis.focus_curves import MEASURES, PARADIGMS, Setting, read_settings
-from analysis.groups import LINEAR_ORTHOGONAL
-from analysis.handover import GroupSummary, picture_files, plain_summary
+from analysis.focus_curves import MEASURES, Setting, read_settings
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
+from analysis.handover import GroupSummary, plain_summary, run_files
 from analysis.labels import number
 from analysis.page import Block, Heading, Shown, Table, Text
 from analysis.pictures import Picture
@@ -219,15 +219,8 @@ class FixedFocus:
                 for alpha, line in curves.groupby("alpha")
                 for measure in MEASURES
             },
-            draw=self._files,
+            draw=lambda: run_files(self.tables(), self.pictures()),
         )
-
-    def _files(self) -> Mapping[str, bytes]:
-        tables = {
-            f"tables/{name}.csv": table.to_csv(index=False).encode()
-            for name, table in self.tables().items()
-        }
-        return tables | picture_files(self.pictures())
 
     def _warnings(self) -> list[str]:
         return [*self._notes, *focus_tables.warnings(self.settings)]

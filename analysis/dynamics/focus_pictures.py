@@ -10,10 +10,11 @@ import pandas as pd
 from analysis.claims.focus_measures import WIDEST_GAP
 from analysis.figures.fixed_focus import Row, curves_figure, slopes_figure
 from analysis.figures.style import level
-from analysis.focus_curves import CONFIDENCE, PARADIGMS, Setting, floors, solution
-from analysis.groups import LINEAR_ORTHOGONAL
+from analysis.focus_curves import Setting, floors, solution
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.labels import number
 from analysis.pictures import Picture
+from analysis.statistics import CONFIDENCE
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
 """Of the lower row of the paper's figures."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.focus_curves import CONFIDENCE, MEASURES, Setting, chance_loss, floors
+from analysis.focus_curves import MEASURES, Setting, chance_loss, floors
 from analysis.labels import number
+from analysis.statistics import CONFIDENCE
 from analysis.tables import percent
 
 _SETTING = ["setting", "task", "m", "n", "num_classes"]

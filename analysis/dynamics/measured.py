@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.linear_orthogonal import PARADIGMS
-from analysis.groups import in_order, paradigm_order
+from analysis.groups import PARADIGMS, in_order, paradigm_order
 from analysis.statistics import t_interval
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal

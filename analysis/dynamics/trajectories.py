@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis.claims import Claim
-from analysis.claims.base import CONFIDENCE
 from analysis.claims.linear_orthogonal import (
     HORIZON,
     LEVELS,
-    PARADIGMS,
     exact_claim,
     setting_text,
     time_text,
@@ -26,12 +24,13 @@ from analysis.figures.curvature import curvature_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.figures.style import level
 from analysis.figures.trajectories import trajectory_figure
-from analysis.groups import paradigm_order
-from analysis.handover import GroupSummary, picture_files, plain_summary
+from analysis.groups import PARADIGMS, paradigm_order
+from analysis.handover import GroupSummary, plain_summary, run_files
 from analysis.labels import number
 from analysis.page import Block, Heading, Shown, Table, Text
 from analysis.pictures import Picture
 from analysis.sections import claim_blocks, end_states
+from analysis.statistics import CONFIDENCE
 from analysis.tables import aligned, percent
 from study.results import Results
 from study.theory import one_dimensional
@@ -237,7 +236,7 @@ class Trajectories:
                         f"test/{name}": list(zip(curve["compute_flops"], curve[name], strict=True))
                         for name in measured.QUANTITIES
                     },
-                    draw=self._files,
+                    draw=lambda: run_files(self.tables(), self.pictures()),
                 )
             )
         return found
@@ -247,13 +246,6 @@ class Trajectories:
             f"**{claim.name} {claim.verdict}** ({claim.setting}): {claim.measured}"
             for claim in self.claims()
         )
-
-    def _files(self) -> Mapping[str, bytes]:
-        tables = {
-            f"tables/{name}.csv": table.to_csv(index=False).encode()
-            for name, table in self.tables().items()
-        }
-        return tables | picture_files(self.pictures())
 
     def _warnings(self) -> list[str]:
         texts = []

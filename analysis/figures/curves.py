@@ -1,4 +1,4 @@
-"""Scores against training compute, seconds or mosaics."""
+"""Scores against training compute, seconds, or mosaics or posts seen."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ def compute_figure(
     confidence: float = 0.95,
     axis: Axis = "flops",
     threshold: float = SAIF_THRESHOLD,
+    noun: str = "mosaics",
 ) -> Figure:
     """A metric against training compute: one line a paradigm, a band for the t interval.
 
@@ -108,10 +109,11 @@ def compute_figure(
         confidence: of the band, in (0, 1).
         axis: what is compute here.
         threshold: of SAIF, for the label.
+        noun: what the instances are called.
     """
     curve = learning_curve(evaluations_of_chosen, metric, split, confidence, axis)
     complete = curve[curve["num_seeds"] == curve["num_cells"]]
-    unit, x_label = _unit(axis, complete[AXES[axis]].max())
+    unit, x_label = _unit(axis, complete[AXES[axis]].max(), noun)
     figure, axes = panel()
     lines = by_paradigm(complete)
     for i, (name, style) in enumerate(line_styles(lines).items()):
@@ -141,7 +143,7 @@ def compute_figure(
     return figure
 
 
-def _unit(axis: Axis, largest: float) -> tuple[float, str]:
+def _unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:
     """How much one unit of the x axis is, and the axis' label."""
     if not largest > 0:  # NaN, too
         largest = 1.0
@@ -150,8 +152,8 @@ def _unit(axis: Axis, largest: float) -> tuple[float, str]:
         name = next((n for n, size in units.items() if largest >= 3 * size), "s")
         return units[name], f"measured training time ({name})"
     exponent = math.floor(math.log10(largest))
-    what = {"flops": ("training compute", "FLOPs"), "mosaics": ("training data seen", "mosaics")}
-    quantity, noun = what[axis]
+    what = {"flops": ("training compute", "FLOPs"), "mosaics": ("training data seen", noun)}
+    quantity, unit = what[axis]
     if axis == "mosaics" and exponent < 5:
-        return 1.0, f"{quantity} ({noun})"
-    return 10.0**exponent, f"{quantity} ($10^{{{exponent}}}$ {noun})"
+        return 1.0, f"{quantity} ({unit})"
+    return 10.0**exponent, f"{quantity} ($10^{{{exponent}}}$ {unit})"

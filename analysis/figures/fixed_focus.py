@@ -19,7 +19,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.style import BLACK, GREY, SMALL, TEXT, LineStyle, dress, foot
+from analysis.figures.style import BLACK, GREY, SMALL, TEXT, LineStyle, dress, foot, legend_above
 
 _WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
 """Inches."""
@@ -184,26 +184,15 @@ def _draw_points(axes: Axes, line: pd.DataFrame, style: LineStyle, number: int) 
 
 
 def _legend(figure: Figure, rows: Sequence[Row], styles: Mapping[str, LineStyle]) -> None:
-    handles = [
-        Line2D(
-            *([], []), color=style.colour, marker=style.marker, markersize=4, linewidth=1.6,
-            label=name,
+    entries = {
+        name: Line2D(
+            *([], []), color=style.colour, marker=style.marker, markersize=4, linewidth=1.6
         )
         for name, style in styles.items()
-    ]  # fmt: skip
+    }
     others = (("closed form", BLACK, _DASHED, 0.9), ("floor", GREY, _DOTTED, 1.3))
     tables = ([row.closed_form for row in rows], [row.floors for row in rows])
     for (label, colour, dashes, width), drawn in zip(others, tables, strict=True):
         if any(len(table) for table in drawn):
-            handles.append(
-                Line2D([], [], color=colour, linestyle=dashes, linewidth=width, label=label)
-            )
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=SMALL,
-        handlelength=2.6,
-        columnspacing=1.4,
-    )
+            entries[label] = Line2D([], [], color=colour, linestyle=dashes, linewidth=width)
+    legend_above(figure, entries, len(entries), handlelength=2.6)

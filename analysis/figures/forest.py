@@ -13,10 +13,10 @@ from analysis.figures.style import (
     BLUE,
     GREY,
     SAIF_THRESHOLD,
-    SMALL,
     TEXT,
     dress,
     foot,
+    legend_above,
     level,
     metric_name,
 )
@@ -99,25 +99,16 @@ def _legend(figure: Figure, confidence: str) -> None:
     def mark(verdict: str, colour: str, face: str) -> Line2D:
         return Line2D(
             [], [], linestyle="none", marker=_MARKERS[verdict], markersize=7,
-            markeredgecolor=colour, markeredgewidth=1.5, markerfacecolor=face, label=verdict,
+            markeredgecolor=colour, markeredgewidth=1.5, markerfacecolor=face,
         )  # fmt: skip
 
-    handles = [
-        mark("better", BLUE, BLUE),
-        mark("worse", BLUE, BLUE),
-        mark("undecided", GREY, "white"),
-        Line2D([], [], color=BLUE, linewidth=3.2, label=f"{confidence} t interval"),
-        Line2D(
-            [], [], color=BLACK, linewidth=0.9, marker="|", markersize=4,
-            label=f"{confidence} bootstrap, choice repeated",
+    entries = {
+        "better": mark("better", BLUE, BLUE),
+        "worse": mark("worse", BLUE, BLUE),
+        "undecided": mark("undecided", GREY, "white"),
+        f"{confidence} t interval": Line2D([], [], color=BLUE, linewidth=3.2),
+        f"{confidence} bootstrap, choice repeated": Line2D(
+            [], [], color=BLACK, linewidth=0.9, marker="|", markersize=4
         ),
-    ]  # fmt: skip
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=SMALL,
-        handlelength=2.0,
-        columnspacing=1.4,
-    )
+    }
+    legend_above(figure, entries, len(entries), handlelength=2.0)

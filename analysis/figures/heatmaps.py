@@ -30,9 +30,9 @@ def mean_heatmaps(
         split: name of the split.
 
     Returns:
-        Paradigm -> (5, 5) fractions of the instances, axis 0 = a_z, axis 1 = s_y. Seeds without a
-        heat map, as diverged ones are, are left out (`heatmap_seeds` says how many are in); a
-        paradigm without any is absent.
+        Paradigm -> (5, 5) fractions of the instances whose foreground is known, axis 0 = a_z,
+        axis 1 = s_y. Seeds without a heat map, as diverged ones are, are left out
+        (`heatmap_seeds` says how many are in); a paradigm without any is absent.
     """
     return {
         name: np.mean(group["heatmap"].tolist(), axis=0).reshape(_BINS, _BINS)
@@ -56,6 +56,7 @@ def heatmap_figure(
     title: str,
     threshold: float = SAIF_THRESHOLD,
     seeds: Mapping[str, int] | None = None,
+    counted: str = "instances",
 ) -> Figure:
     """Focus-prediction heat maps as the paper draws them, one panel a paradigm.
 
@@ -64,6 +65,7 @@ def heatmap_figure(
         title: above the panels; of a single panel, behind the paradigm's name.
         threshold: of SAIF.
         seeds: paradigm -> n, said beside its name.
+        counted: what the fractions are of, in words.
 
     Returns:
         a_z on x, s_y on y upwards, cells in % of the instances; grey alone carries the shading
@@ -91,7 +93,7 @@ def heatmap_figure(
     outlined = (
         "" if _first_bin(threshold) is None else f"; outlined: {metric_name('saif', threshold)}"
     )
-    foot(figure, f"% of the instances{outlined}")
+    foot(figure, f"% of the {counted}{outlined}")
     return figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -125,20 +125,30 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] =
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
     entries = {name: found[name] for name in order if name in found} | found
-    handles, labels = list(entries.values()), list(entries)
-    if not handles:
+    if not entries:
         return
-    widest = max(map(len, labels)) + _HANDLE
+    widest = max(map(len, entries)) + _HANDLE
     columns = max(1, int(figure.get_size_inches()[0] * _LETTERS_AN_INCH / widest))
+    legend_above(figure, entries, min(columns, len(entries)), columnspacing=1.2)
+
+
+def legend_above(
+    figure: Figure,
+    entries: Mapping[str, Any],
+    columns: int,
+    handlelength: float = 2.8,
+    columnspacing: float = 1.4,
+) -> None:
+    """A legend above all panels: name -> handle."""
     figure.legend(
-        handles,
-        labels,
+        list(entries.values()),
+        list(entries),
         loc="outside upper center",
-        ncols=min(columns, len(handles)),
+        ncols=columns,
         frameon=False,
         fontsize=SMALL,
-        handlelength=2.8,
-        columnspacing=1.2,
+        handlelength=handlelength,
+        columnspacing=columnspacing,
     )
 
 
