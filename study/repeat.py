@@ -35,7 +35,7 @@ EQUAL, DIFFERENT, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 CIRCUMSTANCES = {
     "device": "device",
     "threads": "CPU threads",
-    "micro_batch": "mosaics a pass",
+    "micro_batch": "mosaics or posts a pass",
     "code_version": "code version",
     "package_versions": "package versions",
     "pack": "cells trained together",
@@ -110,7 +110,7 @@ def repeat(
 ) -> Repetition:
     """Trains a recorded cell from its start, alone, and compares every evaluation.
 
-    It takes the recorded number of threads and mosaics a pass, and the recorded kind of device
+    It takes the recorded number of threads and of inputs a pass, and the recorded kind of device
     where there is one. Cells of packs and cells that went on from another's first phase have the
     numbers of a straight run, so they are repeated as one.
 
