@@ -107,7 +107,7 @@ def test_the_driver_is_killed_at_random_moments(
 ) -> None:
     results = tmp_path / "results"
     kept: dict[Path, bytes] = {}
-    for _ in range(4):
+    for _ in range(3):
         process = start(results)
         wait_for("checkpoints/*", results, process)
         time.sleep(rng.uniform(0, 3))
@@ -142,7 +142,7 @@ def test_workers_are_killed_at_random_moments(
     process = start(results, "--max-retries", "9")
     killed = 0
     wait_for("checkpoints/*", results, process)
-    while process.poll() is None and killed < 4:
+    while process.poll() is None and killed < 3:
         time.sleep(rng.uniform(0, 2))
         if training := processes.training(process.pid):
             os.kill(rng.choice(training), signal.SIGKILL)
