@@ -85,6 +85,12 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)
+    if name != _LINEAR_ORTHOGONAL and options.num_classes is not None:
+        classes = hatexplain.CLASSES if name == _HATEXPLAIN else _IMAGES[name][1]
+        raise RequestError(
+            f"{name} has {len(classes)} classes of its own; num_classes is for "
+            f"{_LINEAR_ORTHOGONAL}. Leave it out, or write --set num_classes=none."
+        )
     if name == _HATEXPLAIN:
         return _text(name, options)
     for option in ("label_rule", "rationale_rule", "min_count"):
@@ -95,13 +101,7 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
             )
     if name == _LINEAR_ORTHOGONAL:
         return _linear_orthogonal(options.num_classes)
-    shape, foreground, read = _IMAGES[name]
-    if options.num_classes is not None:
-        raise RequestError(
-            f"{name} has {len(foreground)} classes of its own; num_classes is for "
-            f"{_LINEAR_ORTHOGONAL}. Leave it out, or write --set num_classes=none."
-        )
-    return _mosaics(name, shape, foreground, read)
+    return _mosaics(name, *_IMAGES[name])
 
 
 def _mosaics(
@@ -136,11 +136,6 @@ def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
 
 
 def _text(name: str, options: Options) -> TaskInfo:
-    if options.num_classes is not None:
-        raise RequestError(
-            f"{name} has {len(hatexplain.CLASSES)} classes of its own; num_classes is for "
-            f"{_LINEAR_ORTHOGONAL}. Leave it out, or write --set num_classes=none."
-        )
     label_rule, rationale_rule, min_count = options[1:]
     if label_rule is None or rationale_rule is None or min_count is None:
         raise RequestError(
