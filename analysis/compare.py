@@ -21,7 +21,7 @@ from analysis.choice import PLAUSIBILITY, best_of, options, require_select, summ
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
-from analysis.labels import instances, setting_name
+from analysis.labels import instances, setting_name, unusual_rules
 from analysis.loading import (
     EVALUATION_COLUMNS,
     DirectorySource,
@@ -102,7 +102,7 @@ class Comparison:
     def name(self) -> str:
         """Of the setting, see `analysis.labels.setting_name`."""
         name = setting_name(self.task, self.m, self.architecture)
-        return f"{name} {self.inference}" if self.inference else name
+        return ", ".join([f"{name} {self.inference}".strip(), *unusual_rules(self.settings)])
 
     @property
     def inference(self) -> str:

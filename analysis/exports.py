@@ -193,6 +193,7 @@ def _all(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.Data
         table.assign(
             comparison_id=c.cells["comparison_id"].iloc[0],
             architecture=c.architecture,
+            setting=c.name,
             axis=c.axis,
             threshold=c.threshold,
         )

@@ -6,6 +6,8 @@ Nothing here computes a result.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -43,6 +45,19 @@ def setting_name(task: str, m: int, architecture: str) -> str:
     Every study of text compares several architectures, studies of mosaics only where asked to.
     """
     return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
+
+
+def unusual_rules(settings: Mapping[str, Any]) -> list[str]:
+    """What makes the data of a text another one than by default: ``labels by first``.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+    """
+    texts = []
+    for name, what in (("label_rule", "labels"), ("rationale_rule", "rationales")):
+        if (rule := settings.get(name, "majority")) != "majority":
+            texts.append(f"{what} by {rule}")
+    return texts
 
 
 def quantity(axis: Axis, noun: str = "mosaics") -> str:

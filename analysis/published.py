@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.labels import instances, is_text
+from analysis.labels import instances, is_text, number
 
 TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
     "CIFAR10 m=5": {
@@ -100,6 +100,9 @@ SOURCES = {
 
 _BATCH = 256
 _VOCABULARY = 28_041
+_TEST_POSTS = 1_924
+_WORDS = 50
+"""Of a post; few are longer (docs/hatexplain.md)."""
 
 
 def published(task: str, m: int, architecture: str) -> Row:
@@ -150,18 +153,24 @@ def setting_differences(
         texts.append(f"n={settings['n']:,d} training {instances(task)}, not {source.n:,d}")
     # A training step never ends exactly on the target.
     if round(epochs) < source.epochs if not math.isnan(epochs) else False:
-        texts.append(f"the compute of {epochs:.0f} epochs of soft, not {source.epochs_text}")
+        texts.append(f"the compute of {number(epochs)} epochs of soft, not {source.epochs_text}")
     if settings["architecture"] not in source.architectures:
         texts.append(f"the network {settings['architecture']!r}, not the paper's")
     if settings.get("width", 1) != 1:
         texts.append(f"its hidden layers {settings['width']:g} times as wide")
     if settings["batch_size"] != _BATCH:
         texts.append(f"batch {settings['batch_size']}, not {_BATCH}")
+    if (precision := settings.get("precision", "float32")) != "float32":
+        texts.append(f"networks in {precision}")
     return texts + (_of_text(settings, paradigms) if is_text(task) else [])
 
 
 def _of_text(settings: Mapping[str, Any], paradigms: Collection[str]) -> list[str]:
     texts = []
+    if settings["m"] < _WORDS:
+        texts.append(f"posts cut at {settings['m']} words")
+    if settings["test_size"] < _TEST_POSTS:
+        texts.append(f"{settings['test_size']:,d} test posts, not {_TEST_POSTS:,d}")
     if settings.get("label_rule") != "first":
         texts.append("labels by majority, not the first annotator's")
     if (rule := settings.get("rationale_rule")) != "first":

@@ -26,6 +26,7 @@ from analysis.files import refuse_unwritable, write
 from analysis.groups import AXES, Axis, Select
 from analysis.page import Block, Contents, Heading, Shown, html, markdown
 from analysis.pictures import Picture, pictures
+from analysis.rationales import share_sentences
 from analysis.sections import (
     comparison_blocks,
     lone_paradigm,
@@ -230,8 +231,10 @@ def print_comparisons(found: Sequence[Comparison], published: bool = False) -> N
     """Prints the tables, what was stopped early, the verdicts and the answer."""
     for comparison in found:
         if len(comparison.summary):
-            print(comparison_text(comparison.summary, published, comparison.threshold), end="\n\n")
-        for sentence in (*unusual_cut(comparison), *stopped_options(comparison)):
+            shown = (comparison.summary, published, comparison.threshold, comparison.name)
+            print(comparison_text(*shown), end="\n\n")
+        notes = (unusual_cut, stopped_options, share_sentences)
+        for sentence in (sentence for note in notes for sentence in note(comparison)):
             print(f"note: {sentence}\n")
     if found:
         print(verdict_text(found), end="\n\n")

@@ -360,7 +360,10 @@ def repeat_blocks(
     """The command that trains a cell again; `text` says where the others are."""
     return [
         Heading("Repeat any cell"),
-        Text(f"Trains the cell again and compares it with what is recorded. {text}"),
+        Text(
+            "Trains the cell again and compares it with what is recorded; with --data-dir DIR "
+            f"where the study had it. {text}"
+        ),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
     ]
 

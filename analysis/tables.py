@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels import amount, instances, known, made_equal, metric_name
+from analysis.labels import amount, instances, known, made_equal, metric_name, setting_name
 from analysis.labels import number as number
 from analysis.published import published as published_row
 from study.results import SAIF_THRESHOLD
@@ -23,7 +23,10 @@ TOO_WIDE = (
 
 
 def comparison_text(
-    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+    summary: pd.DataFrame,
+    published: bool = False,
+    threshold: float = SAIF_THRESHOLD,
+    name: str = "",
 ) -> str:
     """Aligned plain text for the terminal: one block a (task, m).
 
@@ -31,11 +34,13 @@ def comparison_text(
         summary: as `analysis.summarise` gives it.
         published: add the paper's Table 1 where it has such a row.
         threshold: of SAIF; of another than the usual one the paper has no numbers.
+        name: of the setting; empty: task and m.
     """
     blocks = []
     for part in _parts(summary):
         header, rows = comparison_cells(part, published, threshold)
-        blocks.append("\n".join([heading(part), "", *aligned(header, rows), *footnotes(part)]))
+        lines = [heading(part, name), "", *aligned(header, rows), *footnotes(part)]
+        blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
 
@@ -109,11 +114,12 @@ def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def heading(summary: pd.DataFrame) -> str:
+def heading(summary: pd.DataFrame, name: str = "") -> str:
     """What the rows of one (task, m) have in common: setting, cut and split."""
     first = summary.iloc[0]
+    name = name or setting_name(first["task"], first["m"], first["architecture"])
     return (
-        f"{first['task']} m={first['m']} ({first['comparison_id'][:8]}): n={first['n']} "
+        f"{name} ({first['comparison_id'][:8]}): n={first['n']} "
         f"{instances(first['task'])}, {network_text(first)}; {cut_text(summary)}"
     )
 

@@ -198,12 +198,12 @@ class Cell:
         split: one of `SPLIT_SCHEMES`.
         m: segments a mosaic, >= 2; of text, the most tokens of a post, which is cut there.
         n: training mosaics or posts, >= 1.
-        train_metrics_size: how many of the training mosaics the train metrics are taken on.
-        validation_size: validation mosaics.
-        test_size: test mosaics.
+        train_metrics_size: how many of the training inputs the train metrics are taken on.
+        validation_size: validation mosaics or posts.
+        test_size: test mosaics or posts.
         architecture: name in `study.models`.
         width: factor on the architecture's hidden widths, > 0.
-        batch_size: mosaics a step.
+        batch_size: mosaics or posts a step.
         momentum: of SGD, in [0, 1).
         schedule: phases with their learning rates.
         seed: draws the training mosaics, the initialisation and the order; nothing else does.

@@ -5,8 +5,8 @@ Convolutions, linear layers and attention between segments are counted; biases, 
 pooling and looking up embeddings are not. Evaluation is free. The budget of a comparison is the
 cost of E epochs of *soft*, so a costlier paradigm takes fewer steps.
 
-Posts differ in length, and padding costs nothing: a post counts with the mean cost of the training
-posts, which is exact whenever an epoch ends.
+Posts differ in length, and padding costs nothing: a post counts with the mean cost of all training
+posts, which is exact whenever an epoch of all of them ends.
 """
 
 from __future__ import annotations
@@ -157,8 +157,9 @@ def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
     require(is_positive(epochs), "epochs", epochs, "a number > 0")
     require(m >= 2, "m", m, "an integer >= 2")
     require(n >= 1, "n", n, "an integer >= 1")
-    # Upwards: whole epochs fit into their budget where the mean cost of an input is no integer.
-    return Budget(math.ceil(_exact(epochs) * n * training_flops("soft", flops, m)))
+    amount = _exact(epochs) * n * training_flops("soft", flops, m)
+    # Upwards for posts: whole epochs fit into their budget though their mean cost is no integer.
+    return Budget(math.ceil(amount) if flops.lengths else int(amount))
 
 
 def epochs(count: float, n: int) -> Budget:

@@ -125,7 +125,7 @@ def _setting_lines(
         yield f"budget a cell: {amount:.3g} training FLOPs = {epochs:g} epochs of soft"
     yield (
         f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
-        f"{'FLOPs/input':>14}{'x soft':>8}{'steps':>13}{'s/cell':>8}"
+        f"{'FLOPs/input':>14}{'x soft':>8}{'steps':>15}{'s/cell':>8}"
     )
     for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
         group = [cell for cell in cells if cell.paradigm == paradigm]
@@ -138,7 +138,7 @@ def _setting_lines(
         yield (
             f"{paradigm:<13}{len(group):>6}{len(times):>8}{len(rates):>7}"
             f"{len(switches) or '-':>8}{len({cell.seed for cell in group}):>7}"
-            f"{_mean(costs):>14.3g}{_mean(costs) / soft:>8.2f}{_span(steps):>13}"
+            f"{_mean(costs):>14.3g}{_mean(costs) / soft:>8.2f}{_span(steps):>15}"
             f"{f'{_mean(times):.1f}' if times else '-':>8}"
         )
 

@@ -79,7 +79,7 @@ def pass_size(bytes_each: int, device: torch.device) -> int:
 
 
 def micro_batch(batch_size: int, bytes_each: int, device: torch.device) -> int:
-    """Mosaics a forward and backward pass: a batch cut into the fewest parts that fit, evenly."""
+    """Inputs a forward and backward pass: a batch cut into the fewest parts that fit, evenly."""
     parts = math.ceil(batch_size / pass_size(bytes_each, device))
     return math.ceil(batch_size / parts)
 

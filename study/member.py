@@ -308,8 +308,8 @@ class Member:
 def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Tensor]:
     """Endless batches of row indices, each (batch_size,) int64.
 
-    The order is a sequence of permutations of the n mosaics, each a function of seed and epoch
-    alone, cut into batches of equal size: a batch may end one epoch and begin the next.
+    The order is a sequence of permutations of the n training inputs, each a function of seed and
+    epoch alone, cut into batches of equal size: a batch may end one epoch and begin the next.
 
     Args:
         cell: gives seed, n and batch size.

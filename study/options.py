@@ -86,9 +86,9 @@ def parser() -> argparse.ArgumentParser:
     studies = all_studies()
     lines = ["studies:"]
     for space in studies.values():
-        lines.append(f"  {space.name:<10}{space.about}")
+        lines.append(f"  {space.name:<18} {space.about}")
         lines += [
-            f"    --preset {name:<7}{preset.about}" for name, preset in space.presets.items()
+            f"    --preset {name:<8} {preset.about}" for name, preset in space.presets.items()
         ]
     lines.append("\naxes, for --set axis=value,value ...:")
     lines += [f"  {name:<20}{axis.about}" for name, axis in AXES.items()]
@@ -102,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = built.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
-    add("--preset", default="quick", help="quick (default) or paper")
+    add("--preset", default="quick", help="quick (default), paper, or another one of the study")
     add("--plan", action="store_true", help="print what would run, its cost and time; run nothing")
     add("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
     add("--set", nargs="+", action="extend", default=[], metavar="AXIS=V,V", help="values of axes")
@@ -133,7 +133,8 @@ def parser() -> argparse.ArgumentParser:
         "--micro-batch",
         type=_positive,
         metavar="N",
-        help="mosaics a forward and backward pass; fewer take less memory (default: by device)",
+        help="mosaics or posts a forward and backward pass; fewer take less memory (default: by "
+        "device)",
     )
     add(
         "--search",

@@ -430,7 +430,7 @@ def test_posts_in_both_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ]  # fmt: skip
     status, printed, errors = main(capsys, *asked)
     assert status == 0, errors
-    assert "posts with a rationale: 0.0 % (train)" in printed
+    assert "with a rationale 0.0 % (train)" in printed
     assert "shared prefixes: 4 of the cells" in printed
     cells, evaluations = Results(results).cells(), Results(results).evaluations()
     assert Counter(cells["architecture"]) == {"embedding": 6, "self-attention": 6}

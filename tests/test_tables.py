@@ -366,7 +366,7 @@ def test_table_one_says_what_differs_from_the_paper(results: Results, tmp_path: 
     *_, note = table_one_notes(_write_cifar(results))
     assert note == (
         "No reproduction, cifar10 m=20: ours have n=2,000 training mosaics, not 10,000; the "
-        "compute of 3 epochs of soft, not 100 or more; the network 'mlp', not the paper's; "
+        "compute of 3.2 epochs of soft, not 100 or more; the network 'mlp', not the paper's; "
         "batch 64, not 256."
     )
     other = make_results(tmp_path / "other")

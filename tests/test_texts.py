@@ -149,7 +149,7 @@ def test_a_plan_knows_sizes_lengths_and_what_to_tell(task: TextTask, folder: Pat
     assert words == int(train.lengths.sum())
     told = "\n".join(facts.notes)
     assert "posts: 60 (train), 30 (validation), 40 (test)" in told
-    assert "posts with a rationale: 0.0 % (train)" in told
+    assert "with a rationale 0.0 % (train)" in told
     assert "left out" not in told
 
 

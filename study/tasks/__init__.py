@@ -136,8 +136,8 @@ def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
 
 
 def _text(name: str, options: Options) -> TaskInfo:
-    label_rule, rationale_rule, min_count = options[1:]
-    if label_rule is None or rationale_rule is None or min_count is None:
+    label_rule, rationale_rule = options.label_rule, options.rationale_rule
+    if label_rule is None or rationale_rule is None or options.min_count is None:
         raise RequestError(
             f"{name} takes a label_rule, a rationale_rule and a min_count, none is none. Leave "
             "them out, or give them with --set."

@@ -253,11 +253,13 @@ def _notes(
         f"{options.rationale_rule}",
         f"vocabulary: {words:,} words of the training split{seldom}, which are "
         f"{_each(known)} of the words",
-        f"posts with a rationale: {_each(marked)}",
-        f"words a training post: {lengths.mean():.1f} in the mean, at most {lengths.max()}",
+        f"before posts are cut at m: with a rationale {_each(marked)}; of these, the whole post "
+        f"is the rationale of {_percent(_wholly_marked(numbered['test']))} (test)",
+        f"before posts are cut at m: {lengths.mean():.1f} words a training post in the mean, at "
+        f"most {lengths.max()}",
     ]
-    if whole := _wholly_marked(numbered["test"]):
-        notes.append(f"test posts with a rationale that is the whole post: {_percent(whole)}")
+    if (numbered["train"].words != UNKNOWN).all():
+        notes.append("no training word is unknown: the vector of unknown words is never trained")
     if posts.left_out:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in posts.left_out.items())
         notes.append(f"posts left out: {reasons}")
