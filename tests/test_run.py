@@ -135,7 +135,7 @@ def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert status == 0
     assert not results.exists()
     assert "8 cells: 0 done already, 8 to run" in printed
-    assert "FLOPs/mosaic" in printed
+    assert "FLOPs/input" in printed
     assert "estimated time on this machine" in printed
 
 
@@ -345,7 +345,7 @@ def test_another_schema_version_is_named(
     pq.write_table(table, tmp_path / "cells" / "x.parquet")
     status, _, errors = main(capsys, "digits", "--results", str(tmp_path))
     assert status == 2
-    assert "x.parquet has results schema 99, this version reads schemas 2 to 3" in errors
+    assert "x.parquet has results schema 99, this version reads schemas 2 to 4" in errors
 
 
 def test_help_has_examples_and_lists_studies_and_axes(capsys: pytest.CaptureFixture[str]) -> None:
