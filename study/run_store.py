@@ -265,11 +265,7 @@ class RunStore:
             tags = {"role": "study", "metric_step": "training MFLOPs"}
             run = self._client.create_run(self._experiment, run_name=self._study, tags=tags)
             self._runs[_PARENT] = _known_run(run)
-        parent_id = self._runs[_PARENT].run_id
-        for name, run in self._runs.items():
-            is_cell = name != _PARENT and not run.is_group
-            if is_cell and run.parent_id != parent_id:  # that one was a second parent
-                self._client.set_tag(run.run_id, "mlflow.parentRunId", parent_id)
+        self._adopt()
         self._looked_up = True
 
     def holds(self, name: str) -> bool:
@@ -340,6 +336,7 @@ class RunStore:
 
         with self._looked_up_anew_after_errors():
             self._tidy()  # another driver may have logged the same cells
+            self._adopt()
             self._make_room(keys)
             run_id = self._runs[_PARENT].run_id
             held = self._client.get_run(run_id).data.metrics
@@ -390,6 +387,15 @@ class RunStore:
             else:
                 self._client.delete_run(known.run_id)
         self._runs = self._runs | kept if query else kept
+
+    def _adopt(self) -> None:
+        """Puts every cell below the one parent that is left: its own may have been a second one,
+        made where MLflow repeated a request whose answer was lost."""
+        parent_id = self._runs[_PARENT].run_id
+        for name, run in self._runs.items():
+            is_cell = name != _PARENT and not run.is_group
+            if is_cell and run.parent_id != parent_id:
+                self._client.set_tag(run.run_id, "mlflow.parentRunId", parent_id)
 
     def _make_room(self, keys: Collection[str]) -> None:
         """Deletes the groups that are too many, the oldest first and none of these."""

@@ -364,6 +364,25 @@ def test_what_two_drivers_logged_twice_is_left_once(results: Results, cells: lis
     assert len(doubles) == len(left)
 
 
+def test_an_older_parent_that_turns_up_at_the_end_gets_all_cells(
+    results: Results, cells: list[Cell]
+) -> None:
+    """MLflow may repeat the request that makes it, and tell of the second one only."""
+    store = RunStore(results, "digits", None, draw_nothing)
+    assert not [error for _, error in store.log(dict.fromkeys(ids(cells))) if error]
+    client, children, parent = runs(results)
+    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
+    older = client.create_run(
+        parent.info.experiment_id,
+        parent.info.start_time - 5,
+        {key: tag for key, tag in parent.data.tags.items() if not key.startswith("mlflow.")},
+        parent.info.run_name,
+    )
+    store.summarise(SUMMARY, [])
+    assert_exactly_once(results, cells)
+    assert runs(results)[2].info.run_id == older.info.run_id
+
+
 def test_two_drivers_at_once(results: Results, cells: list[Cell], quick: None) -> None:
     """They may disturb each other, but the end is the same."""
     trackers = [start(results), start(results)]
