@@ -7,11 +7,11 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from analysis.pictures import FILE_STEM
-from study.results import ResultsError
+from study.results import ResultsError, Storage, local_path
 
 _OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 _OWN_TABLE = re.compile(
@@ -20,57 +20,96 @@ _OWN_TABLE = re.compile(
 )
 
 
-def write(files: Mapping[str, bytes], out_dir: Path) -> None:
+def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | Path:
     """Every file whole: a reader finds the old one or the new one, never half of it.
 
-    The old ones are touched when all new ones are there; then figures and tables that the report
-    no longer has are removed.
+    On a local disk the old ones are touched when all new ones are there; an object store gets
+    them one by one. Then figures and tables that the report no longer has are removed.
 
     Args:
         files: path in the folder -> content.
-        out_dir: is made if missing.
+        out_dir: path or URL of a folder, made if missing.
+
+    Returns:
+        The folder, a path if it is local and a URL if it is not.
 
     Raises:
         ResultsError: one cannot be written.
     """
-    partials: dict[Path, Path] = {}
-    try:
-        for name, data in files.items():
-            path = out_dir / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
-            partials[path].write_bytes(data)
-        for path, partial in partials.items():
-            os.replace(partial, path)
-        for folder, own in ((out_dir, _OWN_TABLE), (out_dir / "figures", _OWN_FIGURE)):
-            for path in folder.glob("*"):
-                if path not in partials and own.fullmatch(path.name):
-                    path.unlink()
-    except OSError as error:
-        raise _unwritable(out_dir, error) from error
-    finally:
-        for partial in partials.values():
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+    folder = local_path(out_dir)
+    if folder is None:
+        url = os.fspath(out_dir).rstrip("/")
+        _write_to_store(files, url)
+        return url
+    _write_to_disk(files, folder)
+    return folder
 
 
-def refuse_unwritable(folder: Path) -> None:
+def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     """Before the work: the folder, or what it would be made in, takes a file.
 
     Raises:
         ResultsError: it does not.
     """
+    folder = local_path(out_dir)
+    if folder is None:
+        storage = Storage(out_dir)
+        with _refusing(storage.url):
+            storage.make("")
+            storage.probe("")
+        return
     with_parents = [folder, *folder.absolute().parents]
     there = next(path for path in with_parents if path.exists() or path.is_symlink())
+    with _refusing(folder), tempfile.TemporaryFile(dir=there):
+        pass
+
+
+def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
+    partials: dict[Path, Path] = {}
+    with _refusing(folder):
+        try:
+            for name, data in files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
+                partials[path].write_bytes(data)
+            for path, partial in partials.items():
+                os.replace(partial, path)
+            for where in (folder, folder / "figures"):
+                for path in where.glob("*"):
+                    if path not in partials and _is_own(str(path.relative_to(folder))):
+                        path.unlink()
+        finally:
+            for partial in partials.values():
+                with contextlib.suppress(OSError):
+                    partial.unlink(missing_ok=True)
+
+
+def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
+    storage = Storage(url)
+    with _refusing(url):
+        for where in {os.path.dirname(name) for name in files}:
+            storage.make(where)
+        for name, data in files.items():
+            storage.write(name, data)
+        for name in storage.names(""):
+            if name not in files and _is_own(name):
+                storage.remove(name)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a path in the folder is named as a figure or a table of a report."""
+    where, _, file = name.rpartition("/")
+    own = {"": _OWN_TABLE, "figures": _OWN_FIGURE}.get(where)
+    return bool(own and own.fullmatch(file))
+
+
+@contextlib.contextmanager
+def _refusing(folder: str | Path) -> Iterator[None]:
     try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> ResultsError:
-    return ResultsError(
-        f"cannot write the report to {folder} ({error}). Choose a folder with --out DIR of "
-        "`python -m analysis.report`."
-    )
+        yield
+    except (OSError, ResultsError) as error:
+        raise ResultsError(
+            f"cannot write the report to {folder} ({error.__cause__ or error}). Choose a folder "
+            "with --out DIR of `python -m analysis.report`."
+        ) from error

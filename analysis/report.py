@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
@@ -37,7 +36,7 @@ from analysis.sections import (
 )
 from analysis.tables import comparison_text
 from analysis.verdicts import verdict_lines
-from study.results import SAIF_THRESHOLD, Results, ResultsError
+from study.results import SAIF_THRESHOLD, Results, ResultsError, report_folder
 
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits
@@ -46,6 +45,7 @@ _EXAMPLES = """examples:
   python -m analysis.report results --study fixed-focus
   python -m analysis.report results --axis seconds --interpolate
   python -m analysis.report s3://bucket/results --budget 2e12
+  python -m analysis.report s3://bucket/results --out reports/cifar10
 """
 _WIDTH = 99  # of sentences in the terminal
 
@@ -64,7 +64,7 @@ def write_report(
     title: str | None = None,
     notes: Sequence[str] = (),
     published: bool = False,
-) -> Path:
+) -> str | Path:
     """Writes `report.html` and `report.md`, which need nothing else.
 
     They have a section for each comparison and for each study of learning dynamics (cells with
@@ -74,7 +74,8 @@ def write_report(
 
     Args:
         results: path, URL or an open `Results`.
-        out_dir: local folder, made if missing; files of an older report in it are replaced.
+        out_dir: path or URL of a folder, made if missing; files of an older report in it are
+            replaced.
         study: only the cells that this study recorded. A cell that two studies share is recorded
             by the first of them, so name `cell_ids` where they are known; then `study` only
             names the report.
@@ -86,7 +87,7 @@ def write_report(
         published: show the paper's Table 1 beside the measured numbers.
 
     Returns:
-        The path of report.html.
+        The path of report.html; its URL where `out_dir` is one.
 
     Raises:
         ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget,
@@ -113,7 +114,7 @@ def write_page(
     published: bool = False,
     drawn: Sequence[Sequence[Picture]] | None = None,
     dynamics: Sequence[Dynamics] = (),
-) -> Path:
+) -> str | Path:
     """Writes the report of what is at hand; else as `write_report`.
 
     Args:
@@ -143,9 +144,8 @@ def write_page(
     page += frame.tail(found)
     files["report.html"] = html.render(title, page).encode()
     files["report.md"] = markdown.render(title, page).encode()
-    out_dir = Path(out_dir)
-    write(files, out_dir)
-    return out_dir / "report.html"
+    folder = write(files, out_dir)
+    return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
 
 
 def _refuse_nothing(
@@ -174,10 +174,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     asked = _parser().parse_args(argv)
     try:
-        folder = asked.out or _default_out(asked.results_dir, asked.study)
-        if asked.out or Path(asked.results_dir).is_dir():
-            refuse_unwritable(folder)
         results = Results(asked.results_dir)
+        folder = asked.out or report_folder(asked.results_dir, asked.study)
+        if asked.out or results.storage.exists("cells"):
+            refuse_unwritable(folder)
         found = compare_results(
             results,
             study=asked.study,
@@ -321,10 +321,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out",
-        type=Path,
         metavar="DIR",
-        help="folder for the report (default: RESULTS_DIR/report, with --study "
-        "RESULTS_DIR/report/NAME; for a URL ./report)",
+        help="folder for the report, local path or fsspec URL (default: RESULTS_DIR/report, with "
+        "--study RESULTS_DIR/report/NAME)",
     )
     parser.add_argument(
         "--select",
@@ -340,13 +339,6 @@ def _parser() -> argparse.ArgumentParser:
         help="show Table 1 of the paper beside CIFAR-10, CIFAR-100 and HateXplain",
     )
     return parser
-
-
-def _default_out(results_dir: str, study: str | None) -> Path:
-    """A report of one study lies where `study.run` writes it, not over that of all studies."""
-    folder = Path("report") if "://" in results_dir else Path(results_dir, "report")
-    name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
-    return folder / name if name else folder
 
 
 def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[Shown]:

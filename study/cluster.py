@@ -1,77 +1,153 @@
-"""Ray on this machine or a running cluster: the connection, and what Ray reads at its start."""
+"""Ray on this machine, or a running cluster: the connection, and what Ray reads at its start."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
+import sys
+import tempfile
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 from study.errors import RequestError
+from study.nodes import Cluster
 
 CONNECT_SECONDS = 10.0
 """How long a cluster's port may take to answer."""
 
-_RAY_SETTINGS = {
-    # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    # A Ray on one machine listens on the loopback interface only.
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
+_WORKER_SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     # Trials run in a thread, and only the first arena of glibc keeps memory: use no other.
     "MALLOC_ARENA_MAX": "1",
+}
+"""Read by workers when they start."""
+
+_SETTINGS = {
+    # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
     # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
+    # Nothing is read from Tune's own state, which it writes whole, of all trials, again and again.
+    "TUNE_GLOBAL_CHECKPOINT_S": "inf",
     # Ctrl-C reaches the command, which says how to go on.
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
 }
-"""Read by Ray when it is first imported, and by its workers when they start; a setting of the
-environment has precedence."""
+"""Read by Ray when it is first imported; a setting of the environment has precedence."""
+
+_ONE_MACHINE = {
+    # Listens on the loopback interface only; nodes of a cluster must not.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    # Its server keeps the events of the last 100,000 tasks, 80 MB a 1,000 cells, for a dashboard.
+    "RAY_task_events_report_interval_ms": "0",
+}
+"""Read by a Ray that a command starts for itself."""
+
+_QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
+
+_JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""In the environment of what `ray job submit` starts."""
+
+
+def default_address() -> str | None:
+    """The address of the cluster that runs this process as a job; None: it is no job."""
+    return "auto" if _JOB_VARIABLE in os.environ else None
 
 
 @contextlib.contextmanager
-def ray_session(cores: int, address: str | None = None) -> Iterator[Any]:
-    """The `ray` module, connected; what was started here is stopped at the end.
+def ray_session(cores: int) -> Iterator[Any]:
+    """The `ray` module with this process's Ray; one that is started here is stopped at the end.
 
     Args:
-        cores: CPU cores of a Ray on this machine.
-        address: of a running cluster; None: this process's Ray, or a new one on this machine.
-
-    Raises:
-        RequestError: no Ray at that address.
+        cores: CPU cores of a new one.
     """
-    for name, value in _RAY_SETTINGS.items():
-        os.environ.setdefault(name, value)
-    import ray
-
-    if ray.is_initialized() and address is None:
+    # A token of its own: the one that Ray would keep in the home directory, others could read.
+    token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    ray = _import_ray({**_SETTINGS, **_WORKER_SETTINGS, **_ONE_MACHINE, **token})
+    if ray.is_initialized():
         yield ray
         return
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        # "local": RAY_ADDRESS must not turn this into a cluster.
-        ray.init(address="local", num_cpus=cores, include_dashboard=False, **quiet)
-    else:
-        try:
-            _require_listener(address)
-            ray.init(address=address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise RequestError(
-                f"no Ray cluster at --address {address} ({' '.join(str(error).split())}). Start "
-                "one with `ray start --head`, or leave --address out to run on this machine. A "
-                "cluster with token authentication wants its token on this machine, too."
-            ) from error
+    # "local": RAY_ADDRESS must not turn this into a cluster.
+    ray.init(address="local", num_cpus=cores, include_dashboard=False, **_QUIET)
     try:
         with _terminating():
             yield ray
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def join(address: str) -> Iterator[Cluster]:
+    """A running cluster; it goes on when this process leaves it.
+
+    Args:
+        address: HOST:PORT, or `auto` for that of this machine.
+
+    Raises:
+        RequestError: there is none, of another version, or with another token.
+    """
+    ray = _import_ray(_SETTINGS)
+    with tempfile.TemporaryFile() as said:
+        try:
+            _require_listener(address)
+            with _stderr_into(said):
+                ray.init(address=address, runtime_env={"env_vars": _WORKER_SETTINGS}, **_QUIET)
+        except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+            said.seek(0)
+            text = " ".join(str(error).split())
+            raise RequestError(_why_not(address, text, said.read().decode())) from error
+    try:
+        with _terminating():
+            yield Cluster(ray, address)
+    finally:
+        ray.shutdown()
+
+
+def _import_ray(settings: Mapping[str, str]) -> Any:
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    return ray
+
+
+@contextlib.contextmanager
+def _stderr_into(file: BinaryIO) -> Iterator[None]:
+    """What Ray's C++ part writes past Python, second by second while it cannot connect."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def _why_not(address: str, error: str, said: str) -> str:
+    if "Version mismatch" in error:
+        return (
+            f"the cluster at --address {address} and this command differ in Ray or Python "
+            f"({error}). Give both the same: `uv sync` with the same pyproject.toml and Python."
+        )
+    if "Unauthenticated" in said or "token" in error.lower():
+        return (
+            f"the cluster at --address {address} refused this command's token. Copy "
+            "~/.ray/auth_token of the cluster's head here, readable by you alone, and set "
+            "RAY_AUTH_MODE=token."
+        )
+    return (
+        f"no Ray cluster at --address {address} ({error}). Run the command on one of its nodes "
+        "or as a job, start a cluster with `ray start --head`, or leave --address out to run on "
+        "this machine."
+    )
 
 
 class Terminated(KeyboardInterrupt):
@@ -104,6 +180,11 @@ def _terminating() -> Iterator[None]:
 
 def _require_listener(address: str) -> None:
     """Raises OSError at once where nothing listens; Ray itself would wait for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    if address == "auto":
+        from ray._private.services import canonicalize_bootstrap_address
+
+        address = canonicalize_bootstrap_address(address)
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdigit()) or "://" in address:
+        raise ValueError("an address is HOST:PORT or auto")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()

@@ -9,24 +9,29 @@ import torch
 from study import compute
 from study.cell import Cell
 from study.execution import has_bfloat16
-from study.plan import Plan
+from study.plan import THIS_MACHINE, Plan
 from study.progress import duration
 from study.sharing import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 
 
-def describe(plan: Plan, about: str, seconds: Mapping[str, float]) -> str:
+def describe(
+    plan: Plan, about: str, seconds: Mapping[str, float], price_per_hour: float | None = None
+) -> str:
     """The plan in lines: cells, cost of each paradigm, what is skipped, the time it takes.
 
     Args:
         plan: to describe.
         about: the preset's one line.
         seconds: estimated seconds of each cell that would run, by id.
+        price_per_hour: of a GPU; of a CPU core where trials use no GPU.
     """
-    return "\n".join(_lines(plan, about, seconds))
+    return "\n".join(_lines(plan, about, seconds, price_per_hour))
 
 
-def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str]:
+def _lines(
+    plan: Plan, about: str, seconds: Mapping[str, float], price_per_hour: float | None
+) -> Iterator[str]:
     yield f"study {plan.study}, preset {plan.preset}: {about}"
     if plan.search:
         yield plan.search
@@ -43,18 +48,38 @@ def _lines(plan: Plan, about: str, seconds: Mapping[str, float]) -> Iterator[str
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
     if plan.to_run:
-        total = sum(seconds[cell.id] for cell in plan.to_run) / plan.concurrent
+        total = sum(seconds[cell.id] for cell in plan.to_run)
         if plan.search:
             total *= plan.searched_cells / len(plan.to_run)
         yield (
-            f"estimated time on this machine: {duration(total)}, trials at a time: "
-            f"{plan.concurrent}, CPU threads each: {plan.threads}"
+            f"estimated time on {plan.where}: {duration(total / plan.concurrent)}, trials at a "
+            f"time: {plan.concurrent}, CPU threads each: {plan.threads}"
         )
+        yield from _cost(plan, total, price_per_hour)
         yield _packing(plan)
         yield _sharing(plan)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if not has_bfloat16(device) and any(c.precision == "bfloat16" for c in plan.to_run):
+        if (
+            plan.where == THIS_MACHINE
+            and not has_bfloat16(device)
+            and any(c.precision == "bfloat16" for c in plan.to_run)
+        ):
             yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
+
+
+def _cost(plan: Plan, seconds: float, price_per_hour: float | None) -> Iterator[str]:
+    """What is paid for: GPUs where trials use any, else, given a price, cores."""
+    gpus = plan.gpus_per_trial
+    if gpus is None:
+        gpus = min(1, torch.cuda.device_count())
+    if not gpus and price_per_hour is None:
+        return
+    hours = seconds / 3600 * (gpus or plan.threads)
+    unit = "GPU" if gpus else "core"
+    line = f"estimated {unit} hours: {hours:.3g}"
+    if price_per_hour is not None:
+        line += f", which cost {hours * price_per_hour:.2f} at {price_per_hour:g} each"
+    yield f"{line} (training and evaluation; nodes that start, wait or idle come on top)"
 
 
 def _packing(plan: Plan) -> str:

@@ -13,6 +13,10 @@ class RequestError(Exception):
     """
 
 
+class ResultsError(RequestError):
+    """A results directory that cannot be read or written; the message says which file and why."""
+
+
 def unknown(kind: str, got: object, valid: Iterable[object]) -> RequestError:
     """A `RequestError` for a name that is not one of `valid`, with the nearest valid one."""
     names = [str(name) for name in valid]

@@ -44,22 +44,18 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
         }
 
 
-def choose_packing(requested: str, plan: Plan, remote: bool = False) -> Packing:
+def choose_packing(plan: Plan, requested: str) -> Packing:
     """How to pack the cells of a plan.
 
     Args:
+        plan: whose cells to pack.
         requested: a name of `study.packs.AXES`, or `auto`: packs where this machine's GPU is
             measured to train them faster than cell by cell.
-        plan: whose cells to pack.
-        remote: whether other machines will train them.
     """
     if requested != "auto":
         return Packing(requested)
     if not torch.cuda.is_available() or plan.gpus_per_trial == 0:
-        reason = (
-            "no GPU here to time packs on" if remote else "on CPUs packed cells only take turns"
-        )
-        return Packing(reason=reason)
+        return Packing(reason="on CPUs packed cells only take turns")
     largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len, default=[])
     if len(largest) < 2:
         return Packing(reason="no two cells to run differ in seed and learning rates only")

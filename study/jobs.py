@@ -77,7 +77,10 @@ class Jobs:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ready: deque[Job] = deque()
-        self._blocked: defaultdict[tuple[str, int], list[Job]] = defaultdict(list)
+        # cell id -> steps -> what waits for that fork point
+        self._blocked: defaultdict[str, defaultdict[int, list[Job]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self._paused: list[Job] = []
         self._alone: list[Job] = []
         self._running: list[Job] = []
@@ -89,7 +92,8 @@ class Jobs:
         """What was given up, and what stopped the study."""
         for job in jobs:
             if job.waits_for:
-                self._blocked[job.waits_for].append(job)
+                cell_id, steps = job.waits_for
+                self._blocked[cell_id][steps].append(job)
             else:
                 self._ready.append(job)
 
@@ -127,7 +131,7 @@ class Jobs:
 
     def forked(self, cell_id: str, steps: int) -> None:
         """A fork point is there: what waits for it may start."""
-        self._release((cell_id, steps))
+        self._release(cell_id, steps)
 
     def ended(self, job: Job) -> None:
         """A job's cells are recorded."""
@@ -169,10 +173,14 @@ class Jobs:
 
     def _release_all(self, job: Job) -> None:
         """What still waits for a job that is over finds its fork point, or starts without."""
-        for awaited in [awaited for awaited in self._blocked if awaited[0] in job.ids]:
-            self._release(awaited)
+        for cell_id in job.ids:
+            for steps in list(self._blocked.get(cell_id, ())):
+                self._release(cell_id, steps)
 
-    def _release(self, awaited: tuple[str, int]) -> None:
+    def _release(self, cell_id: str, steps: int) -> None:
         """To the front: a fork point is kept until all that need it are done."""
-        released = self._blocked.pop(awaited, [])
+        waiting: dict[int, list[Job]] = self._blocked.get(cell_id, {})
+        released = waiting.pop(steps, [])
+        if not waiting:
+            self._blocked.pop(cell_id, None)
         self._ready.extendleft(replace(job, waits_for=None) for job in reversed(released))

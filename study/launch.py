@@ -22,6 +22,7 @@ from study.errors import RequestError
 from study.execution import give_back_memory
 from study.failures import Failure, failure_of
 from study.jobs import Job, Jobs, Source
+from study.nodes import Cluster
 from study.plan import Plan
 from study.progress import Progress
 from study.sharing import ForkPoints
@@ -39,7 +40,7 @@ def launch(
     config: Mapping[str, Any],
     progress: Progress,
     on_cell: Callable[[str], str],
-    address: str | None = None,
+    cluster: Cluster | None = None,
     max_retries: int = 3,
     source: Source | None = None,
     judge: Any = None,
@@ -52,7 +53,7 @@ def launch(
         config: what `study.trial.train_cells` takes, but what differs between trials.
         progress: told of every start, evaluation and end.
         on_cell: called on the driver with the id of each cell that is recorded; gives its status.
-        address: of a running Ray cluster; None starts Ray on this machine and stops it after.
+        cluster: to train on; None starts Ray on this machine and stops it after.
         max_retries: how often a trial whose worker was lost is tried again.
         source: of further cells while the study runs.
         judge: decides which cells to stop, see `study.asha.Judge`; None: all go to their end.
@@ -62,34 +63,37 @@ def launch(
         The cells that were given up, and the bug that stopped the study, if one did.
 
     Raises:
-        RequestError: no Ray at that address, too few resources there, or the results directory
-            cannot be written any more.
+        RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C; what is recorded stays.
     """
     jobs = Jobs(plan.jobs, max_retries, source)
     forks = ForkPoints(Storage(config["results"]), plan.jobs)
     running = Running(jobs, progress, on_cell, forks, source)
+    session = ray_session(plan.concurrent * plan.threads)
     with (
-        ray_session(plan.concurrent * plan.threads, address) as ray,
-        _scratch(config, address) as storage,
+        contextlib.nullcontext(cluster.ray) if cluster else session as ray,
+        _scratch(config["results"]) as storage,
     ):
         from ray import tune
 
-        resources = _resources(plan, ray.cluster_resources(), address)
-        pending = PENDING_TRIALS if address else plan.concurrent
+        gpus = plan.gpus_per_trial
+        if gpus is None:
+            gpus = 1 if ray.cluster_resources().get("GPU") else 0
+        pending = PENDING_TRIALS if cluster else plan.concurrent
         os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
         judging = ray.remote(num_cpus=0)(_Judging).remote(judge) if judge else None
         tune.Tuner(
-            tune.with_resources(_trainable(train, judging), resources),
+            tune.with_resources(_trainable(train, judging), {"cpu": plan.threads, "gpu": gpus}),
             param_space={
                 **config,
                 "threads": plan.threads,
-                "gpu": resources["gpu"] > 0,
+                "gpu": gpus > 0,
                 "share": plan.share,
             },
             tune_config=tune.TuneConfig(
                 num_samples=-1,
                 search_alg=_search_algorithm(tune.search.Searcher, running, plan.max_concurrent),
+                scheduler=_scheduler(tune.schedulers.FIFOScheduler, running),
                 reuse_actors=True,
                 trial_name_creator=_trial_name,
                 trial_dirname_creator=_trial_name,
@@ -110,44 +114,22 @@ def launch(
 
 
 @contextlib.contextmanager
-def _scratch(config: Mapping[str, Any], address: str | None) -> Iterator[str]:
-    """A folder for Tune's own files, from which nothing is ever read.
+def _scratch(results: str) -> Iterator[str]:
+    """A folder of the driver's for Tune's own files, from which nothing is ever read.
 
-    On a cluster every node must be able to write there: it lies with the results. What a killed
-    driver left is removed.
+    Workers have nothing to write there. What a killed driver left is removed.
     """
-    if address is None or "://" in config["results"]:
-        name = hashlib.sha256(config["results"].encode()).hexdigest()[:16]
-        folder = Path(tempfile.gettempdir(), f"attention-study-{os.getuid()}-{name}")
-    else:
-        folder = Path(config["results"], ".tune")
+    name = hashlib.sha256(results.encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir(), f"attention-study-{os.getuid()}-{name}")
     shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:  # someone else's
+        folder = Path(tempfile.mkdtemp(prefix="attention-study-"))
     try:
         yield str(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _resources(plan: Plan, there: Mapping[str, float], address: str | None) -> dict[str, float]:
-    """What a trial asks Ray for.
-
-    Raises:
-        RequestError: there is no such machine.
-    """
-    gpus = plan.gpus_per_trial
-    if gpus is None:
-        gpus = 1 if there.get("GPU") else 0
-    where = f"the cluster at {address}" if address else "this machine"
-    if gpus > there.get("GPU", 0):
-        raise RequestError(
-            f"--gpus-per-trial {gpus:g}, but {where} has {there.get('GPU', 0):g} GPUs. Leave it "
-            "out to use what is there."
-        )
-    if plan.threads > there.get("CPU", 0):
-        raise RequestError(
-            f"a trial takes {plan.threads} CPU cores, but {where} has {there.get('CPU', 0):g}."
-        )
-    return {"cpu": plan.threads, "gpu": gpus}
 
 
 def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
@@ -225,6 +207,27 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
     algorithm = Algorithm()
     algorithm.running, algorithm.max_concurrent = running, max_concurrent
     return algorithm
+
+
+def _scheduler(base: Any, running: Running) -> Any:
+    """First come, first served; `base` is `ray.tune.schedulers.FIFOScheduler`.
+
+    That one looks through all trials, ended ones too, at every event of every trial.
+    """
+
+    class Scheduler(base):
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+        def choose_trial_to_run(self, tune_controller: Any) -> Any:
+            live = tune_controller.get_live_trials()
+            pending = {trial.trial_id: trial for trial in live if trial.status == "PENDING"}
+            in_order = (pending[i] for i in self.running.job if i in pending)
+            return next(in_order, None)
+
+    scheduler = Scheduler()
+    scheduler.running = running
+    return scheduler
 
 
 def _stopper(base: Any, jobs: Jobs) -> Any:
@@ -367,15 +370,15 @@ class Running:
 
 
 def _failure_of_trial(trial: Any) -> Failure:
-    """Why Tune calls a trial failed although its code raised nothing."""
-    from ray import cloudpickle
-    from ray.exceptions import OutOfMemoryError, RayActorError
+    """Why Tune calls a trial failed although its code raised nothing.
 
-    error: BaseException | None = None
-    if path := trial.pickled_error_file:  # written by Tune on this machine
-        error = cloudpickle.loads(Path(path).read_bytes())
-    if isinstance(error, OutOfMemoryError):
+    Tune keeps the error as text and as a pickle, in a folder that others on this machine could
+    write: only the text is read.
+    """
+    file = trial.error_file
+    text = Path(file).read_text() if file and os.path.exists(file) else ""
+    if "low on memory" in text:
         return Failure("out of memory", "Ray stopped its worker before the machine ran out")
-    if error is None or (isinstance(error, RayActorError) and not error.actor_init_failed):
-        return Failure("worker lost", "its process or its node died")
-    return Failure("bug", str(error))
+    if "Traceback" in text:  # of Tune or of the start of a worker
+        return Failure("bug", text)
+    return Failure("worker lost", "its process or its node died")

@@ -68,6 +68,12 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+def _price(text: str) -> float:
+    if not 0 <= _number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a price >= 0, got {text!r}")
+    return float(text)
+
+
 def _share(text: str) -> float:
     gpus = _number(text)
     if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
@@ -107,8 +113,18 @@ def parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
     add("--set", nargs="+", action="extend", default=[], metavar="AXIS=V,V", help="values of axes")
     add("--results", default="results", metavar="DIR", help="results directory (./results)")
-    add("--data-dir", metavar="DIR", help="where the data set lies; default: downloaded")
-    add("--cache-dir", metavar="DIR", help="for downloads and prepared data")
+    add(
+        "--data-dir",
+        metavar="DIR",
+        help="where the data set lies: a directory, or a URL such as s3://bucket/folder that "
+        "every machine copies to its cache once; default: downloaded",
+    )
+    add(
+        "--cache-dir",
+        metavar="DIR",
+        help="for downloads and prepared data; a URL keeps downloads for all machines, the rest "
+        "is then in the cache of each",
+    )
     add(
         "--select",
         choices=("accuracy", "saif"),
@@ -168,6 +184,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="G",
         help="GPUs a trial asks for, a fraction to share one; default: 1 where there are any",
     )
+    add(
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="CPU threads a trial; default: the cores divided among the trials, on a cluster 1",
+    )
     add("--max-concurrent", type=_positive, metavar="N", help="trials at a time at most")
     add(
         "--max-retries",
@@ -183,7 +205,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
     )
-    add("--address", metavar="ADDR", help="of a running Ray cluster; default: this machine")
+    add(
+        "--address",
+        metavar="ADDR",
+        help="of a running Ray cluster, HOST:PORT or auto; default: this machine, in a job of Ray "
+        "its cluster",
+    )
+    add(
+        "--price-per-hour",
+        type=_price,
+        metavar="P",
+        help="of a GPU, without GPUs of a core: the plan tells what the study costs",
+    )
     return built
 
 

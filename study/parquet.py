@@ -132,6 +132,8 @@ def _row_groups(
             for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
                 rows = opened.read_row_groups(groups, there.names, use_threads=not own_id(file))
                 yield of_cells(_completed(rows.replace_schema_metadata(), schema), cell_ids)
+        except FileNotFoundError:  # removed while it was read from an object store
+            raise
         except KeyError as error:  # no such column
             raise Damaged(_FOREIGN) from error
         except (pa.ArrowException, OSError, ValueError) as error:

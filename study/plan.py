@@ -37,6 +37,14 @@ MOST_EVALUATIONS = 10_000
 FactsOf = Callable[[str, Options], Facts]
 """(task, what its data depend on) -> what is known of its data."""
 
+THIS_MACHINE = "this machine"
+
+Room = Callable[[int], int]
+"""CPU threads a trial -> how many trials find room on a cluster at a time."""
+
+CLUSTER_THREADS = 1
+"""CPU threads of a trial on a cluster, whose nodes come and go: numbers must not follow them."""
+
 HELD_PARADIGMS = ("soft", "hard", "lvml")
 """Paradigms whose loss section 3 defines for an attention that is held."""
 
@@ -63,7 +71,7 @@ class Plan:
         flops: cell id -> forward FLOPs of its model.
         facts: (task, options) of every cell -> what is known of its data.
         packing: how cells are packed into trials.
-        concurrent: trials at a time on this machine.
+        concurrent: trials at a time.
         threads: CPU threads a trial.
         share: whether cells with a common prefix train it once; never together with packs.
         no_share_reason: why not, for people.
@@ -72,6 +80,7 @@ class Plan:
         max_concurrent: trials at a time at most, on any machine.
         search: what a search would try, for people; the cells are then examples of its cells.
         searched_cells: how many cells a search trains.
+        where: the cells train, for people.
     """
 
     study: str
@@ -90,6 +99,7 @@ class Plan:
     max_concurrent: int | None = None
     search: str = ""
     searched_cells: int = 0
+    where: str = THIS_MACHINE
 
     @property
     def to_run(self) -> list[Cell]:
@@ -156,7 +166,8 @@ def with_packing(
     packing: Packing,
     share: bool = False,
     no_share_reason: str = "as asked",
-    remote: bool = False,
+    room: Room | None = None,
+    threads: int | None = None,
 ) -> Plan:
     """The plan with packs or shared prefixes, and this machine divided among its trials.
 
@@ -167,22 +178,32 @@ def with_packing(
         packing: how to pack them.
         share: whether cells share prefixes.
         no_share_reason: why not, for people.
-        remote: whether other machines will train them.
+        room: on a cluster instead of this machine.
+        threads: CPU threads a trial; None: the cores divided among the trials, on a cluster 1.
 
     Raises:
-        RequestError: this machine lacks the GPUs that a trial asks for.
+        RequestError: this machine lacks the GPUs or cores that a trial asks for.
     """
-    gpus = torch.cuda.device_count()
-    if not remote and (plan.gpus_per_trial or 0) > gpus:
-        raise RequestError(
-            f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. Leave "
-            "it out to use what is there."
-        )
-    cores = _cores()
-    slots = gpu_slots(gpus, plan.gpus_per_trial)
     # By the whole grid, so that a resumed study trains its cells with as many threads as before.
-    trials = plan.searched_cells or len(form(plan.cells, packing, slots or cores))
-    concurrent, threads = share_cores(trials, cores, slots)
+    if room is not None:
+        threads = threads or CLUSTER_THREADS
+        slots = room(threads)
+        concurrent = min(slots, plan.searched_cells or len(form(plan.cells, packing, slots)))
+    else:
+        gpus, cores = torch.cuda.device_count(), _cores()
+        if (plan.gpus_per_trial or 0) > gpus:
+            raise RequestError(
+                f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. "
+                "Leave it out to use what is there."
+            )
+        if (threads or 0) > cores:
+            raise RequestError(f"--threads {threads}, but this machine has {cores} cores.")
+        slots = gpu_slots(gpus, plan.gpus_per_trial)
+        trials = plan.searched_cells or len(form(plan.cells, packing, slots or cores))
+        concurrent, share_of_cores = share_cores(trials, cores, slots)
+        if threads:
+            concurrent = min(concurrent, cores // threads)
+        threads = threads or share_of_cores
     # Fewer at a time have no more threads: numbers follow from the grid, not from this option.
     concurrent = min(concurrent, plan.max_concurrent or concurrent)
     packed = packing.choice != "none"

@@ -26,11 +26,16 @@ Many studies may share a directory, one at a time.
 from __future__ import annotations
 
 import os
+import re
+import socket
+import tempfile
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,11 +65,14 @@ from study.schema import SCHEMAS, Table
 from study.schema import SPLITS as SPLITS
 from study.schema import cell_columns as cell_columns
 from study.storage import ResultsError as ResultsError
-from study.storage import Storage
+from study.storage import Storage as Storage
+from study.urls import local_path as local_path
 
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
+_MARK = ".driver"
+_REPORT = "report.html"
 _FOLDERS = (*SCHEMAS, "checkpoints", "forks")
 _SMALL_FILES = 1_000
 _REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
@@ -145,6 +153,47 @@ class Results:
         """
         return self.storage.lock()
 
+    def mark(self) -> str:
+        """Leaves a new mark in the directory, which tells it from others.
+
+        For the one driver, before it lets others write.
+
+        Returns:
+            What `require_mark` takes.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        mark = uuid.uuid4().hex
+        self.storage.write(_MARK, mark.encode())
+        return mark
+
+    def require_mark(self, mark: str) -> None:
+        """Checks that this is the directory as the driver sees it, and still the driver's.
+
+        Raises:
+            ResultsError: it is not, or cannot be read.
+        """
+        try:
+            there = self.storage.read(_MARK).decode(errors="replace")
+        except FileNotFoundError:
+            there = None
+        if there == mark:
+            return
+        if there is None:
+            raise ResultsError(
+                f"{socket.gethostname()} does not see the results directory {self.url} of the "
+                "command. Where it was lost, bring the directory back: the same command goes on. "
+                "On a cluster it has to be on a file system that all nodes share, or at a URL as "
+                "s3://bucket/results."
+            )
+        raise ResultsError(
+            f"{socket.gethostname()} sees another results directory at {self.url} than the "
+            "command, or another command runs with it now. On a cluster it has to be on a file "
+            "system that all nodes share, or at a URL as s3://bucket/results; and one command at "
+            "a time runs with it."
+        )
+
     def write_cell(
         self, cell: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]
     ) -> None:
@@ -175,16 +224,23 @@ class Results:
 
     def has_cell(self, cell_id: str) -> bool:
         """Whether a cell is complete under its own name, and not censored."""
+        return self.status(cell_id) in ("done", "diverged")
+
+    def status(self, cell_id: str) -> str | None:
+        """How a cell ended that is complete under its own name, None where none is.
+
+        Reads two files and lists none, however many there are.
+        """
         file = own_file(cell_id)
         try:
             rows = parquet.read(self.storage, "cells", file, columns=IDENTITY)
             evaluations = parquet.read(self.storage, "evaluations", file, columns=KEY)
         except (FileNotFoundError, parquet.Damaged):
-            return False
+            return None
         if faults_of(file, rows, [evaluations]):
-            return False
-        status = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"]
-        return status.to_pylist() in (["done"], ["diverged"])
+            return None
+        found = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
+        return found[0] if len(found) == 1 else None
 
     def finished(self) -> set[str]:
         """Ids of the complete cells, none without a directory.
@@ -493,7 +549,8 @@ class Results:
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
         """Names of the files, in both tables, to look for some cells in."""
-        missing = {cell_id for cell_id in cell_ids if not self.has_cell(cell_id)}
+        there = self._each(self.has_cell, sorted(cell_ids))
+        missing = {cell_id for cell_id in cell_ids if not there[cell_id]}
         own = {own_file(cell_id) for cell_id in cell_ids - missing}
         if not missing:
             return sorted(own)
@@ -539,11 +596,37 @@ class Results:
         )
 
     def _each(self, read: Callable[[str], T], files: Sequence[str]) -> dict[str, T]:
-        """File -> `read` of it."""
+        """File (or cell id) -> `read` of it."""
         if self.storage.local or len(files) < 2:
             return {file: read(file) for file in files}
         with ThreadPoolExecutor(_REQUESTS) as pool:
             return dict(zip(files, pool.map(read, files), strict=True))
+
+
+def report_folder(results: str, study: str | None = None) -> str:
+    """Where the report of a results directory lies, or that of one study: a path or URL."""
+    # A report of one study lies beside that of all, not over it.
+    name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
+    path = local_path(results)
+    if path is not None:
+        return str(path.expanduser() / "report" / name)
+    return "/".join([results.rstrip("/"), "report", *([name] * bool(name))])
+
+
+@contextmanager
+def report_files(results: str, study: str) -> Iterator[list[Path]]:
+    """The report of a study, if it is there, as files of this machine, for MLflow to take.
+
+    Raises:
+        ResultsError: it is there and cannot be read.
+    """
+    folder = report_folder(results, study)
+    with tempfile.TemporaryDirectory(prefix="attention-study-") as copies:
+        file = (local_path(folder) or Path(copies)) / _REPORT
+        if file.parent == Path(copies):
+            with suppress(FileNotFoundError):
+                file.write_bytes(Storage(folder).read(_REPORT))
+        yield [file] if file.exists() else []
 
 
 def _with_dictionaries(rows: pa.Table) -> pa.Table:

@@ -5,34 +5,38 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from search_spaces import SearchSpace, all_studies
 from study import checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve, tasks_of, values_at
 from study.cell import Cell, Options
-from study.cluster import Terminated
+from study.cluster import Terminated, default_address, join
 from study.describe import describe
 from study.dry_run import dry_run
 from study.errors import RequestError, unknown
 from study.estimate import cell_seconds, choose_packing
 from study.failures import Failure
 from study.launch import launch
+from study.nodes import Cluster
 from study.options import parser, require_consistent
 from study.packs import Packing
 from study.plan import CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
-from study.results import Results, ResultsError, Survey
+from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.search import Search, Suggestions
 from study.tasks.base import Facts
 from study.tracking import Tracker, open_tracker, summary_metrics
+from study.urls import absolute
 from study.version import code_version
+
+T = TypeVar("T")
 
 DONE, CELLS_FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -61,41 +65,49 @@ def _run(args: argparse.Namespace) -> int:
             "--scheduler asha compares options at equal compute, which cells with a held "
             "attention are not: leave it out, or --set alpha=none."
         )
-    results = Results(_absolute(args.results))
+    results = Results(absolute(args.results))
     survey = results.survey()
-    plan = _plan(space, axes, args, survey)
+    address = default_address() if args.address is None else args.address
     with contextlib.ExitStack() as stack:
+        cluster = None
+        if address is not None and not args.dry_run:
+            cluster = stack.enter_context(join(address))
+            cluster.require()
+        plan = _plan(space, axes, args, survey)
         if not (args.plan or args.dry_run):
             results.prepare()
             stack.enter_context(results.lock())
-        return _carry_out(plan, axes, survey, args)
+        return _carry_out(plan, axes, survey, args, cluster)
 
 
 def _carry_out(
-    plan: Plan, axes: Mapping[str, Any], survey: Survey, args: argparse.Namespace
+    plan: Plan,
+    axes: Mapping[str, Any],
+    survey: Survey,
+    args: argparse.Namespace,
+    cluster: Cluster | None,
 ) -> int:
     """Prints the plan and does with it what was asked for."""
-    plan = _divided(plan, args)
-    seconds = cell_seconds(plan, plan.to_run)
-    about = all_studies()[plan.study].presets[plan.preset].about
-    print(describe(plan, about, seconds), flush=True)
-    if args.plan:
-        for damage in survey.damaged:
-            print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
-        return DONE
     config = {
         "study": plan.study,
-        "results": _absolute(args.results),
-        "data_dir": args.data_dir and _absolute(args.data_dir),
-        "cache_dir": args.cache_dir and _absolute(args.cache_dir),
+        "results": absolute(args.results),
+        "data_dir": tasks.absolute(args.data_dir),
+        "cache_dir": tasks.absolute(args.cache_dir),
         "micro_batch": args.micro_batch,
         "checkpoint_every": args.checkpoint_every,
         "code_version": code_version(),
     }
+    plan, seconds = _divided(plan, args, cluster)
+    about = all_studies()[plan.study].presets[plan.preset].about
+    print(describe(plan, about, seconds, args.price_per_hour), flush=True)
+    if args.plan:
+        for damage in survey.damaged:
+            print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
+        return DONE
     if args.dry_run:
         dry_run(plan, config)
         return DONE
-    return _train(plan, axes, config, survey, seconds, args)
+    return _train(plan, axes, config, survey, seconds, args, cluster)
 
 
 def _plan(
@@ -131,15 +143,38 @@ def _nominal(task: str, options: Options) -> Facts:
     return tasks.info(task, options).nominal
 
 
-def _divided(plan: Plan, args: argparse.Namespace) -> Plan:
-    """The plan with its cells in packs or with shared prefixes, and the machine among them."""
-    remote = args.address is not None
+def _divided(
+    plan: Plan, args: argparse.Namespace, cluster: Cluster | None
+) -> tuple[Plan, dict[str, float]]:
+    """The plan with its cells in packs or with shared prefixes, and the machine or the cluster
+    divided among them; and the estimated seconds of each cell there, by id.
+    """
+    room = None
+    if cluster is not None:
+        asked = plan.gpus_per_trial
+        gpus = cluster.default_gpus() if asked is None else asked
+        where = f"the cluster at {cluster.address}"
+        plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
+        room = cluster.room(gpus)
+    divide = functools.partial(with_packing, room=room, threads=args.threads)
+    plan = divide(plan, plan.packing)
     if args.search or args.scheduler:
         reason = "a search knows its cells one by one" if args.search else "ASHA may stop them"
-        packing = Packing(reason=reason)
-        return with_packing(plan, packing, no_share_reason=reason, remote=remote)
-    packing = choose_packing(args.pack, plan, remote)
-    return with_packing(plan, packing, share=not args.no_share, remote=remote)
+        plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
+    else:
+        packing = _where_it_trains(choose_packing, plan, cluster, args.pack)
+        plan = divide(plan, packing, share=not args.no_share)
+    return plan, _where_it_trains(cell_seconds, plan, cluster, plan.to_run)
+
+
+def _where_it_trains(
+    function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
+) -> T:
+    """Calls a function that may time cells, on a cluster where one is to train."""
+    if cluster is None or not plan.to_run:
+        return function(plan, argument)
+    gpus = plan.gpus_per_trial or 0
+    return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
 
 
 def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
@@ -158,6 +193,7 @@ def _train(
     survey: Survey,
     seconds: dict[str, float],
     args: argparse.Namespace,
+    cluster: Cluster | None,
 ) -> int:
     """Trains what is missing while MLflow is told, then compares and reports."""
     from analysis.figures import heatmap_figure
@@ -176,28 +212,33 @@ def _train(
     tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:
-        rows = None
+        status = None
         try:
-            rows = results.cells([cell_id])
+            status = results.status(cell_id)
         except ResultsError:
             if results.storage.exists("cells"):
                 raise
-        if rows is None or rows.empty:
+        if status is None:
             raise ResultsError(
                 f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
                 "directory back: the same command goes on where this one ended."
             )
         tracker.log_cells([cell_id])
-        return str(rows["status"].iloc[0])
+        return status
 
     failures: list[Failure] = []
     if plan.to_run or suggestions:
         judge = None
         if args.scheduler:
             judge = Judge(metric=args.objective[0] if args.search else args.select)
-            judge.prime(results.cells().merge(results.evaluations(), on="cell_id"))
+            if survey.statuses:
+                judge.prime(results.cells().merge(results.evaluations(), on="cell_id"))
+        # Last, since from now on the trials of another command with this directory stop.
+        config["mark"] = results.mark()
+        if cluster is not None:
+            cluster.require(results.url, config["mark"])
         failures = launch(
-            plan, config, progress, on_cell, args.address, args.max_retries, suggestions, judge
+            plan, config, progress, on_cell, cluster, args.max_retries, suggestions, judge
         )
         progress.show(last=True)
     for failure in failures:
@@ -283,7 +324,7 @@ def _report(
     from analysis.pictures import pictures
     from analysis.report import print_comparisons, print_dynamics, write_page
 
-    results = _absolute(args.results)
+    results = absolute(args.results)
     comparisons = (
         compare_results(results, cell_ids=cell_ids, select=args.select) if cell_ids else []
     )
@@ -300,35 +341,26 @@ def _report(
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
-    files = []
+    page = None
     drawn = [pictures(comparison) for comparison in comparisons]
     try:
         if comparisons or dynamics:
-            folder = _report_folder(args.results, plan.study)
+            folder = report_folder(args.results, plan.study)
             name = title(comparisons, dynamics, plan.study)
-            files = [
-                write_page(
-                    comparisons, folder, name, args.results, notes, published, drawn, dynamics
-                )
-            ]
-            print(f"report: {files[0]}")
+            page = write_page(
+                comparisons, folder, name, args.results, notes, published, drawn, dynamics
+            )
+            print(f"report: {page}")
     finally:
         of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
         groups = [group for groups in of_all for group in groups]
         metrics = summary_metrics(c.summary for c in comparisons)
         metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
-        tracker.finish(metrics, files, groups)
+        with contextlib.ExitStack() as stack:
+            attached = report_files(args.results, plan.study) if page else None
+            tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
-
-
-def _absolute(path: str) -> str:
-    """Workers have another working directory; a URL stays."""
-    return path if "://" in path else str(Path(path).expanduser().resolve())
-
-
-def _report_folder(results: str, study: str) -> Path:
-    return Path("report" if "://" in results else Path(results).expanduser() / "report") / study
 
 
 if __name__ == "__main__":

@@ -9,27 +9,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import BinaryIO
 
-import fsspec
 import pyarrow as pa
 
-from study.errors import RequestError
+from study import urls
+from study.errors import ResultsError as ResultsError
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
-_REMEDIES = {
-    errno.ENOSPC: "Free space on its disk",
-    errno.EDQUOT: "Free space on its disk",
-    errno.ENOENT: "Bring the directory back",
-}
-
-
-class ResultsError(RequestError):
-    """A results directory that cannot be read or written; the message says which file and why."""
 
 
 class Storage:
@@ -39,34 +32,32 @@ class Storage:
         url: local path or fsspec URL.
 
     Attributes:
-        url: as given.
+        url: as given; of a `file://` URL, the path.
         local: whether it lies on a file system of this machine.
 
     Raises:
-        ResultsError: no file system is known or installed for the URL.
+        ResultsError: no file system is known or installed for the URL, it holds a password, or
+            its bucket is not there or cannot be listed.
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = os.fspath(url)
-        try:
-            self._fs, root = fsspec.core.url_to_fs(self.url)
-        except (ImportError, OSError, ValueError) as error:
-            raise ResultsError(
-                f"cannot open the results directory {self.url} ({error})."
-            ) from error
-        self._root = root.rstrip("/")
-        protocol = self._fs.protocol
-        self.local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
+        path = urls.local_path(url)
+        self.url = os.fspath(url) if path is None else str(path)
+        self._fs, self._root = urls.open_url(self.url)
+        self.local = urls.is_local(self._fs)
         self._locked = False
 
     def make(self, folder: str) -> None:
         """Makes a folder of the directory, and the directory, where they are not there.
 
+        An object store has none: they are parts of names.
+
         Raises:
             ResultsError: it cannot be made.
         """
-        with self._writing(folder):
-            self._fs.makedirs(self._path(folder), exist_ok=True)
+        if urls.has_folders(self._fs):
+            with self._writing(folder):
+                self._fs.makedirs(self._path(folder), exist_ok=True)
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a whole file: who reads it sees all of it, or what was there before.
@@ -104,7 +95,7 @@ class Storage:
             with open(self._path(name), "rb") as file:
                 return file.read()
 
-    def open(self, name: str) -> BinaryIO:
+    def open(self, name: str) -> pa.NativeFile | io.RawIOBase:
         """A file to read pieces of.
 
         Raises:
@@ -114,14 +105,21 @@ class Storage:
         with self._reading(name):
             if self.local:
                 return pa.OSFile(self._path(name), "rb")  # Arrow reads it without Python's lock
-            return self._fs.open(self._path(name), "rb")
+            self._fs.invalidate_cache()  # others write, too
+            file = self._fs.open(self._path(name), "rb")
+            return _Pieces(file, lambda: self._reading(name))
 
     def exists(self, name: str) -> bool:
-        """Whether a file or folder of this name is there."""
+        """Whether a file or folder of this name is there.
+
+        Raises:
+            ResultsError: an object store does not say.
+        """
         if self.local:
             return os.path.exists(self._path(name))
-        self._fs.invalidate_cache()  # others write, too
-        return self._fs.exists(self._path(name))
+        with self._reading(name):
+            self._fs.invalidate_cache()  # others write, too
+            return self._fs.exists(self._path(name))
 
     def is_broken_link(self, name: str) -> bool:
         """Whether a link of this name is there, and what it leads to is not."""
@@ -158,7 +156,11 @@ class Storage:
         if not self.exists(name) and not self.is_broken_link(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
         with self._writing(target):
-            self._fs.mv(self._path(name), self._path(target))
+            if self.local:
+                self._fs.mv(self._path(name), self._path(target))
+            else:  # a kill in between leaves both
+                self._fs.cp_file(self._path(name), self._path(target))
+                self._fs.rm_file(self._path(name))
         return target
 
     def remove(self, name: str) -> None:
@@ -174,7 +176,8 @@ class Storage:
         """Removes the unfinished files that killed writers left under a folder.
 
         For the one driver: while another holds the lock, its unfinished files are no left-overs,
-        and nothing is removed. An object store has neither locks nor such files.
+        and nothing is removed. An object store has neither locks nor such files: of an upload
+        that a kill ended, it shows nothing.
 
         Raises:
             ResultsError: one cannot be removed.
@@ -240,7 +243,7 @@ class Storage:
         with self._reading(folder):
             if not self.local:
                 self._fs.invalidate_cache()  # others write, too
-                paths = self._fs.find(self._path(folder))
+                paths = self._found(folder)
             else:
                 paths = [
                     os.path.join(where, name)
@@ -249,15 +252,28 @@ class Storage:
                 ]
         return [path.removeprefix(f"{self._root}/") for path in paths]
 
+    def _found(self, folder: str) -> list[str]:
+        try:
+            return self._fs.find(self._path(folder))
+        except FileNotFoundError as error:
+            if urls.has_folders(self._fs):
+                return []
+            raise ResultsError(  # an object store lists nothing of a folder that is not there
+                f"cannot read {self.path(folder)} ({urls.reason(error)}). "
+                f"{urls.remedy(error, self._fs, '')}."
+            ) from error
+
     @contextlib.contextmanager
     def _writing(self, name: str) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            remedy = _REMEDIES.get(error.errno or 0, "Make it writable")
+        except Exception as error:
+            if not urls.is_failure(error):
+                raise
+            remedy = urls.remedy(error, self._fs, "Make it writable")
             raise ResultsError(
                 f"cannot write to the results directory {self.path(name)} "
-                f"({error.strerror or error}). {remedy}: the same command goes on where this one "
+                f"({urls.reason(error)}). {remedy}: the same command goes on where this one "
                 "ended. Or choose another directory with --results DIR."
             ) from error
 
@@ -267,10 +283,41 @@ class Storage:
             yield
         except FileNotFoundError:
             raise
-        except OSError as error:
+        except Exception as error:
+            if not urls.is_failure(error):
+                raise
+            remedy = urls.remedy(error, self._fs, "Make it readable")
             raise ResultsError(
-                f"cannot read {self.path(name)} ({error.strerror or error}). Make it readable."
+                f"cannot read {self.path(name)} ({urls.reason(error)}). {remedy}."
             ) from error
+
+
+class _Pieces(io.RawIOBase):
+    """A file in a store, read in pieces: a lost connection is no damage of the file."""
+
+    def __init__(self, file: BinaryIO, reading: Callable[[], AbstractContextManager[None]]):
+        self._file = file
+        self._reading = reading
+
+    def read(self, size: int = -1) -> bytes:
+        with self._reading():
+            return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class Locked(ResultsError):

@@ -12,12 +12,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from study.errors import RequestError, unknown
 from study.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
-from study.results import Results
+from study.results import Results, report_files
 from study.run_store import NONE, RunStore, tracking_uri
 from study.tracking import MLflowTracker, summary_metrics
 
@@ -92,7 +91,8 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
         tracker.wait(float("inf"), PATIENCE, _progress(study, len(statuses)))
         lost = tracker.missing
         if lost or not store.is_complete(metrics, groups):
-            tracker.finish(metrics, _report(results, study), groups, seconds=float("inf"))
+            with report_files(results.url, study) as files:
+                tracker.finish(metrics, files, groups, seconds=float("inf"))
     finally:
         tracker.stop()
     there = len(statuses) - store.made - lost
@@ -102,13 +102,6 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     )
     print(f"runs:   {store.ui_command}")
     return tracker.missing
-
-
-def _report(results: Results, study: str) -> list[Path]:
-    """The report that `study.run` wrote, if it is there."""
-    folder = Path("report") if "://" in results.url else Path(results.url) / "report"
-    file = folder / study / "report.html"
-    return [file] if file.exists() else []
 
 
 def _progress(study: str, total: int) -> Callable[[int], None]:

@@ -44,6 +44,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             gpu: whether to use a GPU if there is one (yes).
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
+            mark: of the results directory, see `study.results.Results.mark` (not looked for).
             dry_run: if True, nothing is recorded.
             checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
             share: whether to go on from fork points of other cells (no).
@@ -59,6 +60,8 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     """
     results = Results(config["results"])
     record = not config.get("dry_run")
+    if record and "mark" in config:
+        results.require_mark(config["mark"])
     device = execution.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:

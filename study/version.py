@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from study import __version__
 
 
 def code_version() -> str:
-    """The package's version and, in a git checkout, the commit: ``0.1.0+1a2b3c4-dirty``."""
+    """The package's version with the commit, ``0.1.0+1a2b3c4-dirty``.
+
+    Where git knows none, as in a copy on a cluster, with the source's digest.
+    """
     try:
         git = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
@@ -20,5 +25,16 @@ def code_version() -> str:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return __version__
+        return f"{__version__}+source.{source_digest()[:8]}"
     return f"{__version__}+{git.stdout.strip()}"
+
+
+@functools.cache
+def source_digest() -> str:
+    """16 hexadecimal digits that stand for the source of this package, as it lies on the disk."""
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
+import pandas as pd
 import pytest
 import torch
 
@@ -38,6 +39,8 @@ ALLOWED_SKIPS = frozenset(
         "needs a machine without a CUDA device",
         "needs glibc, whose allocator is told to keep memory",
         "needs Chromium, which .ci/run installs",
+        "needs sshd, rsync and ip, which .ci/run installs",
+        "needs the right to make namespaces",
     }
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
@@ -145,6 +148,18 @@ def ray_instance() -> Iterator[None]:
     """One Ray for all tests of a session; `study.launch` uses the one that is there."""
     with ray_session(cores=2):
         yield
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """What an uninterrupted run of `tests.small_study` records on one machine."""
+    from tests import small_study
+
+    results = tmp_path_factory.mktemp("whole") / "results"
+    small_study.finish(results)
+    rows = small_study.table(results)
+    assert rows["cell_id"].nunique() == small_study.CELLS
+    return rows
 
 
 # Of a module, not of the session: as long as it lives, its event loop counts as running in this

@@ -28,6 +28,7 @@ STOREYS = [
     ],
     ["study.run_store"],
     ["study.cluster", "study.search", "study.asha"],
+    ["study.nodes"],
     ["study.describe", "study.trial", "study.progress"],
     ["study.estimate"],
     ["study.plan", "study.ranges"],
@@ -45,11 +46,12 @@ STOREYS = [
         "study.parquet",
     ],
     ["study.schema", "study.storage"],
+    ["study.urls"],
     ["study.theory"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
-    ["study.errors", "study"],
+    ["study.errors", "study.version", "study"],
 ]
-MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch"}
+MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch", "study.nodes"}
 MAY_IMPORT_MLFLOW = {"study.run_store"}
 MAY_IMPORT_ANALYSIS = {"study.run", "study.track"}
 

@@ -1,4 +1,4 @@
-"""The benchmarks run where torch, NumPy and pyarrow are all there is; how fast is not tested."""
+"""The benchmarks run; how fast is not tested. Most need torch, NumPy and pyarrow alone."""
 
 from __future__ import annotations
 
@@ -61,3 +61,44 @@ def test_a_missing_gpu_is_said_in_one_line(tmp_path: Path, script: str) -> None:
         pytest.skip("needs a machine without a CUDA device")
     done = run(tmp_path, f"benchmarks/{script}.py", "--device", "cuda")
     assert (done.returncode, done.stderr) == (2, f"{script}.py: no CUDA device here\n")
+
+
+def table(printed: str) -> dict[str, list[str]]:
+    """First column -> the others, of all tables that were printed."""
+    lines = [line.strip("| ").split(" | ") for line in printed.splitlines() if line[:2] == "| "]
+    return {line[0]: line[1:] for line in lines}
+
+
+def test_scheduling_sends_cells_the_whole_way() -> None:
+    """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
+    options = "--cells 20 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
+    done = subprocess.run(
+        [sys.executable, "benchmarks/scheduling.py", *options.split()],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The driver: 10 trials on 1 workers" in done.stdout
+    found = table(done.stdout)
+    assert len(found["driver CPU ms"]) == 5
+    parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
+    assert parts == pytest.approx(float(found["driver CPU ms"][-1]), abs=0.1)
+    assert float(found["- MLflow's thread"][-1]) > 0
+    assert "MLflow's database, MB a 1,000 cells" in found
+
+
+def test_a_cell_asks_an_object_store_for_little() -> None:
+    done = subprocess.run(
+        [sys.executable, "benchmarks/scheduling.py", "--requests", "--evaluations", "3"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = table(done.stdout)
+    # The two files of a cell, each looked for and read, whatever else the directory holds.
+    assert found["driver: reading what was recorded"] == ["2", "0", "0", "0", "0", "2"]
+    assert int(found["worker: a cell from start to record"][-1]) <= 8

@@ -33,7 +33,7 @@ from study.tasks.cifar import (
     load_cifar100,
 )
 from study.tasks.layouts import FileNames
-from tests.test_base_images import assert_equal
+from tests.test_base_images import assert_equal, entries
 from tests.test_layouts import (
     WRITERS,
     make,
@@ -137,7 +137,7 @@ def test_a_file_of_equal_size_but_another_time_is_read_again(tmp_path: Path) -> 
     status = (folder / "test_batch").stat()
     os.utime(folder / "test_batch", ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
     load_cifar10(str(folder), str(cache))
-    assert len(list((cache / "prepared").iterdir())) == 2
+    assert len(entries(cache / "prepared")) == 2
 
 
 def test_goes_on_without_a_cache(tmp_path: Path) -> None:
@@ -210,8 +210,9 @@ def test_downloads_once(
     np.testing.assert_array_equal(first.test_images, make(CIFAR10)[1].images)
     printed = capfd.readouterr()
     assert printed.out == ""
-    assert printed.err == f"downloading CIFAR-10 (170 MB) to {cache / 'downloads'}\n"
-    assert os.listdir(cache / "downloads") == [CIFAR10.folder]
+    place = cache / "downloads" / CIFAR10.folder
+    assert printed.err == f"downloading CIFAR-10 (170 MB) to {place}\n"
+    assert entries(cache / "downloads") == [CIFAR10.folder]
 
     monkeypatch.setattr(urllib.request, "urlopen", no_connection)
     assert_equal(load_cifar10(cache_dir=str(cache)), first)
@@ -226,7 +227,7 @@ def test_a_broken_download_is_refused_and_not_kept(
     serve(monkeypatch, data)
     message = refused_download(load_cifar10, tmp_path / "cache")
     assert "could not be downloaded (the archive arrived damaged: its checksum is" in message
-    assert os.listdir(tmp_path / "cache" / "downloads") == []
+    assert entries(tmp_path / "cache" / "downloads") == []
     serve(monkeypatch, archive)
     load_cifar10(cache_dir=str(tmp_path / "cache"))
 
@@ -244,7 +245,7 @@ def test_a_download_that_another_process_won(
     monkeypatch.setattr(urllib.request, "urlopen", urlopen)
     base = load_cifar10(cache_dir=str(tmp_path / "cache"))
     np.testing.assert_array_equal(base.test_images, make(CIFAR10)[1].images)
-    assert os.listdir(place.parent) == [CIFAR10.folder]
+    assert entries(place.parent) == [CIFAR10.folder]
 
 
 def test_downloads_without_a_cache(
@@ -302,7 +303,7 @@ def test_no_network_is_one_clear_line(
     )
     for part in ("--data-dir", names.folder, "Parquet", "class folders", "digits needs no down"):
         assert part in message
-    assert os.listdir(tmp_path / "downloads") == []
+    assert entries(tmp_path / "downloads") == []
 
 
 def test_a_silent_server_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

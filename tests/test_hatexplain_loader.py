@@ -23,6 +23,7 @@ import pytest
 from study.errors import RequestError
 from study.tasks import hatexplain
 from study.tasks.hatexplain import CLASSES, Posts, load_posts
+from tests.test_base_images import entries
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(
@@ -543,7 +544,7 @@ def refused_download(cache: Path) -> str:
         load_posts(cache_dir=str(cache))
     assert "\n" not in str(caught.value)
     assert list(cache.rglob("*.json")) == []
-    assert os.listdir(cache / "downloads") == []
+    assert entries(cache / "downloads") == []
     return str(caught.value)
 
 
@@ -555,7 +556,7 @@ def test_downloads_once(tmp_path: Path, server: Server, capfd: pytest.CaptureFix
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err == f"downloading HateXplain from {hatexplain.BASE_URL} to {place}\n"
-    assert os.listdir(cache / "downloads") == ["hatexplain"]
+    assert entries(cache / "downloads") == ["hatexplain"]
     for path in (tmp_path / "served").iterdir():
         assert (place / path.name).read_bytes() == path.read_bytes()
     assert server.asked == ["/Data/dataset.json", "/Data/post_id_divisions.json"]
@@ -644,7 +645,7 @@ def test_a_relative_cache_is_kept_too(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     load_posts(cache_dir="cache")
-    assert os.listdir(tmp_path / "cache" / "downloads") == ["hatexplain"]
+    assert entries(tmp_path / "cache" / "downloads") == ["hatexplain"]
 
 
 def test_a_download_that_another_process_won(
@@ -660,7 +661,7 @@ def test_a_download_that_another_process_won(
 
     monkeypatch.setattr(hatexplain, "_fetch", slow_fetch)
     assert load_posts(cache_dir=str(tmp_path / "cache")).tokens["test"] == [["fig"]]
-    assert os.listdir(place.parent) == ["hatexplain"]
+    assert entries(place.parent) == ["hatexplain"]
 
 
 def test_a_place_that_is_taken_is_named(tmp_path: Path, server: Server) -> None:

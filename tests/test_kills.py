@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,85 +20,17 @@ import pytest
 from benchmarks import processes
 from study.results import Results
 from tests.conftest import PROJECT
+from tests.small_study import CELLS, assert_whole, files, finish, start, wait_for
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 
 SEED = int(os.environ.get("KILL_SEED", time.time_ns() % 10**6))
-GRID = [
-    "--set", "n=400", "m=4", "epochs=25", "lr=0.1", "seed=0,1", "switch_point=0.3,0.6",
-    "batch_size=10", "evaluations=4", "train_metrics_size=20", "validation_size=50",
-    "test_size=50", "paradigm=soft,hard,hybrid",
-]  # fmt: skip
-CELLS = 8
-
-
-def start(results: Path, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "study.run", "digits", *GRID, "--tracking", "none",
-         "--checkpoint-every", "0.2", "--results", str(results), *more],
-        cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-
-
-def finish(results: Path, *more: str) -> str:
-    process = start(results, *more)
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
-    return printed
-
-
-def files(results: Path) -> dict[Path, bytes]:
-    """Every file of every complete cell."""
-    return {
-        path: path.read_bytes()
-        for cell_id in Results(results).finished()
-        for path in results.glob(f"*/{cell_id}.parquet")
-    }
-
-
-def table(results: Path) -> pd.DataFrame:
-    keys = ["cell_id", "budget_fraction", "split"]
-    rows = Results(results).evaluations().drop(columns="train_seconds")
-    return rows.sort_values(keys, ignore_index=True)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """What an uninterrupted run records."""
-    results = tmp_path_factory.mktemp("whole") / "results"
-    finish(results)
-    rows = table(results)
-    assert rows["cell_id"].nunique() == CELLS
-    return rows
 
 
 @pytest.fixture
 def rng() -> random.Random:
     print(f"KILL_SEED={SEED}")
     return random.Random(SEED)
-
-
-def assert_whole(results: Path, kept: dict[Path, bytes], whole: pd.DataFrame) -> None:
-    """Nothing lost, doubled, half-written or changed; nothing left behind."""
-    for path, data in kept.items():
-        assert path.read_bytes() == data, path
-    pd.testing.assert_frame_equal(table(results), whole, check_exact=True)
-    assert Results(results).survey().damaged == ()
-    assert len(list(results.glob("cells/*"))) == CELLS
-    left = [path for folder in ("checkpoints", "forks") for path in results.glob(f"{folder}/*")]
-    assert left == []
-    assert not list(results.rglob("*.part"))
-    assert not list(results.glob(".tune*"))
-
-
-def wait_for(what: str, results: Path, process: subprocess.Popen[str]) -> None:
-    """Until a file is there; the command must not end before."""
-    deadline = time.monotonic() + 120
-    while not list(results.glob(what)):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_the_driver_is_killed_at_random_moments(
@@ -109,7 +40,7 @@ def test_the_driver_is_killed_at_random_moments(
     kept: dict[Path, bytes] = {}
     for _ in range(3):
         process = start(results)
-        wait_for("checkpoints/*", results, process)
+        wait_for("checkpoints/*.ckpt", results, process)
         time.sleep(rng.uniform(0, 3))
         process.kill()
         process.communicate()
@@ -124,10 +55,10 @@ def test_the_driver_is_killed_at_random_moments(
 def test_a_long_cell_goes_on_from_its_checkpoint(tmp_path: Path, whole: pd.DataFrame) -> None:
     results = tmp_path / "results"
     process = start(results)
-    wait_for("checkpoints/*", results, process)
+    wait_for("checkpoints/*.ckpt", results, process)
     process.kill()
     process.communicate()
-    left = {path.stem for path in results.glob("checkpoints/*")} - Results(results).finished()
+    left = {path.stem for path in results.glob("checkpoints/*.ckpt")} - Results(results).finished()
     printed = finish(results)
     went_on = re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed)
     assert left
@@ -141,7 +72,7 @@ def test_workers_are_killed_at_random_moments(
     results = tmp_path / "results"
     process = start(results, "--max-retries", "9")
     killed = 0
-    wait_for("checkpoints/*", results, process)
+    wait_for("checkpoints/*.ckpt", results, process)
     while process.poll() is None and killed < 3:
         time.sleep(rng.uniform(0, 2))
         if training := processes.training(process.pid):
@@ -159,7 +90,7 @@ def test_workers_are_killed_at_random_moments(
 def test_no_training_outlives_a_killed_driver(tmp_path: Path) -> None:
     """Else the next driver would share the machine with it. (Agents of Ray stay for a while.)"""
     process = start(tmp_path / "results")
-    wait_for("checkpoints/*", tmp_path / "results", process)
+    wait_for("checkpoints/*.ckpt", tmp_path / "results", process)
     training = processes.training(process.pid)
     assert training
     process.kill()
@@ -168,28 +99,6 @@ def test_no_training_outlives_a_killed_driver(tmp_path: Path) -> None:
     while not all(map(processes.is_gone, training)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert [pid for pid in training if not processes.is_gone(pid)] == []
-
-
-def test_a_node_is_killed_and_another_one_added(
-    tmp_path: Path, whole: pd.DataFrame, rng: random.Random
-) -> None:
-    from ray.cluster_utils import Cluster
-
-    results = tmp_path / "results"
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        node = cluster.add_node(num_cpus=2)
-        process = start(results, "--address", cluster.address, "--max-concurrent", "2")
-        wait_for("checkpoints/*", results, process)
-        time.sleep(rng.uniform(0, 2))
-        cluster.remove_node(node, allow_graceful=False)
-        time.sleep(1)
-        cluster.add_node(num_cpus=2)
-        printed, _ = process.communicate(timeout=400)
-        assert process.returncode == 0, printed
-    finally:
-        cluster.shutdown()
-    assert_whole(results, {}, whole)
 
 
 @pytest.fixture

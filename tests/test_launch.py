@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -16,9 +17,9 @@ import torch
 
 from study.axes import resolve
 from study.cell import Cell, Options, Schedule
-from study.cluster import ray_session
+from study.cluster import join
 from study.errors import RequestError
-from study.launch import launch
+from study.launch import _scheduler, launch
 from study.packs import Packing
 from study.plan import Plan
 from study.progress import Progress
@@ -288,7 +289,7 @@ def test_finished_cells_are_not_launched(cells: list[Cell], results: Results) ->
 def test_an_address_without_ray_is_named() -> None:
     with (
         pytest.raises(RequestError, match=r"no Ray cluster at --address 127.0.0.1:1 \(.*refused"),
-        ray_session(1, "127.0.0.1:1"),
+        join("127.0.0.1:1"),
     ):
         pass
 
@@ -312,3 +313,17 @@ def test_axes_reach_the_trial() -> None:
         again = Cell.from_dict(cell.to_dict())
         assert (again.momentum, again.width, again.split) == (0.5, 0.5, "shared-base")
         assert again.evaluation_points == (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def test_the_scheduler_looks_at_no_trial_that_has_ended() -> None:
+    """So that an event costs the same after 100,000 trials as after ten."""
+    from ray.tune.schedulers import FIFOScheduler
+
+    states = {"b": "PENDING", "c": "RUNNING", "a": "PENDING"}
+    live = [SimpleNamespace(trial_id=name, status=status) for name, status in states.items()]
+    controller = SimpleNamespace(get_live_trials=lambda: live[::-1])  # has no `get_trials`
+    running = SimpleNamespace(job=dict.fromkeys(["c", "b", "a"]))  # in the order of their starts
+    scheduler = _scheduler(FIFOScheduler, running)
+    assert scheduler.choose_trial_to_run(controller).trial_id == "b"
+    running.job = {"c": None}
+    assert scheduler.choose_trial_to_run(controller) is None

@@ -133,12 +133,10 @@ def test_on_a_cpu_nothing_is_packed_unless_asked_for(
     digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    packing = estimate.choose_packing("auto", plan(digits))
+    packing = estimate.choose_packing(plan(digits), "auto")
     assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
-    elsewhere = estimate.choose_packing("auto", plan(digits), remote=True)
-    assert (elsewhere.choice, elsewhere.reason) == ("none", "no GPU here to time packs on")
     for name in packs.AXES:
-        assert estimate.choose_packing(name, plan(digits)).choice == name
+        assert estimate.choose_packing(plan(digits), name).choice == name
 
 
 @pytest.mark.parametrize(
@@ -163,7 +161,7 @@ def test_on_a_gpu_the_measurement_decides(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(estimate.execution, "set_up", lambda threads, gpu: torch.device("cpu"))
     monkeypatch.setattr(estimate, "_speedup", measured)
-    packing = estimate.choose_packing("auto", plan(digits, seeds=24))
+    packing = estimate.choose_packing(plan(digits, seeds=24), "auto")
     assert packing.choice == expected[0]
     if expected[1]:
         assert (packing.most, packing.speedup) == (expected[1], speedup)
@@ -176,7 +174,7 @@ def test_cells_that_cannot_be_packed_are_not_timed(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(estimate.execution, "set_up", lambda threads, gpu: torch.device("cpu"))
     for one in (plan(digits, seeds=1), plan(digits, seeds=0)):
-        packing = estimate.choose_packing("auto", one)
+        packing = estimate.choose_packing(one, "auto")
         assert packing.choice == "none"
         assert "no two cells to run differ in seed" in packing.reason
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +15,10 @@ from search_spaces import By, Preset, SearchSpace, all_studies
 from study import compute, tasks
 from study.axes import AXES, resolve
 from study.cell import Options
+from study.describe import describe
 from study.errors import RequestError
-from study.plan import CellMaker, Plan, make_plan, share_cores
+from study.packs import Packing
+from study.plan import CellMaker, Plan, make_plan, share_cores, with_packing
 from study.tasks.base import Facts
 
 SPACES = all_studies()
@@ -369,3 +373,49 @@ def test_cells_never_share_a_core(cells: int, cores: int) -> None:
     assert threads >= 1
     assert concurrent * threads <= cores
     assert concurrent <= max(cells, 1)
+
+
+def threads_of(made: Plan) -> tuple[int, int]:
+    return made.concurrent, made.threads
+
+
+def test_threads_of_a_trial_can_be_chosen_and_leave_fewer_trials_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("study.plan._cores", lambda: 8)
+    made = replace(plan("digits"), gpus_per_trial=0)
+    assert threads_of(with_packing(made, Packing())) == (8, 1)
+    assert threads_of(with_packing(made, Packing(), threads=3)) == (2, 3)
+    with pytest.raises(RequestError, match="--threads 9, but this machine has 8 cores"):
+        with_packing(made, Packing(), threads=9)
+
+
+def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nodes come and go, and numbers must not follow them: one thread, unless chosen."""
+    made = plan("digits")
+    room = {1: 40, 4: 10}.__getitem__
+    for cores in (1, 64):
+        monkeypatch.setattr("study.plan._cores", lambda cores=cores: cores)
+        assert threads_of(with_packing(made, Packing(), room=room)) == (40, 1)
+        assert threads_of(with_packing(made, Packing(), room=room, threads=4)) == (10, 4)
+    few = replace(made, cells=made.cells[:3])
+    assert threads_of(with_packing(few, Packing(), room=room)) == (3, 1)
+
+
+def test_what_a_plan_costs() -> None:
+    """GPU hours are those of the trials, a share of a GPU as a share; the rest is cores."""
+    made = plan("digits")
+    seconds = {cell.id: 3600.0 for cell in made.cells}
+    count = len(made.cells)
+
+    def cost(price: float | None = None, **changes: Any) -> str:
+        described = describe(replace(made, **changes), "", seconds, price)
+        return next((line for line in described.splitlines() if "hours:" in line), "")
+
+    assert cost(gpus_per_trial=1).startswith(f"estimated GPU hours: {count:.3g} (")
+    assert f": {count / 2:.3g}, which cost {count:.2f} at 2 each" in cost(2, gpus_per_trial=0.5)
+    assert cost(gpus_per_trial=0) == ""
+    assert f"core hours: {4 * count:.3g}, " in cost(0.1, gpus_per_trial=0, threads=4)
+    assert f"on {made.where}" in describe(made, "", seconds)

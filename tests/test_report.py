@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import uuid
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -506,13 +507,36 @@ def test_command_prints_the_tables_and_the_path(
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_report_of_a_url_goes_to_the_working_directory(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["file", "memory"])
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
+    results = Results(url)
+    results.prepare()
     _write_small(results)
-    monkeypatch.chdir(tmp_path)
-    assert main([Path(results.url).as_uri(), "--study", "digits"]) == 0
-    assert (tmp_path / "report" / "digits" / "report.html").exists()
+    storage = results.storage
+    storage.make("report/digits/figures")
+    for name in ("comparison.csv", "notes.csv"):  # of an older report, and of someone else
+        storage.write(f"report/digits/{name}", b"old")
+    assert main([url + "/", "--study", "digits"]) == 0
+    place = storage.path("report/digits/report.html")
+    assert capsys.readouterr().out.endswith(f"report: {place}\n")
+    page = storage.read("report/digits/report.html")
+    assert storage.read("report/digits/notes.csv") == b"old"
+    assert storage.read("report/digits/comparison.csv") != b"old"
+    storage.write("report/digits/figures/heatmaps-test-01234567.png", b"of cells that are gone")
+    storage.write("report/digits/figures/mine.png", b"")
+    assert main([url, "--study", "digits", "--out", f"{url}/report/digits/"]) == 0
+    left = storage.names("report/digits/figures")
+    assert "report/digits/figures/mine.png" in left
+    assert "report/digits/figures/heatmaps-test-01234567.png" not in left
+    assert main([url, "--out", str(tmp_path / "out")]) == 0
+    written = {name.removeprefix("report/digits/") for name in storage.names("report/digits")}
+    here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
+    assert here == written - {"notes.csv", "figures/mine.png"}
+    assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,20 @@ def test_a_censored_copy_gives_way_with_its_evaluations(
     assert results.survey().statuses == {cell.id: status}
 
 
+@pytest.mark.parametrize("status", ["done", "diverged", "censored"])
+def test_the_status_of_one_cell_needs_no_list(results: Results, status: str) -> None:
+    cell, other = make_cell(), make_cell(seed=1)
+    assert results.status(cell.id) is None
+    write(results, cell, status=status)
+    write(results, other)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(Storage, "names")
+        assert results.status(cell.id) == status
+        assert results.has_cell(cell.id) == (status != "censored")
+    results.storage.remove(f"evaluations/{cell.id}.parquet")
+    assert results.status(cell.id) is None
+
+
 def test_a_censored_cell_is_replaced_and_others_keep_their_bytes(results: Results) -> None:
     cells = write_some(results)
     before = contents(results)
@@ -733,6 +747,21 @@ def test_a_lost_directory_is_not_made_anew(results: Results, tmp_path: Path) -> 
     with pytest.raises(ResultsError, match="Bring the directory back"):
         write(results, make_cell())
     assert not (tmp_path / "results").exists()
+
+
+def test_a_mark_tells_a_directory_from_others(results: Results, tmp_path: Path) -> None:
+    mark = results.mark()
+    Results(results.url).require_mark(mark)
+    other = Results(tmp_path / "other")  # as another node sees the path that it does not share
+    with pytest.raises(ResultsError, match=r"does not see the results directory .*/other"):
+        other.require_mark(mark)
+    other.prepare()
+    other.mark()
+    with pytest.raises(ResultsError, match=r"sees another results directory at .*/other"):
+        other.require_mark(mark)
+    results.mark()  # of the next command
+    with pytest.raises(ResultsError, match="another command runs with it now"):
+        results.require_mark(mark)
 
 
 def test_an_empty_directory_holds_no_results(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -13,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from study.results import report_files, report_folder
 from study.storage import ResultsError, Storage
+from study.urls import absolute
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -28,11 +32,16 @@ def test_what_is_written_is_read(storage: Storage) -> None:
     storage.write("a/x.bin", b"first")
     storage.write("a/x.bin", b"second")
     assert storage.read("a/x.bin") == b"second"
+    with contextlib.closing(storage.open("a/x.bin")) as file:
+        file.seek(2)
+        assert file.read(3) == b"con"
+        assert file.tell() == 5
     assert storage.exists("a/x.bin")
     assert storage.exists("a")
     assert not storage.exists("a/y.bin")
-    with pytest.raises(FileNotFoundError):
-        storage.read("a/y.bin")
+    for read in (storage.read, storage.open):
+        with pytest.raises(FileNotFoundError):
+            read("a/y.bin")
 
 
 def test_names_are_those_of_all_files_below_a_folder(storage: Storage) -> None:
@@ -215,3 +224,42 @@ def test_errors_within_the_lock_are_not_those_of_the_lock(tmp_path: Path) -> Non
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(ResultsError, match="nosuch"):
         Storage("nosuch://bucket/results")
+
+
+@pytest.mark.parametrize(
+    "url", ["sftp://user:secret@host/x", "https://user:sec/ret@host/x", "x::sftp://u:secret@h/"]
+)
+def test_a_url_with_a_password_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(ResultsError, match="holds a user or a password") as refused:
+        Storage(url)
+    assert not {"secret", "sec/ret"} & set(re.split("[:@ ]", str(refused.value)))
+
+
+def test_a_file_url_is_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a b"
+    for url in (path.as_uri(), f"file://{path}", str(path), f"{path}/"):
+        storage = Storage(url)
+        assert storage.local
+        storage.make("c")
+        storage.write("c/x", b"")
+        assert storage.path("c/x") == absolute(storage.path("c/x")) == f"{path}/c/x"
+        assert storage.names("c") == ["c/x"]
+    monkeypatch.chdir(tmp_path)
+    assert absolute("a b/") == absolute("file://a b") == str(path)
+    assert absolute("s3://bucket/a b") == "s3://bucket/a b"
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_the_report_of_a_study_is_found_wherever_it_lies(storage: Storage, end: str) -> None:
+    url = storage.url + end
+    assert report_folder(url, "digits") == storage.path("report/digits")
+    assert report_folder(url) == storage.path("report")
+    assert report_folder(url, "../x y") == storage.path("report/_x_y")
+    with report_files(url, "digits") as files:
+        assert files == []
+    storage.make("report/digits")
+    storage.write("report/digits/report.html", b"<p>")
+    with report_files(url, "digits") as (file,):
+        assert file.name == "report.html"
+        assert file.read_bytes() == b"<p>"
+    assert file.exists() == storage.local  # a copy is for the moment

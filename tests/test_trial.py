@@ -132,3 +132,15 @@ def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results
     with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
         train_cells(config([cell], results))
     assert results.finished() == set()
+
+
+def test_nothing_trains_where_the_results_directory_is_another_one(
+    digits: MosaicTask, results: Results
+) -> None:
+    """As on a node that joins later and does not share it."""
+    cell = tiny_cell(digits)
+    mark = results.mark()
+    with pytest.raises(RequestError, match="sees another results directory"):
+        train_cells({**config([cell], results), "mark": "0" * 32})
+    assert results.finished() == set()
+    assert train_cells({**config([cell], results), "mark": mark}) == {cell.id: "done"}

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
-from study.tasks import hatexplain
+from study.tasks import fetched, hatexplain
 from study.tasks.base import UNKNOWN_DIGEST, Facts, Task
-from study.tasks.base_images import BaseImages, cache_root, made_up_images
+from study.tasks.base_images import BaseImages, made_up_images
+from study.tasks.cache import absolute as absolute
 from study.tasks.cifar import (
     CIFAR10,
     CIFAR10_FOREGROUND,
     CIFAR100,
     CIFAR100_FOREGROUND,
+    data_set,
     load_cifar10,
     load_cifar100,
 )
 from study.tasks.digits import DIGITS_FOREGROUND, load_digits
+from study.tasks.fetched import DataSet
 from study.tasks.linear_orthogonal import (
     BACKGROUND_AXES,
     LARGEST_NUM_CLASSES,
@@ -39,7 +42,6 @@ class TaskInfo:
         load: (data_dir, cache_dir) -> the task.
         made_up: (facts, count) -> the same with noise for data, at least `count` inputs a split.
         nominal: what is supposed of its data before they are at hand.
-        download: folder that a download ends in; None: nothing is downloaded.
     """
 
     input_shape: tuple[int, ...]
@@ -47,7 +49,6 @@ class TaskInfo:
     load: Callable[[str | None, str | None], Task]
     made_up: Callable[[Facts, int], Task]
     nominal: Facts
-    download: str | None = None
 
     @property
     def num_classes(self) -> int:
@@ -61,11 +62,13 @@ _IMAGES: dict[str, tuple[tuple[int, ...], tuple[str, ...], Callable[..., BaseIma
 }
 """Task -> shape of an image, foreground classes, loader."""
 
-_DOWNLOADS = {
-    "cifar10": CIFAR10.folder,
-    "cifar100": CIFAR100.folder,
-    "hatexplain": hatexplain.FOLDER,
+_DATA_SETS: dict[str, DataSet] = {
+    "cifar10": data_set(CIFAR10),
+    "cifar100": data_set(CIFAR100),
+    "hatexplain": hatexplain.DATA_SET,
 }
+"""Tasks whose data lie somewhere else."""
+
 _LINEAR_ORTHOGONAL = "linear-orthogonal"
 _HATEXPLAIN = "hatexplain"
 _HATEXPLAIN_POSTS = {"train": 15_383, "validation": 1_922, "test": 1_924}
@@ -116,7 +119,6 @@ def _mosaics(
         load=lambda *where: MosaicTask(name, read(*where), foreground),
         made_up=lambda *_: MosaicTask(name, made_up_images(shape, foreground), foreground),
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
-        download=_DOWNLOADS.get(name),
     )
 
 
@@ -154,20 +156,21 @@ def _text(name: str, options: Options) -> TaskInfo:
         load=load,
         made_up=lambda facts, count: made_up_texts(name, facts, count),
         nominal=nominal,
-        download=_DOWNLOADS[name],
     )
 
 
 def takes_data_dir(name: str) -> bool:
     """Whether a task reads a data set that may lie in any directory."""
-    return name in _DOWNLOADS
+    return name in _DATA_SETS
 
 
 def at_hand(name: str, data_dir: str | None = None, cache_dir: str | None = None) -> bool:
-    """Whether `load` would go without a download."""
-    if not takes_data_dir(name) or data_dir is not None:
-        return True
-    return (cache_root(cache_dir) / "downloads" / _DOWNLOADS[name]).is_dir()
+    """Whether `load` would neither download nor copy anything from shared storage.
+
+    Raises:
+        RequestError: shared storage cannot be read, or has no files of the data set.
+    """
+    return not takes_data_dir(name) or fetched.at_hand(_DATA_SETS[name], data_dir, cache_dir)
 
 
 def load(
@@ -180,9 +183,10 @@ def load(
 
     Args:
         name: one of `NAMES`.
-        data_dir: where the data set lies; None: bundled, cached or downloaded. Tasks that are
-            made up take none.
-        cache_dir: where downloads and prepared data are kept; None: the user's cache directory.
+        data_dir: directory or URL where the data set lies, the latter is copied to the cache;
+            None: bundled, cached or downloaded. Tasks that are made up take none.
+        cache_dir: where downloads and prepared data are kept; None: the user's cache directory;
+            a URL keeps downloads for all machines, the rest is in the user's cache directory.
         options: what its data depend on, see `study.cell.Cell`.
 
     Raises:

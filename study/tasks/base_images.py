@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 import shutil
-import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from study.errors import RequestError
-
-CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
+from study.tasks.cache import CACHE_VARIABLE, locked, whole
 
 MADE_UP_IMAGES = 20
 """Images of a class, in each split of made-up data."""
@@ -157,16 +155,10 @@ def _digest(arrays: Sequence[np.ndarray], class_names: tuple[str, ...]) -> str:
 def save(base: BaseImages, folder: Path) -> None:
     """Writes the prepared form: one .npy file an array, one JSON file for the rest.
 
-    It is written into a folder beside and renamed into place, so nobody sees half of it. Where
-    another process was faster, its folder stays.
-
     Raises:
         OSError: it cannot be written.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}.part")
-    try:
-        partial.mkdir()
+    with whole(folder) as partial:
         for name in _ARRAYS:
             np.save(partial / f"{name}.npy", getattr(base, name), allow_pickle=False)
         rest = {
@@ -175,13 +167,6 @@ def save(base: BaseImages, folder: Path) -> None:
             "digest": base.digest,
         }
         (partial / _REST).write_text(json.dumps(rest), encoding="utf-8")
-        try:
-            partial.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def load(folder: Path) -> BaseImages:
@@ -219,35 +204,35 @@ def load(folder: Path) -> BaseImages:
 def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
     """The prepared form in `folder`; where there is none, `read()`, kept there for the next time.
 
-    A damaged folder is made again. A cache that cannot be written costs a warning and time.
+    Of the processes of a machine that ask at once, one reads and the others wait for it. A damaged
+    folder is made again. A cache that cannot be written costs a warning and time.
 
     Raises:
         RequestError: from `read`.
     """
-    if folder.is_dir():
-        try:
-            return load(folder)
-        except RequestError:
-            shutil.rmtree(folder, ignore_errors=True)
-    base = read()
-    try:
-        save(base, folder)
-        return load(folder)  # the shared pages, rather than this process's own copy
-    except (OSError, RequestError) as error:
-        warnings.warn(
-            f"cannot keep the prepared images in {folder} ({error}); every run will prepare them "
-            f"again. Set {CACHE_VARIABLE} to a directory that can be written.",
-            stacklevel=2,
-        )
+    base = _kept(folder)
+    if base is not None:
         return base
+    with locked(folder):
+        base = _kept(folder)  # by another process, meanwhile
+        if base is not None:
+            return base
+        shutil.rmtree(folder, ignore_errors=True)
+        base = read()
+        try:
+            save(base, folder)
+            return load(folder)  # the shared pages, rather than this process's own copy
+        except (OSError, RequestError) as error:
+            warnings.warn(
+                f"cannot keep the prepared images in {folder} ({error}); every run will prepare "
+                f"them again. Set {CACHE_VARIABLE} to a directory that can be written.",
+                stacklevel=2,
+            )
+            return base
 
 
-def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
-    """The directory where downloads and prepared images are kept; None: `default_cache_dir()`."""
-    return default_cache_dir() if cache_dir is None else Path(os.path.expanduser(cache_dir))
-
-
-def default_cache_dir() -> Path:
-    """`$ATTENTION_STUDY_CACHE`, or `~/.cache/attention-study`."""
-    chosen = os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study"
-    return Path(os.path.expanduser(chosen))
+def _kept(folder: Path) -> BaseImages | None:
+    """The prepared form where it is there and whole."""
+    with contextlib.suppress(RequestError):
+        return load(folder)
+    return None

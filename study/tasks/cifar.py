@@ -1,12 +1,12 @@
-"""CIFAR-10 and CIFAR-100: read from `--data-dir`, or downloaded and checked by torchvision."""
+"""CIFAR-10 and CIFAR-100: where they lie, how they are prepared, torchvision's download."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import http.client
 import io
-import os
 import socket
 import sys
 import tarfile
@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages, cache_root, prepared
-from study.tasks.layouts import FileNames, Found, find, read
+from study.tasks.base_images import BaseImages, prepared
+from study.tasks.cache import cache_root
+from study.tasks.fetched import DataSet, read_data_set, why
+from study.tasks.layouts import FileNames, Found, find, may_belong, read
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -102,45 +104,39 @@ def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> B
     """CIFAR-10, images of 32 x 32 x 3.
 
     Args:
-        data_dir: where it lies, in a layout of `study.tasks.layouts`; None: it is downloaded.
-        cache_dir: where downloads and prepared images are kept; None: the user's cache directory.
+        data_dir: directory or URL where it lies, in a layout of `study.tasks.layouts`; None: it is
+            downloaded.
+        cache_dir: where downloads and prepared images are kept; None: the user's cache directory;
+            a URL keeps downloads for all machines.
 
     Raises:
         RequestError: it is not at hand and cannot be downloaded; or its files are incomplete,
             damaged, or of another data set.
     """
-    return _load("cifar10", CIFAR10, data_dir, cache_root(cache_dir))
+    return _load("cifar10", CIFAR10, data_dir, cache_dir)
 
 
 def load_cifar100(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
     """CIFAR-100 with its 100 fine classes; else as `load_cifar10`."""
-    return _load("cifar100", CIFAR100, data_dir, cache_root(cache_dir))
+    return _load("cifar100", CIFAR100, data_dir, cache_dir)
 
 
-def _load(task: str, names: FileNames, data_dir: str | None, cache: Path) -> BaseImages:
-    if data_dir is not None:
-        return _load_from(Path(os.path.expanduser(data_dir)), task, names, cache)
-    downloads = cache / "downloads"
-    official = downloads / names.folder
-    if official.is_dir():
-        try:
-            return _load_from(official, task, names, cache)
-        except RequestError as error:
-            raise RequestError(
-                f"{error} Or delete {official}: the next run downloads it again."
-            ) from error
-    try:
-        downloads.mkdir(parents=True, exist_ok=True)
-        # Beside its place, and renamed when it is complete: what an interruption leaves behind
-        # is never taken for the data set.
-        partial = tempfile.TemporaryDirectory(dir=downloads, prefix=".partial-")
-    except OSError:  # a cache that cannot be written
-        partial = tempfile.TemporaryDirectory()
-        downloads = Path(partial.name) / "complete"
-        downloads.mkdir()
-    with partial:
-        _download(names, Path(partial.name), downloads)
-        return _load_from(downloads / names.folder, task, names, cache)
+def _load(task: str, names: FileNames, data_dir: str | None, cache_dir: str | None) -> BaseImages:
+    cache = cache_root(cache_dir)
+    return read_data_set(
+        data_set(names), data_dir, cache_dir, lambda folder: _load_from(folder, task, names, cache)
+    )
+
+
+def data_set(names: FileNames) -> DataSet:
+    """How the files of CIFAR-10 or CIFAR-100 are found."""
+    return DataSet(
+        title=names.title,
+        folder=names.folder,
+        accepted=names.accepted_layouts,
+        belongs=functools.partial(may_belong, names=names),
+        download=functools.partial(_download, names),
+    )
 
 
 def _load_from(data_dir: Path, task: str, names: FileNames, cache: Path) -> BaseImages:
@@ -172,20 +168,22 @@ def _fingerprint(found: Found) -> str:
     return digest.hexdigest()[:16]
 
 
-def _download(names: FileNames, partial: Path, downloads: Path) -> None:
-    """Downloads the official archive into `partial`, then moves its folder into `downloads`.
+def _download(names: FileNames, folder: Path, where: str) -> None:
+    """Downloads the official archive and leaves its files in `folder`.
 
     Raises:
         RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
     """
-    print(f"downloading {names.title} (170 MB) to {downloads}", file=sys.stderr, flush=True)
+    print(f"downloading {names.title} (170 MB) to {where}", file=sys.stderr, flush=True)
     try:
         from torchvision import datasets
 
-        data_set = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]
-        with _impatient(), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as its progress bar, no news to the user
-            data_set(str(partial), download=True)
+        images = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]
+        with tempfile.TemporaryDirectory(dir=folder) as unpacked:
+            with _impatient(), contextlib.redirect_stderr(io.StringIO()), _no_warnings():
+                images(unpacked, download=True)
+            for path in (Path(unpacked) / names.folder).iterdir():
+                path.rename(folder / path.name)
     except (
         ImportError,
         OSError,  # URLError and time-outs are among them
@@ -194,15 +192,21 @@ def _download(names: FileNames, partial: Path, downloads: Path) -> None:
         tarfile.TarError,
         EOFError,
     ) as error:
+        reason = why(error)
+        if isinstance(error, RuntimeError):
+            reason = "the archive arrived damaged: its checksum is wrong"
         raise RequestError(
-            f"{names.title} is not at hand and could not be downloaded ({_why(error)}). Pass it "
-            f"with --data-dir DIR: {names.accepted_layouts}. The study digits needs no download."
+            f"{names.title} is not at hand and could not be downloaded ({reason}). Pass it with "
+            f"--data-dir DIR: {names.accepted_layouts}. The study digits needs no download."
         ) from error
-    try:
-        (partial / names.folder).rename(downloads / names.folder)
-    except OSError:
-        if not (downloads / names.folder).is_dir():  # else another process was faster
-            raise
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Those of torchvision are, as its progress bar, no news to the user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextlib.contextmanager
@@ -214,12 +218,3 @@ def _impatient() -> Iterator[None]:
         yield
     finally:
         socket.setdefaulttimeout(before)
-
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, RuntimeError):
-        return "the archive arrived damaged: its checksum is wrong"
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-    if isinstance(reason, OSError):
-        reason = reason.strerror or reason
-    return " ".join(str(reason).split()) or type(error).__name__

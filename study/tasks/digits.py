@@ -6,7 +6,8 @@ import numpy as np
 
 from study.cell import stream_seed
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages, cache_root, prepared
+from study.tasks.base_images import BaseImages, prepared
+from study.tasks.cache import cache_root
 
 DIGITS_CLASSES = tuple("0123456789")
 DIGITS_FOREGROUND = ("3", "5", "8")

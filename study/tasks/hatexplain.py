@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -23,15 +21,12 @@ import numpy as np
 
 from study.cell import LABEL_RULES, RATIONALE_RULES, require
 from study.errors import RequestError, unknown
-from study.tasks.base_images import CACHE_VARIABLE, cache_root
+from study.tasks.fetched import DataSet, read_data_set, why
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th, as in the data set's own scripts."""
 
 BASE_URL = "https://raw.githubusercontent.com/hate-alert/HateXplain/master/Data"
-FOLDER = "hatexplain"
-"""Of a download, in the downloads of the cache."""
-
 _DATASET = "dataset.json"
 _DIVISIONS = "post_id_divisions.json"
 _FILES = (_DATASET, _DIVISIONS)
@@ -151,9 +146,10 @@ def load_posts(
     """The posts of HateXplain, split as its authors split them.
 
     Args:
-        data_dir: where `dataset.json` and `post_id_divisions.json` lie, or the parent of their
-            folder `Data`; None: they are downloaded.
-        cache_dir: where downloads are kept; None: the user's cache directory.
+        data_dir: directory or URL where `dataset.json` and `post_id_divisions.json` lie, or the
+            parent of their folder `Data`; None: they are downloaded.
+        cache_dir: where downloads are kept; None: the user's cache directory; a URL keeps them
+            for all machines.
         label_rule: one of `study.cell.LABEL_RULES`. majority: the label that more annotators gave
             than any other, posts without one are left out; first: the first annotator's.
         rationale_rule: one of `study.cell.RATIONALE_RULES`. majority: the tokens that at least
@@ -169,78 +165,33 @@ def load_posts(
         ("rationale_rule", rationale_rule, RATIONALE_RULES),
     ):
         require(rule in known, name, rule, f"one of {', '.join(known)}")
-    if data_dir is not None:
-        return _load_from(Path(os.path.expanduser(data_dir)), label_rule, rationale_rule)
-    place = cache_root(cache_dir) / "downloads" / FOLDER
-    if os.path.isdir(place):  # which is no error where the cache cannot even be looked into
-        try:
-            return _load_from(place, label_rule, rationale_rule)
-        except RequestError as error:
-            raise RequestError(
-                f"{error} Or delete {place}: the next run downloads it again."
-            ) from error
-    temporary, can_keep = _partial_beside(place)
-    with temporary as partial:
-        folder = _download(Path(partial), place if can_keep else None)
-        return _load_from(folder, label_rule, rationale_rule)
+    return read_data_set(
+        DATA_SET,
+        data_dir,
+        cache_dir,
+        lambda folder: _load_from(folder, label_rule, rationale_rule),
+    )
 
 
 # The download
 
 
-def _partial_beside(place: Path) -> tuple[tempfile.TemporaryDirectory[str], bool]:
-    """A temporary folder beside `place`, or elsewhere where the cache cannot be written.
-
-    What is downloaded is renamed when it is complete: what an interruption leaves behind is never
-    taken for the data set.
-
-    Returns:
-        The folder, and whether it is beside.
-    """
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(dir=place.parent, prefix=".partial-"), True
-    except OSError:
-        return tempfile.TemporaryDirectory(), False
-
-
-def _download(partial: Path, place: Path | None) -> Path:
-    """Downloads both files into a folder in `partial`, and moves it to `place`.
-
-    Args:
-        partial: an empty folder.
-        place: where the files are kept, beside `partial`; None: the cache cannot be written.
-
-    Returns:
-        The folder that holds them.
+def _download(folder: Path, where: str) -> None:
+    """Downloads both files into `folder`.
 
     Raises:
         RequestError: no connection, a broken connection, no JSON, or a full disk.
     """
-    where = place or f"a temporary folder: the cache cannot be written, see {CACHE_VARIABLE}"
     print(f"downloading HateXplain from {BASE_URL} to {where}", file=sys.stderr, flush=True)
-    complete = partial / FOLDER
     try:
-        complete.mkdir()
         for name in _FILES:
-            (complete / name).write_bytes(_fetch(name))
+            (folder / name).write_bytes(_fetch(name))
     # URLError and time-outs are OSErrors.
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise RequestError(
-            f"HateXplain is not at hand and could not be downloaded ({_why(error)}). Pass it with "
-            f"--data-dir DIR: {_ACCEPTED}. The study digits needs no download."
+            f"HateXplain is not at hand and could not be downloaded ({why(error)}). Pass it "
+            f"with --data-dir DIR: {_ACCEPTED}. The study digits needs no download."
         ) from error
-    if place is None:
-        return complete
-    try:
-        complete.rename(place)
-    except OSError as error:
-        if not os.path.isdir(place):  # else another process was faster
-            raise RequestError(
-                f"{place} cannot be written ({_why(error)}). Set {CACHE_VARIABLE} to a directory "
-                "that can be written."
-            ) from error
-    return place
 
 
 def _fetch(name: str) -> bytes:
@@ -264,12 +215,13 @@ def _fetch(name: str) -> bytes:
     return content
 
 
-def _why(error: BaseException) -> str:
-    """What an exception says, on one line."""
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-    if isinstance(reason, OSError):
-        reason = reason.strerror or reason
-    return " ".join(str(reason).split()) or type(error).__name__
+DATA_SET = DataSet(
+    title="HateXplain",
+    folder="hatexplain",
+    accepted=_ACCEPTED,
+    belongs=lambda name: name.removeprefix("Data/") in _FILES,
+    download=_download,
+)
 
 
 # The files
@@ -318,7 +270,7 @@ def _find(data_dir: Path) -> Path:
         folders = (data_dir, data_dir / "Data")
         missing = [[n for n in _FILES if not (folder / n).is_file()] for folder in folders]
     except OSError as error:
-        raise RequestError(f"{data_dir} cannot be read ({_why(error)}).") from error
+        raise RequestError(f"{data_dir} cannot be read ({why(error)}).") from error
     # The one that lacks least; where they lack the same, the directory that was asked for.
     lacks, folder = min(zip(missing, folders, strict=True), key=lambda pair: len(pair[0]))
     if lacks:
@@ -336,7 +288,7 @@ def _read(path: Path) -> _File:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RequestError(f"{path} cannot be read ({_why(error)}).") from error
+        raise RequestError(f"{path} cannot be read ({why(error)}).") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

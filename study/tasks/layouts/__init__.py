@@ -18,11 +18,30 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.layouts.common import FileNames, Found, Images, reason_of, visible
-from study.tasks.layouts.folders import find_class_folders, read_class_folders
+from study.tasks.layouts.folders import (
+    IMAGE_SUFFIXES,
+    find_class_folders,
+    read_class_folders,
+)
 from study.tasks.layouts.official import check_official_classes, find_official, read_official
 from study.tasks.layouts.parquet import find_parquet, read_parquet
 
-__all__ = ["FileNames", "Found", "Images", "find", "read"]
+__all__ = ["FileNames", "Found", "Images", "find", "may_belong", "read"]
+
+
+def may_belong(name: str, names: FileNames) -> bool:
+    """Whether `find` may take a file for one of the data set, by its name alone.
+
+    Args:
+        name: relative to the directory, with `/` between folders.
+    """
+    *folders, file = name.split("/")
+    if file in (*names.train, *names.test, names.meta):
+        return folders in ([], [names.folder])
+    if file.endswith(".parquet"):
+        return len(folders) <= 1 and file.startswith(("train", "test"))
+    split_and_class = len(folders) == 2 and folders[0] in ("train", "test")
+    return split_and_class and file.lower().endswith(IMAGE_SUFFIXES)
 
 
 def find(data_dir: Path, names: FileNames) -> Found:

@@ -1,0 +1,508 @@
+"""What a cell costs the driver, and what many cells leave on disk: cells that train nothing.
+
+    uv run python benchmarks/scheduling.py
+    uv run python benchmarks/scheduling.py --no-tracking --pack 10
+    uv run python benchmarks/scheduling.py --cells 200 --evaluations 6 --plan-cells 10000
+    uv run python benchmarks/scheduling.py --requests
+
+The cells go the way of any other, from the plan through Ray Tune into the results and MLflow, in a
+directory that is deleted after; only that made-up evaluations take the place of training. Printed
+is what the driver spends on a cell, quarter by quarter of the run, so that what grows with the
+number of cells shows; then how fast files and runs are written and read, and how large they are.
+`--requests` counts instead what a cell asks of an S3 server on this machine (moto).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import io
+import logging
+import math
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
+
+from benchmarks.measure import Child, positive
+from benchmarks.processes import below, training
+from search_spaces import all_studies
+from study import tasks
+from study.axes import resolve
+from study.cell import Cell
+from study.compact import compact
+from study.launch import launch
+from study.member import Outcome
+from study.metrics import HEATMAP_EDGES
+from study.packs import Packing
+from study.plan import Plan, make_plan
+from study.progress import Progress
+from study.results import SPLITS, Results
+from study.run_store import RunStore
+from study.tasks.base import Task
+from study.tracking import MLflowTracker, NullTracker, Tracker, open_tracker
+from study.trial import train_cells
+
+OPTIONS = ("paradigm=soft,hard", "lr=0.01,0.02,0.03,0.05,0.1", "epochs=4")
+OPTIONS_A_SEED = 10
+
+GPUS = 64
+"""For how many GPUs it is printed how short cells may be."""
+
+QUARTERS = 4
+MB = 1e6
+PATIENCE = 60.0
+"""Seconds without a run that could be logged, after which MLflow is no longer waited for."""
+
+METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST")
+
+HEATMAP_CELLS = (len(HEATMAP_EDGES) - 1) ** 2
+
+
+def main() -> int:
+    """Prints the tables; the exit status is 0 done, 1 cells failed, 2 unusable request."""
+    args = _parser().parse_args()
+    print(
+        f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {datetime.date.today()}; "
+        f"cells of {args.evaluations} evaluations, packs of {args.pack}"
+    )
+    if args.requests:
+        print_requests(args.evaluations)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="scheduling-") as folder:
+        tempfile.tempdir = folder  # Tune's own files, too
+        results = Results(Path(folder) / "results")
+        results.prepare()
+        plan = replace(
+            plan_of(args.cells, args.evaluations, digits_facts),
+            packing=Packing("seed" if args.pack > 1 else "none", most=args.pack),
+            concurrent=args.workers,
+        )
+        tracker = tracker_of(results, args.tracking)
+        driver = Driver(plan, results, tracker, Path(folder), args.workers * args.pack)
+        failures = driver.run()
+        if failures:
+            print(f"{len(failures)} trials failed: {failures[0]}", file=sys.stderr)
+            return 1
+        print(f"\nThe driver: {len(plan.jobs):,} trials on {args.workers} workers\n")
+        print_table(driver.table())
+        rows = [*driver.totals(), *mlflow_rows(results, tracker, driver)]
+        rows += [*results_rows(results), *writing_rows(plan, Path(folder) / "alone")]
+        rows += planning_rows(args.plan_cells, args.evaluations)
+        print(f"\nAfter {len(plan.cells):,} cells\n")
+        print_table([("what", "measured"), *rows])
+    return 0
+
+
+def digits_facts(task: str, options: Any) -> Any:
+    """What is known of the digits that ship with scikit-learn."""
+    return tasks.load(task, None, None, options).facts
+
+
+def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -> Plan:
+    """A grid of so many cells, each evaluated so often, from the start of its budget on."""
+    space = all_studies()["digits"]
+    seeds = math.ceil(cells / OPTIONS_A_SEED)
+    chosen = (*OPTIONS, f"seed=0-{seeds - 1}", f"evaluations={evaluations - 1}")
+    plan = make_plan(space, "quick", resolve(space, "quick", list(chosen)), facts_of)
+    return replace(plan, cells=plan.cells[:cells], threads=1)
+
+
+def train_nothing(config: Mapping[str, Any], report: Callable[[dict[str, Any]], Any]) -> object:
+    """A trial as it is, but for its training."""
+    with patch("study.trial.train_pack", made_up):
+        return train_cells(config, report)
+
+
+def made_up(
+    cells: Sequence[Cell], task: Task, device: Any, on_evaluation: Any, *_: Any
+) -> list[Outcome]:
+    """Takes the place of `study.train.train_pack`: every evaluation is told of, none is made."""
+    outcomes = []
+    for cell in cells:
+        rows = evaluations_of(cell)
+        for row in rows:
+            if row["split"] == "validation" and on_evaluation:
+                on_evaluation(cell, row)
+        outcomes.append(Outcome(steps=1_000, evaluations=rows, train_seconds=60.0))
+    return outcomes
+
+
+def evaluations_of(cell: Cell) -> list[dict[str, Any]]:
+    """Rows as training would record them: shares that are counts of thousand mosaics."""
+    rng = random.Random(cell.id)
+
+    def share() -> float:
+        return rng.randrange(1_000) / 1_000
+
+    return [
+        {
+            "step": int(1_000 * fraction),
+            "mosaics_seen": int(64_000 * fraction),
+            "budget_fraction": fraction,
+            "compute_flops": int(cell.budget.amount * fraction),
+            "train_seconds": 60 * fraction,
+            "split": split,
+            "inference": cell.schedule.phases[-1].paradigm,
+            "num_evaluated": 1_000,
+            "loss": rng.random(),
+            "accuracy": share(),
+            "saif": share(),
+            "foreground_attention_mean": rng.random(),
+            **{name: share() for name in ("ftpt", "ffpt", "ftpf", "ffpf")},
+            "foreground_share": 1.0,
+            "heatmap": [share() / HEATMAP_CELLS for _ in range(HEATMAP_CELLS)],
+        }
+        for fraction in cell.evaluation_points
+        for split in SPLITS
+    ]
+
+
+def tracker_of(results: Results, tracking: bool) -> Tracker:
+    """MLflow's default, a SQLite database with the results, or none."""
+    from analysis.figures import heatmap_figure
+
+    return open_tracker(results, "digits", None if tracking else "none", heatmap_figure)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The state of the driver after a number of cells; times in seconds, sizes in MB.
+
+    `launching` is the CPU time of the thread in which Tune runs, `reading` that part of it which
+    is spent on recorded cells, `tracking` that of the thread that logs, `process` that of all.
+    """
+
+    cells: int
+    wall: float
+    process: float
+    launching: float
+    reading: float
+    tracking: float
+    driver: float
+    servers: float
+    workers: float
+    backlog: int
+
+
+class Driver(Progress):
+    """Launches a plan as `study.run` does, and samples itself after each quarter of the cells.
+
+    Args:
+        plan: to launch.
+        results: where to.
+        tracker: as for `study.run`.
+        folder: in which Tune keeps its own files.
+        warm_up: cells that are not counted: with them the workers start.
+    """
+
+    def __init__(
+        self, plan: Plan, results: Results, tracker: Tracker, folder: Path, warm_up: int
+    ) -> None:
+        seconds = dict.fromkeys((cell.id for cell in plan.cells), 1.0)
+        super().__init__(plan.cells, seconds, plan.concurrent, stream=io.StringIO())
+        self._plan, self._results, self._tracker = plan, results, tracker
+        self._folder = folder
+        total = len(plan.cells)
+        first = min(warm_up, total // 2)
+        self._stops = [first + (total - first) * i // QUARTERS for i in range(QUARTERS + 1)]
+        self._cells = 0
+        self._reading = 0.0
+        self._tune_files: list[Path] = []
+        self._threads = [t for t in threading.enumerate() if t.name == "mlflow"]
+        self.samples: list[Sample] = []
+
+    def run(self) -> list[Any]:
+        """Runs the study; returns what failed."""
+        config = {"study": "digits", "results": self._results.url, "code_version": "benchmark"}
+        self.began = time.perf_counter()
+        failures = launch(self._plan, config, self, self._on_cell, train=train_nothing)
+        self.ended_at = time.perf_counter()
+        return failures
+
+    def ended(self, cell_id: str, status: str) -> None:
+        super().ended(cell_id, status)
+        self._cells += 1
+        if self._cells in self._stops:
+            self.samples.append(self._sample())
+        if self._cells == self._stops[-1]:  # before Tune's folder is deleted
+            self._tune_files = files_under(next(self._folder.glob("attention-study-*")))
+            self._tune_bytes = sum(file.stat().st_size for file in self._tune_files)
+
+    def _on_cell(self, cell_id: str) -> str:
+        """As in `study.run`."""
+        before = time.thread_time()
+        status = self._results.status(cell_id)
+        self._reading += time.thread_time() - before
+        self._tracker.log_cells([cell_id])
+        assert status is not None
+        return status
+
+    def _sample(self) -> Sample:
+        mine = os.getpid()
+        servers = [i for i, c in below(mine).items() if "gcs_server" in c or "raylet/raylet" in c]
+        return Sample(
+            cells=self._cells,
+            wall=time.perf_counter(),
+            process=time.process_time(),
+            launching=time.thread_time(),
+            reading=self._reading,
+            tracking=sum(
+                time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+                for thread in self._threads
+                if thread.ident is not None
+            ),
+            driver=resident(mine),
+            servers=sum(map(resident, servers)),
+            workers=sum(map(resident, training(mine))),
+            backlog=missing_of(self._tracker),
+        )
+
+    def table(self) -> list[tuple[str, ...]]:
+        """A row a cost, a column a quarter."""
+        spans = list(zip(self.samples, self.samples[1:], strict=False))
+        spans.append((self.samples[0], self.samples[-1]))
+
+        def milliseconds(of: Callable[[Sample], float]) -> Iterator[str]:
+            for begin, end in spans:
+                yield f"{1000 * (of(end) - of(begin)) / (end.cells - begin.cells):.2f}"
+
+        def megabytes(of: Callable[[Sample], float]) -> Iterator[str]:
+            for _, end in spans[:-1]:
+                yield f"{of(end):.0f}"
+            begin, end = spans[-1]
+            growth = 1000 * (of(end) - of(begin)) / (end.cells - begin.cells)
+            yield f"{growth:+.1f} a 1,000 cells"
+
+        return [
+            ("a cell", "1st quarter", "2nd", "3rd", "4th", "all"),
+            ("wall ms", *milliseconds(lambda s: s.wall)),
+            ("driver CPU ms", *milliseconds(lambda s: s.process)),
+            ("- Tune and launch", *milliseconds(lambda s: s.launching - s.reading)),
+            ("- reading what was recorded", *milliseconds(lambda s: s.reading)),
+            ("- MLflow's thread", *milliseconds(lambda s: s.tracking)),
+            (
+                "- other threads, Ray's",
+                *milliseconds(lambda s: s.process - s.launching - s.tracking),
+            ),
+            ("driver, resident MB", *megabytes(lambda s: s.driver)),
+            ("GCS and raylet, MB", *megabytes(lambda s: s.servers)),
+            ("workers, MB", *megabytes(lambda s: s.workers)),
+            ("cells that wait for MLflow", *(str(end.backlog) for _, end in spans)),
+        ]
+
+    def totals(self) -> Iterator[tuple[str, str]]:
+        """What the whole run took."""
+        first, last = self.samples[0], self.samples[-1]
+        cells = last.cells - first.cells
+        yield "cells a second, all workers", f"{cells / (last.wall - first.wall):.1f}"
+        scheduling = (last.launching - first.launching) / cells
+        yield "scheduling and reading: most cells an hour", f"{3600 / scheduling:,.0f}"
+        yield f"{GPUS} GPUs wait for it where cells take less than", f"{GPUS * scheduling:.1f} s"
+        yield "launch to the first cells", f"{first.wall - self.began:.1f} s"
+        yield "last cell to the end of launch", f"{self.ended_at - last.wall:.1f} s"
+        yield (
+            "Tune's own folder, deleted at the end",
+            f"{len(self._tune_files):,} files, {self._tune_bytes / MB:.1f} MB",
+        )
+
+
+def resident(pid: int) -> float:
+    """MB of memory that a process holds; 0 once it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / MB
+
+
+def missing_of(tracker: Tracker) -> int:
+    """Cells that were handed to MLflow and are not logged yet."""
+    return tracker.missing if isinstance(tracker, MLflowTracker) else 0
+
+
+def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[tuple[str, str]]:
+    """How fast MLflow takes cells, how large it is, and how long it takes to find them again."""
+    if isinstance(tracker, NullTracker):
+        return
+    assert isinstance(tracker, MLflowTracker)
+    first, last = driver.samples[0], driver.samples[-1]
+    logged = (last.cells - last.backlog) - (first.cells - first.backlog)
+    beside = logged / (last.wall - first.wall)
+    began, waiting = time.perf_counter(), tracker.missing
+    tracker.wait(math.inf, PATIENCE)
+    after = waiting / (time.perf_counter() - began) if waiting else math.nan
+    tracker.stop()
+    if lacking := tracker.missing:
+        sys.exit(f"MLflow lacks {lacking} cells")
+    root = Path(results.url)
+    database = sum(file.stat().st_size for file in root.glob("mlflow.db*"))
+    artifacts = files_under(root / "mlflow-artifacts")
+    cells = last.cells
+    yield "MLflow, cells a second while the study runs", f"{beside:.1f}"
+    yield f"MLflow, cells a second after it ({waiting} waited)", f"{after:.1f}"
+    yield f"{GPUS} GPUs end more than that where cells take less than", f"{GPUS / after:.0f} s"
+    yield "MLflow's database, MB a 1,000 cells", f"{1000 * database / cells / MB:.1f}"
+    yield (
+        "MLflow's artifacts, MB and files a 1,000 cells",
+        f"{1000 * sum(f.stat().st_size for f in artifacts) / cells / MB:.1f} MB, "
+        f"{1000 * len(artifacts) / cells:,.0f}",
+    )
+    store = RunStore(results, "digits", None, lambda *_: None)
+    began = time.perf_counter()
+    store.look_up()
+    yield "MLflow, looking up the runs at a start", f"{time.perf_counter() - began:.2f} s"
+
+
+def results_rows(results: Results) -> Iterator[tuple[str, str]]:
+    """What a start pays to read what is done, before and after `study.compact`."""
+    cells, small = len(results.finished()), parquet_size(results)
+    yield "results, MB a 1,000 cells", f"{1000 * small / cells / MB:.1f}"
+    yield "survey at a start", f"{seconds_of(results.survey):.2f} s"
+    yield "study.compact", f"{seconds_of(lambda: compact(results)):.2f} s"
+    merged = parquet_size(results)
+    yield "merged results, MB a 1,000 cells", f"{1000 * merged / cells / MB:.1f}"
+    yield "survey of the merged files", f"{seconds_of(results.survey):.2f} s"
+
+
+def writing_rows(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
+    """How fast one process records cells: two files each, synced to the disk."""
+    results = Results(folder)
+    results.prepare()
+    source = [(cell, evaluations_of(cell)) for cell in plan.cells[:200]]
+    began = time.perf_counter()
+    for cell, rows in source:
+        results.write_cell(*recorded(cell, rows))
+    seconds = time.perf_counter() - began
+    yield (
+        "recording, one process",
+        f"{len(source) / seconds:.0f} cells/s, {2 * len(source) / seconds:.0f} files/s, "
+        f"{parquet_size(results) / MB / seconds:.2f} MB/s",
+    )
+
+
+def recorded(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
+    """What `Results.write_cell` takes."""
+    from study.results import cell_columns
+
+    row = {"study": "digits", **cell_columns(cell), "num_classes": 3, "status": "done"}
+    return row, [{"cell_id": cell.id, **each} for each in rows]
+
+
+def planning_rows(cells: int, evaluations: int) -> Iterator[tuple[str, str]]:
+    """What planning takes, in a process of its own."""
+    with Child(planner, cells, evaluations) as child:
+        seconds, megabytes = child()
+    yield f"planning {cells:,} cells", f"{seconds:.1f} s, {megabytes:.0f} MB"
+
+
+def planner(cells: int, evaluations: int) -> Callable[[], tuple[float, float]]:
+    """Plans once what is small, so that imports are not counted."""
+    plan_of(OPTIONS_A_SEED, evaluations, digits_facts)
+
+    def plan() -> tuple[float, float]:
+        before, began = resident(os.getpid()), time.perf_counter()
+        made = plan_of(cells, evaluations, digits_facts)
+        assert made.jobs
+        return time.perf_counter() - began, resident(os.getpid()) - before
+
+    return plan
+
+
+def print_requests(evaluations: int) -> None:
+    """A table of the requests of one cell to an S3 server on this machine."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    seen: Counter[str] = Counter()
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen[next(name for name in METHODS if name in record.getMessage())] += 1
+
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        os.environ[f"AWS_{name}"] = "benchmark"
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    log = logging.getLogger("werkzeug")
+    log.setLevel(logging.INFO)
+    log.handlers, log.propagate = [Listener()], False
+    host, port = server.get_host_and_port()
+    os.environ["AWS_ENDPOINT_URL"] = f"http://{host}:{port}"
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="benchmark")
+    url = "s3://benchmark/results"
+    results = Results(url)
+    results.prepare()
+    first, cell = plan_of(2, evaluations, digits_facts).cells
+
+    def train(cell: Cell) -> None:
+        config = {"cells": [cell.to_dict()], "study": "digits", "results": url, "threads": 1}
+        train_nothing({**config, "gpu": False, "code_version": "benchmark"}, lambda event: None)
+
+    parts: dict[str, Callable[[], object]] = {
+        "worker: a cell from start to record": lambda: train(cell),
+        "driver: reading what was recorded": lambda: results.status(cell.id),
+        "driver: MLflow's thread, of a cell": lambda: [
+            results.cells([cell.id]),
+            results.evaluations([cell.id]),
+        ],
+        "driver: survey at a start, of two cells": results.survey,
+    }
+    train(first)
+    print("\nRequests to S3, without checkpoints\n")
+    rows = [("what", *METHODS, "all")]
+    for name, part in parts.items():
+        seen.clear()
+        part()
+        rows.append((name, *(str(seen[method]) for method in METHODS), str(seen.total())))
+    print_table(rows)
+    server.stop()
+
+
+def parquet_size(results: Results) -> int:
+    """Bytes of both tables."""
+    return sum(file.stat().st_size for file in Path(results.url).rglob("*.parquet"))
+
+
+def files_under(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def seconds_of(function: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """In Markdown, the first row as its head."""
+    for number, row in enumerate(rows):
+        print(f"| {' | '.join(row)} |")
+        if number == 0:
+            print("|" + "---|" * len(row))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=positive, default=2_000)
+    parser.add_argument("--workers", type=positive, default=2)
+    parser.add_argument("--evaluations", type=positive, default=21, help="a cell, from the start")
+    parser.add_argument("--pack", type=positive, default=1, help="cells a trial at most")
+    parser.add_argument("--no-tracking", dest="tracking", action="store_false")
+    parser.add_argument("--plan-cells", type=positive, default=100_000)
+    parser.add_argument("--requests", action="store_true", help="count requests to S3 instead")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""The local cache: where it is, and folders that are whole and made by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
+
+
+def is_url(place: str | os.PathLike[str] | None) -> bool:
+    """Whether it names a place on shared storage, such as s3://bucket/folder."""
+    return "://" in str(place)
+
+
+def absolute(place: str | None) -> str | None:
+    """A directory as processes with another working directory find it; a URL stays one."""
+    if place is None or is_url(place):
+        return place
+    return str(Path(place).expanduser().resolve())
+
+
+def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
+    """The directory of this machine where data are kept.
+
+    Args:
+        cache_dir: a directory; None or a URL, which keeps downloads only: `default_cache_dir()`.
+    """
+    if cache_dir is None or is_url(cache_dir):
+        return default_cache_dir()
+    return Path(os.path.expanduser(cache_dir))
+
+
+def default_cache_dir() -> Path:
+    """`$ATTENTION_STUDY_CACHE`, or `~/.cache/attention-study`."""
+    chosen = os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study"
+    return Path(os.path.expanduser(chosen))
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lets one process of this machine at a time make a folder of the cache; others wait.
+
+    The lock is a file beside the folder, held by `flock`, so it ends with its holder, however that
+    ends. The file stays: to remove it would let two processes lock two files of one name. Where
+    the file system knows no locks or cannot be written, nobody waits, and what several processes
+    make at once is made several times.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(open(folder.with_name(f".{folder.name}.lock"), "a"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for left in folder.parent.glob(_partial_name(folder, "*")):  # by a killed holder
+                shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+@contextlib.contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """An empty folder to fill, which becomes `folder` at the end: nobody sees half of it.
+
+    Where another process was faster, its folder stays. After an error there is nothing.
+
+    Raises:
+        OSError: it cannot be made or renamed.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = folder.with_name(_partial_name(folder, uuid.uuid4().hex))
+    try:
+        partial.mkdir()
+        yield partial
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _partial_name(folder: Path, suffix: str) -> str:
+    return f".{folder.name}-{suffix}.part"

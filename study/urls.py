@@ -1,0 +1,170 @@
+"""What a path or URL of a directory names: its file system, or why it cannot be used."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import re
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from study.errors import ResultsError
+
+_S3 = ("s3", "s3a")
+_OBJECT_STORES = (*_S3, "gs", "gcs", "abfs", "abfss", "az")
+
+# A file in one request: s3fs would ask for its size first, then fetch pieces at a time, which are
+# of two files where someone replaces it meanwhile. Listings are not kept: others write, too.
+_S3_OPTIONS = {"use_listings_cache": False, "max_concurrency": 1}
+
+_LIBRARIES = {"aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "s3fs"}
+"""Of object stores: what they raise is not always an `OSError`."""
+
+# A key may hold slashes; what is only digits before a slash is a port.
+_PASSWORD = re.compile(r"://[^/@]*:(?!\d+/)[^@]*@")
+_NO_URL = re.compile(rf"({'|'.join(_OBJECT_STORES)}):(?!//)")
+
+_REMEDIES = {
+    errno.ENOSPC: "Free space on its disk",
+    errno.EDQUOT: "Free space on its disk",
+    errno.ENOENT: "Bring the directory back",
+}
+_CREDENTIALS = (
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role"
+)
+_RIGHTS = "Use credentials that may list, read, write and delete there"
+_NETWORK = "Check the network and AWS_ENDPOINT_URL"
+
+
+def local_path(url: str | os.PathLike[str]) -> Path | None:
+    """The path that a path or a `file://` URL names; None for URLs of other kinds.
+
+    Raises:
+        ResultsError: it is meant to be a URL and is none.
+    """
+    text = os.fspath(url)
+    if text.startswith("file://"):
+        return Path(urllib.parse.unquote(fsspec.core.strip_protocol(text)))
+    if "://" in text:
+        return None
+    if found := _NO_URL.match(text):
+        raise ResultsError(f"{text} is no URL. It must begin with {found[1]}://.")
+    return Path(text)
+
+
+def absolute(url: str) -> str:
+    """A path that holds in every working directory; a URL stays.
+
+    Raises:
+        ResultsError: as `local_path`.
+    """
+    path = local_path(url)
+    return url if path is None else str(path.expanduser().resolve())
+
+
+def open_url(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    """The file system of a path or URL, and the path in it without a slash at its end.
+
+    A bucket must be there and its objects must be listed to us: that is asked once a process.
+
+    Raises:
+        ResultsError: no file system is known or installed for it, it holds a password, or its
+            bucket cannot be used.
+    """
+    protocol = url.partition("://")[0] if "://" in url else "file"
+    if _PASSWORD.search(url) or (protocol in _S3 and "@" in url):
+        instead = f" {_CREDENTIALS}." if protocol in _S3 else ""
+        raise ResultsError(
+            f"the {protocol}:// URL of the results directory holds a user or a password, which "
+            f"would stand in logs and reports. Leave it out of the URL.{instead}"
+        )
+    options: dict[str, Any] = _S3_OPTIONS if protocol in _S3 else {}
+    try:
+        system, path = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        extra = "Install them with `uv sync --extra cluster`" if protocol in _S3 else "Install it"
+        raise ResultsError(
+            f"cannot open the results directory {url}: {protocol}:// needs packages that are not "
+            f"installed ({error}). {extra}, on every node."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"cannot open the results directory {url} ({error}).") from error
+    path = path.rstrip("/")
+    if protocol in _OBJECT_STORES and not path:
+        raise ResultsError(f"{url} names no bucket. Name one: {protocol}://BUCKET/results.")
+    if protocol in _S3:
+        _require_bucket(system, url)
+    return system, path
+
+
+def has_folders(system: fsspec.AbstractFileSystem) -> bool:
+    """Whether folders have to be made; in an object store, making one could make a bucket."""
+    return not set(_OBJECT_STORES) & set(_protocols(system))
+
+
+def is_local(system: fsspec.AbstractFileSystem) -> bool:
+    """Whether it is a file system of this machine."""
+    return "file" in _protocols(system)
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether a file system failed: all else that is raised is a bug."""
+    library = type(error).__module__.partition(".")[0]
+    return isinstance(error, OSError) or library in _LIBRARIES
+
+
+def reason(error: Exception) -> str:
+    """What failed, without passwords, for a message."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return re.sub(r"://[^/\s]*@", "://", text or type(error).__name__)
+
+
+def remedy(error: Exception, system: fsspec.AbstractFileSystem, otherwise: str) -> str:
+    """What to do about a failure, without a full stop."""
+    if isinstance(error, OSError) and error.errno in _REMEDIES:
+        return _REMEDIES[error.errno]
+    if is_local(system):
+        return otherwise
+    if isinstance(error, FileNotFoundError):
+        return "Bring its bucket back"
+    if isinstance(error, PermissionError):
+        return _RIGHTS
+    name = type(error).__name__
+    if re.search("Credential|Profile|Token|SSO", name):
+        return _CREDENTIALS
+    # Of botocore, the last three; it would need to be imported to ask for their class.
+    if isinstance(error, ConnectionError | TimeoutError) or re.search(
+        "Endpoint|HTTPClient|Connect|Timeout|Proxy|SSL", name
+    ):
+        return _NETWORK
+    return otherwise
+
+
+@functools.cache
+def _require_bucket(system: fsspec.AbstractFileSystem, url: str) -> None:
+    """Raises ResultsError for a bucket that is not there, or cannot be listed."""
+    bucket, key, _ = system.split_path(url)
+    try:
+        prefix = f"{key.rstrip('/')}/" if key else ""
+        system.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
+    except FileNotFoundError as error:
+        raise ResultsError(
+            f"there is no bucket {bucket}, for the results directory {url}. Correct its name, or "
+            f"make it first: `aws s3 mb s3://{bucket}`."
+        ) from error
+    except Exception as error:
+        if not is_failure(error) and not isinstance(error, ValueError):
+            raise
+        raise ResultsError(
+            f"cannot open the results directory {url} ({reason(error)}). "
+            f"{remedy(error, system, 'Correct the URL')}."
+        ) from error
+
+
+def _protocols(system: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    protocol = system.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)

@@ -1,0 +1,151 @@
+"""A cluster of several nodes on this machine: where cells train, and what is refused at start."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.conftest import PROJECT
+from tests.small_study import assert_whole, start, wait_for, wait_until
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+
+
+_LOST: list[Any] = []
+"""Nodes that were killed: Python warns of what is collected with them."""
+
+
+class Nodes:
+    """A head that does not train, and nodes with one core and one made-up GPU each."""
+
+    def __init__(self, folder: Path) -> None:
+        from ray.cluster_utils import Cluster as RayCluster
+
+        self._folder = folder
+        head = {"num_cpus": 0, "include_dashboard": False, "dashboard_port": None}
+        self._cluster = RayCluster(initialize_head=True, head_node_args=head)
+        self.address: str = self._cluster.address
+
+    def add(self, name: str, patch: str = "") -> Any:
+        """A node with a cache of its own, whose workers begin with some code."""
+        code = self._folder / f"{name}-code"
+        code.mkdir()
+        (code / "sitecustomize.py").write_text(
+            "import sys\n"
+            "if any('default_worker' in word for word in sys.orig_argv):\n"
+            f"    {patch or 'pass'}\n"
+        )
+        return self._cluster.add_node(
+            num_cpus=1,
+            num_gpus=1,
+            env_vars={
+                "ATTENTION_STUDY_CACHE": str(self._folder / f"{name}-cache"),
+                "PYTHONPATH": f"{code}:{PROJECT}",
+            },
+        )
+
+    def lose(self, node: Any) -> None:
+        _LOST.append(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def has_trained(self, name: str) -> bool:
+        """Whether data were prepared on a node."""
+        return any((self._folder / f"{name}-cache").glob("prepared/digits*"))
+
+    def stop(self) -> None:
+        self._cluster.shutdown()
+
+
+def slow(seconds: float) -> str:
+    """Code that makes every step take longer."""
+    return (
+        "import time; from study.checkpoints import Checkpoints; due = Checkpoints.due; "
+        f"Checkpoints.due = lambda *members: time.sleep({seconds}) or due(*members)"
+    )
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(tmp_path)
+    yield made
+    made.stop()
+
+
+def test_nodes_share_a_study_come_and_go(
+    nodes: Nodes, tmp_path: Path, whole: pd.DataFrame
+) -> None:
+    """What is lost with a node are steps since a checkpoint; what comes out, no bit of it."""
+    lost = nodes.add("lost", slow(0.05))  # so that it still trains when it is lost
+    nodes.add("kept", slow(0.005))
+    results = tmp_path / "results"
+    process = start(results, "--address", nodes.address)
+    wait_for("checkpoints/*.ckpt", results, process)
+    nodes.add("late")
+    wait_until(lambda: all(map(nodes.has_trained, ("lost", "kept", "late"))), process)
+    saved = {path.stem for path in results.glob("checkpoints/*.ckpt")}
+    nodes.lose(lost)
+    printed, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, printed
+    given_up = set(re.findall(r"cell (\w+): worker lost", printed))
+    assert given_up, printed
+    went_on = set(re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed))
+    assert given_up & saved
+    assert given_up & saved <= went_on, printed
+    assert_whole(results, {}, whole)
+
+
+def refused(*arguments: str, **environment: str) -> str:
+    """The one line of a command that cannot run."""
+    run = subprocess.run(
+        [sys.executable, "-m", "study.run", "digits", "--tracking", "none", *arguments],
+        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=280,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert run.returncode == 2, run.stdout + run.stderr
+    lines = [line for line in run.stderr.splitlines() if not line.startswith("waiting")]
+    assert len(lines) == 1, run.stderr
+    return lines[0]
+
+
+def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    at = ["--address", nodes.address]
+    on_cluster = [*at, "--results", str(results)]
+    assert "has (none may train)" in refused(*on_cluster)
+    without = nodes.add("without", "sys.modules['study'] = None")
+    line = refused(*on_cluster)
+    assert re.search(r"node .* cannot import this project .*uv sync --no-dev --extra", line)
+    nodes.lose(without)
+    patch = "import study.version; study.version.source_digest = lambda: 'other'"
+    older = nodes.add("older", patch)
+    assert "has another version of this project" in refused(*on_cluster)
+    nodes.lose(older)
+    nodes.add("good")
+    (tmp_path / "sitecustomize.py").write_text("import ray\nray.__version__ = '2.1.0'\n")
+    line = refused(*on_cluster, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    assert "differ in Ray or Python" in line
+    assert "2.1.0" in line
+    not_shared = ["--results", "memory://results"]  # the memory of each process
+    line = refused(*at, *not_shared)
+    assert "does not see the results directory memory://results" in line
+    assert "file system that all nodes share" in line
+    assert "a trial takes 99 CPU cores and 1 GPUs" in refused(*on_cluster, "--threads", "99")
+    assert not list(results.glob("cells/*"))
+    plan = subprocess.run(
+        [sys.executable, "-m", "study.run", "digits", "--plan", "--price-per-hour", "2.5", *at],
+        cwd=PROJECT, capture_output=True, text=True, check=True, timeout=200,
+    ).stdout  # fmt: skip
+    assert f"on the cluster at {nodes.address}: " in plan
+    assert "trials at a time: 1," in plan
+    found = re.search(r"estimated GPU hours: ([\d.]+), which cost ([\d.]+) at 2.5 each", plan)
+    assert found, plan
+    hours, cost = map(float, found.groups())
+    assert cost == pytest.approx(2.5 * hours, abs=0.01)

@@ -1,0 +1,95 @@
+"""What fits on the nodes of a cluster, as Ray and `ray up` describe them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from study.errors import RequestError
+from study.nodes import Cluster, Node
+
+GROWS = {
+    "max_workers": 3,
+    "head_node_type": "head",
+    "available_node_types": {
+        "head": {"resources": {"CPU": 0}, "max_workers": 0},
+        "spot": {"resources": {"CPU": 8, "GPU": 1}, "max_workers": 3},
+        "on-demand": {"resources": {"CPU": 8, "GPU": 1}, "max_workers": 3},
+    },
+}
+
+
+def there(cpus: float, gpus: float = 0, alive: bool = True) -> dict[str, Any]:
+    resources = {"CPU": cpus, "GPU": gpus, "memory": 1.0}
+    return {
+        "NodeID": "1",
+        "Alive": alive,
+        "NodeManagerHostname": "host",
+        "NodeManagerAddress": "10.0.0.1",
+        "Resources": {name: value for name, value in resources.items() if value},
+    }
+
+
+def cluster(home: Path, *nodes: dict[str, Any], grows: object = None) -> Cluster:
+    if grows is not None:
+        (home / "ray_bootstrap_config.yaml").write_text(yaml.safe_dump(grows))
+    return Cluster(SimpleNamespace(nodes=lambda: list(nodes)), "head:6379", home)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gpus", "threads", "each", "slots"),
+    [
+        (8, 1, 1, 1, 1),
+        (8, 4, 1, 1, 4),
+        (8, 4, 4, 1, 2),
+        (8, 2, 1, 0.5, 4),
+        (8, 3, 1, 0.4, 6),  # two on each, none on two halves
+        (16, 1, 1, 0.1, 10),
+        (8, 4, 1, 2, 2),
+        (8, 0, 2, 0, 4),
+        (8, 0, 1, 1, 0),
+        (8, 4, 1, 0, 8),
+    ],
+)
+def test_trials_that_find_room_on_a_node(
+    cpus: float, gpus: float, threads: int, each: float, slots: int
+) -> None:
+    assert Node("x", cpus, gpus).slots(threads, each) == slots
+
+
+def test_dead_nodes_and_those_without_cores_do_not_train(tmp_path: Path) -> None:
+    found = cluster(tmp_path, there(4), there(8, alive=False), there(0))
+    assert [node.cpus for node in found.nodes] == [4]
+    assert found.slots(1, 0) == 4
+    assert found.default_gpus() == 0
+
+
+def test_a_cluster_counts_what_it_may_grow_to(tmp_path: Path) -> None:
+    """No GPU is there yet: trials are planned for those that will be, never for the head."""
+    found = cluster(tmp_path, there(0), grows=GROWS)
+    assert found.nodes == []
+    assert [node.gpus for node in found.to_come] == [1, 1, 1]
+    assert found.default_gpus() == 1
+    assert found.slots(1, 1) == 3
+    started = cluster(tmp_path, there(0), there(8, 1), there(8, 1), grows=GROWS)
+    assert started.slots(1, 1) == 3
+
+
+def test_what_fits_nowhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"4 CPU cores and 0 GPUs, .*head:6379 has \(host \(10"):
+        cluster(tmp_path, there(2)).slots(4, 0)
+    with pytest.raises(RequestError, match=r"has \(none may train\)"):
+        cluster(tmp_path, there(0)).slots(1, 0)
+    with pytest.raises(RequestError, match="8 cores, 1 GPUs"):
+        cluster(tmp_path, there(0), grows=GROWS).slots(1, 2)
+
+
+@pytest.mark.parametrize(
+    "grows", ["text", [], {}, {**GROWS, "available_node_types": []}, {**GROWS, "max_workers": "x"}]
+)
+def test_another_file_of_that_name_is_left_alone(tmp_path: Path, grows: object) -> None:
+    assert cluster(tmp_path, there(2), grows=grows).to_come == []
