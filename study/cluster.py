@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from study.errors import RequestError
@@ -58,6 +60,24 @@ _JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 def default_address() -> str | None:
     """The address of the cluster that runs this process as a job; None: it is no job."""
     return "auto" if _JOB_VARIABLE in os.environ else None
+
+
+def require_lasting(results: str) -> None:
+    """Refuses a results directory that Ray deletes.
+
+    Args:
+        results: absolute path or URL of the results directory.
+
+    Raises:
+        RequestError: it lies in the copy of a directory that a job with `--working-dir`, or one
+            that was submitted by `uv run`, works in.
+    """
+    if {"runtime_resources", "working_dir_files"} <= set(Path(results).parts):
+        raise RequestError(
+            f"the results directory {results} is in a copy of the project, which Ray deletes "
+            "after the job. Give --results an absolute path or a URL, or submit it without "
+            "--working-dir and outside `uv run`."
+        )
 
 
 @contextlib.contextmanager
@@ -137,7 +157,7 @@ def _why_not(address: str, error: str, said: str) -> str:
             f"the cluster at --address {address} and this command differ in Ray or Python "
             f"({error}). Give both the same: `uv sync` with the same pyproject.toml and Python."
         )
-    if "Unauthenticated" in said or "token" in error.lower():
+    if "Unauthenticated" in said or re.search("authenticat|token", error, re.IGNORECASE):
         return (
             f"the cluster at --address {address} refused this command's token. Copy "
             "~/.ray/auth_token of the cluster's head here, readable by you alone, and set "

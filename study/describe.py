@@ -78,8 +78,12 @@ def _cost(plan: Plan, seconds: float, price_per_hour: float | None) -> Iterator[
     unit = "GPU" if gpus else "core"
     line = f"estimated {unit} hours: {hours:.3g}"
     if price_per_hour is not None:
-        line += f", which cost {hours * price_per_hour:.2f} at {price_per_hour:g} each"
+        line += f", which cost {_money(hours * price_per_hour)} at {price_per_hour:g} each"
     yield f"{line} (training and evaluation; nodes that start, wait or idle come on top)"
+
+
+def _money(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.2g}"
 
 
 def _packing(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from study.version import source_digest
 ANSWER_SECONDS = 180.0
 """How long a node may take to answer: a fresh worker imports PyTorch."""
 
-SILENT_SECONDS = 5.0
+SILENT_SECONDS = 20.0
 """How long a call may wait for a free node before the wait is told."""
 
 _GROWTH_FILE = "~/ray_bootstrap_config.yaml"
@@ -99,10 +99,11 @@ class Cluster:
         most = max(sum(n.slots(threads, gpus) for n in nodes) for nodes in (there, to_come))
         if not most:
             kinds = {f"{n.name}: {n.cpus:g} cores, {n.gpus:g} GPUs" for n in (*there, *to_come)}
+            has = "; ".join(sorted(kinds)) or "none may train"
             raise RequestError(
-                f"a trial takes {threads} CPU cores and {gpus:g} GPUs, which no node of the "
-                f"cluster at {self.address} has ({'; '.join(sorted(kinds)) or 'none may train'}). "
-                "Change --threads or --gpus-per-trial."
+                f"a trial takes {_count(threads, 'CPU core')} and {_count(gpus, 'GPU')}, which no "
+                f"node of the cluster at {self.address} has ({has}). Change --threads or "
+                "--gpus-per-trial."
             )
         return most
 
@@ -123,7 +124,7 @@ class Cluster:
         answer = task.remote(*args)
         done, _ = self.ray.wait([answer], timeout=SILENT_SECONDS)
         if not done:
-            room = f"{threads} CPU cores" + (f" and {gpus:g} GPUs" if gpus else "")
+            room = _count(threads, "CPU core") + (f" and {_count(gpus, 'GPU')}" if gpus else "")
             print(
                 f"waiting for a node with {room} free, to time cells on",
                 file=sys.stderr,
@@ -169,6 +170,10 @@ class Cluster:
                 continue  # it has just been lost; trials would be tried again elsewhere
             if refusal := _refusal(node, said):
                 raise RequestError(refusal)
+
+
+def _count(number: float, what: str) -> str:
+    return f"{number:g} {what}" + "s" * (number != 1)
 
 
 def _probe() -> Callable[[str | None, str], dict[str, str]]:

@@ -132,6 +132,29 @@ class Results:
         self.storage = Storage(url)
         self.url = self.storage.url
 
+    def databases(self) -> Path:
+        """Folder of this machine where MLflow's and Optuna's databases lie.
+
+        It is the results directory, or for one in an object store, which no database can work in,
+        a folder of the working directory that is named after it, made where it is missing. Both
+        can be made again from the results.
+
+        Raises:
+            ResultsError: it cannot be made.
+        """
+        path = local_path(self.url)
+        if path is not None:
+            return path.expanduser().resolve()
+        folder = Path("databases", re.sub(r"[^\w.-]+", "-", self.url)).resolve()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(
+                f"{folder}, for the databases of {self.url}, cannot be made ({error.strerror}). "
+                "Run the command in a directory that can be written."
+            ) from error
+        return folder
+
     def prepare(self) -> None:
         """Makes the directory, checks that it can be written, removes what killed writers left.
 

@@ -16,7 +16,7 @@ from study import checkpoints, tasks
 from study.asha import Judge
 from study.axes import resolve, tasks_of, values_at
 from study.cell import Cell, Options
-from study.cluster import Terminated, default_address, join
+from study.cluster import Terminated, default_address, join, require_lasting
 from study.describe import describe
 from study.dry_run import dry_run
 from study.errors import RequestError, unknown
@@ -66,6 +66,7 @@ def _run(args: argparse.Namespace) -> int:
             "attention are not: leave it out, or --set alpha=none."
         )
     results = Results(absolute(args.results))
+    require_lasting(results.url)
     survey = results.survey()
     address = default_address() if args.address is None else args.address
     with contextlib.ExitStack() as stack:

@@ -177,12 +177,7 @@ class RunStore:
         """Runs of cells that were logged so far."""
 
     def _own_database(self) -> str:
-        if "://" in self._results.url:
-            raise RequestError(
-                f"MLflow's database cannot lie at {self._results.url}. Name a tracking server "
-                f"with --tracking URI, or --tracking {NONE}."
-            )
-        folder = Path(self._results.url).resolve()
+        folder = self._results.databases()
         self._artifacts = (folder / "mlflow-artifacts" / self._study).as_uri()
         return f"sqlite:///{folder / 'mlflow.db'}"
 

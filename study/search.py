@@ -74,7 +74,7 @@ class Search:
         name: of the study; with what makes suggestions comparable (settings, seeds, objective,
             paradigms) it names the Optuna study, so another budget or objective is another one in
             the same file.
-        results: the results directory, prepared; a local one.
+        results: the results directory, prepared.
         axes: as `study.axes.resolve` gives them.
         make_cell: point (axis -> value) -> cell; RequestError or ValueError where it cannot run.
         objective: one or both of `OBJECTIVES`.
@@ -82,8 +82,8 @@ class Search:
             earlier run is tried again in its own place.
 
     Raises:
-        RequestError: a space that cannot be searched, no point of it can run, the directory is not
-            local, or its `optuna.db` is damaged.
+        RequestError: a space that cannot be searched, no point of it can run, or `optuna.db` is
+            damaged.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Search:
         self._objective = in_order(objective)
         self._num_samples = num_samples
         self._name = name
-        self._path = _database(results)
+        self._path = results.databases() / DATABASE
         self._url = _sqlite_url(self._path)
         self._open_suggestions: dict[int, _Suggestion] = {}
         self._statuses: dict[str, str | None] = {}  # of the cells handed out, None before the end
@@ -477,15 +477,6 @@ def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:
     refused = sum(_POINT not in trial.user_attrs for trial in trials)
     also = f"; {refused} more were never trained" if refused else ""
     return f"{len(tried)} suggestions: {', '.join(parts) or 'none'}{also}"
-
-
-def _database(results: Results) -> Path:
-    if "://" in results.url:
-        raise RequestError(
-            f"a search keeps its database in the results directory, which must be local: "
-            f"{results.url} is not. Choose another with --results DIR."
-        )
-    return Path(results.url).expanduser().resolve() / DATABASE
 
 
 def _sqlite_url(path: Path) -> str:

@@ -30,6 +30,7 @@ class Storage:
 
     Args:
         url: local path or fsspec URL.
+        what: it is, for messages.
 
     Attributes:
         url: as given; of a `file://` URL, the path.
@@ -40,10 +41,10 @@ class Storage:
             its bucket is not there or cannot be listed.
     """
 
-    def __init__(self, url: str | os.PathLike[str]) -> None:
+    def __init__(self, url: str | os.PathLike[str], what: str = "the results directory") -> None:
         path = urls.local_path(url)
         self.url = os.fspath(url) if path is None else str(path)
-        self._fs, self._root = urls.open_url(self.url)
+        self._fs, self._root = urls.open_url(self.url, what)
         self.local = urls.is_local(self._fs)
         self._locked = False
 

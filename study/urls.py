@@ -66,20 +66,24 @@ def absolute(url: str) -> str:
     return url if path is None else str(path.expanduser().resolve())
 
 
-def open_url(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path or URL, and the path in it without a slash at its end.
 
     A bucket must be there and its objects must be listed to us: that is asked once a process.
+
+    Args:
+        what: it is, for messages.
 
     Raises:
         ResultsError: no file system is known or installed for it, it holds a password, or its
             bucket cannot be used.
     """
     protocol = url.partition("://")[0] if "://" in url else "file"
-    if _PASSWORD.search(url) or (protocol in _S3 and "@" in url):
+    host = url.partition("://")[2].partition("/")[0]
+    if _PASSWORD.search(url) or (protocol in _S3 and "@" in host):
         instead = f" {_CREDENTIALS}." if protocol in _S3 else ""
         raise ResultsError(
-            f"the {protocol}:// URL of the results directory holds a user or a password, which "
+            f"the {protocol}:// URL of {what} holds a user or a password, which "
             f"would stand in logs and reports. Leave it out of the URL.{instead}"
         )
     options: dict[str, Any] = _S3_OPTIONS if protocol in _S3 else {}
@@ -88,16 +92,16 @@ def open_url(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     except ImportError as error:
         extra = "Install them with `uv sync --extra cluster`" if protocol in _S3 else "Install it"
         raise ResultsError(
-            f"cannot open the results directory {url}: {protocol}:// needs packages that are not "
+            f"cannot open {what} {url}: {protocol}:// needs packages that are not "
             f"installed ({error}). {extra}, on every node."
         ) from error
     except (OSError, ValueError) as error:
-        raise ResultsError(f"cannot open the results directory {url} ({error}).") from error
+        raise ResultsError(f"cannot open {what} {url} ({error}).") from error
     path = path.rstrip("/")
     if protocol in _OBJECT_STORES and not path:
         raise ResultsError(f"{url} names no bucket. Name one: {protocol}://BUCKET/results.")
     if protocol in _S3:
-        _require_bucket(system, url)
+        _require_bucket(system, url, what)
     return system, path
 
 
@@ -145,7 +149,7 @@ def remedy(error: Exception, system: fsspec.AbstractFileSystem, otherwise: str) 
 
 
 @functools.cache
-def _require_bucket(system: fsspec.AbstractFileSystem, url: str) -> None:
+def _require_bucket(system: fsspec.AbstractFileSystem, url: str, what: str) -> None:
     """Raises ResultsError for a bucket that is not there, or cannot be listed."""
     bucket, key, _ = system.split_path(url)
     try:
@@ -153,14 +157,14 @@ def _require_bucket(system: fsspec.AbstractFileSystem, url: str) -> None:
         system.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
     except FileNotFoundError as error:
         raise ResultsError(
-            f"there is no bucket {bucket}, for the results directory {url}. Correct its name, or "
+            f"there is no bucket {bucket}, for {what} {url}. Correct its name, or "
             f"make it first: `aws s3 mb s3://{bucket}`."
         ) from error
     except Exception as error:
         if not is_failure(error) and not isinstance(error, ValueError):
             raise
         raise ResultsError(
-            f"cannot open the results directory {url} ({reason(error)}). "
+            f"cannot open {what} {url} ({reason(error)}). "
             f"{remedy(error, system, 'Correct the URL')}."
         ) from error
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pandas as pd
@@ -160,6 +161,45 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     rows = small_study.table(results)
     assert rows["cell_id"].nunique() == small_study.CELLS
     return rows
+
+
+@pytest.fixture(scope="module")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An S3 server on loopback, to which this process and its children are sent; its address."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    nowhere = str(tmp_path_factory.mktemp("aws") / "none")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        for name, value in {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "test-key",
+            "AWS_SECRET_ACCESS_KEY": "test-secret",
+            "AWS_CONFIG_FILE": nowhere,
+            "AWS_SHARED_CREDENTIALS_FILE": nowhere,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }.items():
+            patch.setenv(name, value)
+        yield address
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str) -> Iterator[Any]:
+    """A client of the server, and no connection of an earlier test in this process."""
+    import boto3
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    client = boto3.client("s3")
+    yield client
+    client.close()
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 # Of a module, not of the session: as long as it lives, its event loop counts as running in this

@@ -19,6 +19,32 @@ from tests.small_study import assert_whole, start, wait_for, wait_until
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 
 
+PREPARED = """
+import os, pathlib
+from study.tasks import digits
+folder = pathlib.Path(os.environ["ATTENTION_STUDY_CACHE"])
+read = digits._read
+def counted():
+    with (folder.parent / f"{folder.name}-prepared").open("a") as file:
+        file.write("x")
+    return read()
+digits._read = counted
+"""
+"""Notes every preparation of data, beside the cache."""
+
+HELD = """
+import pathlib, time
+from study.checkpoints import Checkpoints
+steps, due = iter(range(100)), Checkpoints.due
+def held(*members):
+    time.sleep(0.01)
+    while next(steps, None) is None and not any(pathlib.Path(CACHE).glob("prepared/digits*")):
+        time.sleep(0.1)
+    return due(*members)
+Checkpoints.due = held
+"""
+"""Stops after 100 steps until data are prepared in another cache."""
+
 _LOST: list[Any] = []
 """Nodes that were killed: Python warns of what is collected with them."""
 
@@ -34,20 +60,21 @@ class Nodes:
         self._cluster = RayCluster(initialize_head=True, head_node_args=head)
         self.address: str = self._cluster.address
 
-    def add(self, name: str, patch: str = "") -> Any:
+    def add(self, name: str, patch: str = PREPARED) -> Any:
         """A node with a cache of its own, whose workers begin with some code."""
         code = self._folder / f"{name}-code"
         code.mkdir()
+        (code / "patch.py").write_text(patch)
         (code / "sitecustomize.py").write_text(
             "import sys\n"
             "if any('default_worker' in word for word in sys.orig_argv):\n"
-            f"    {patch or 'pass'}\n"
+            f"    exec(open({str(code / 'patch.py')!r}).read())\n"
         )
         return self._cluster.add_node(
             num_cpus=1,
             num_gpus=1,
             env_vars={
-                "ATTENTION_STUDY_CACHE": str(self._folder / f"{name}-cache"),
+                "ATTENTION_STUDY_CACHE": str(self.cache(name)),
                 "PYTHONPATH": f"{code}:{PROJECT}",
             },
         )
@@ -56,20 +83,20 @@ class Nodes:
         _LOST.append(node)
         self._cluster.remove_node(node, allow_graceful=False)
 
-    def has_trained(self, name: str) -> bool:
-        """Whether data were prepared on a node."""
-        return any((self._folder / f"{name}-cache").glob("prepared/digits*"))
+    def cache(self, name: str) -> Path:
+        return self._folder / f"{name}-cache"
+
+    def hold(self, until: str) -> str:
+        """Code that stops training there until a node begins to train."""
+        return PREPARED + HELD.replace("CACHE", repr(str(self.cache(until))))
+
+    def preparations(self, name: str) -> int:
+        """How often data were prepared on a node."""
+        file = self._folder / f"{name}-cache-prepared"
+        return len(file.read_text()) if file.exists() else 0
 
     def stop(self) -> None:
         self._cluster.shutdown()
-
-
-def slow(seconds: float) -> str:
-    """Code that makes every step take longer."""
-    return (
-        "import time; from study.checkpoints import Checkpoints; due = Checkpoints.due; "
-        f"Checkpoints.due = lambda *members: time.sleep({seconds}) or due(*members)"
-    )
 
 
 @pytest.fixture
@@ -83,13 +110,13 @@ def test_nodes_share_a_study_come_and_go(
     nodes: Nodes, tmp_path: Path, whole: pd.DataFrame
 ) -> None:
     """What is lost with a node are steps since a checkpoint; what comes out, no bit of it."""
-    lost = nodes.add("lost", slow(0.05))  # so that it still trains when it is lost
-    nodes.add("kept", slow(0.005))
+    lost = nodes.add("lost", nodes.hold(until="never"))
+    nodes.add("kept", nodes.hold(until="late"))
     results = tmp_path / "results"
     process = start(results, "--address", nodes.address)
-    wait_for("checkpoints/*.ckpt", results, process)
+    wait_until(lambda: len(list(results.glob("checkpoints/*.ckpt"))) == 2, process)
     nodes.add("late")
-    wait_until(lambda: all(map(nodes.has_trained, ("lost", "kept", "late"))), process)
+    wait_for("cells/*.parquet", results, process)
     saved = {path.stem for path in results.glob("checkpoints/*.ckpt")}
     nodes.lose(lost)
     printed, _ = process.communicate(timeout=400)
@@ -99,6 +126,7 @@ def test_nodes_share_a_study_come_and_go(
     went_on = set(re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed))
     assert given_up & saved
     assert given_up & saved <= went_on, printed
+    assert [nodes.preparations(name) for name in ("lost", "kept", "late")] == [1, 1, 1]
     assert_whole(results, {}, whole)
 
 
@@ -124,7 +152,7 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     line = refused(*on_cluster)
     assert re.search(r"node .* cannot import this project .*uv sync --no-dev --extra", line)
     nodes.lose(without)
-    patch = "import study.version; study.version.source_digest = lambda: 'other'"
+    patch = "import study.version\nstudy.version.source_digest = lambda: 'other'"
     older = nodes.add("older", patch)
     assert "has another version of this project" in refused(*on_cluster)
     nodes.lose(older)
@@ -137,7 +165,7 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     line = refused(*at, *not_shared)
     assert "does not see the results directory memory://results" in line
     assert "file system that all nodes share" in line
-    assert "a trial takes 99 CPU cores and 1 GPUs" in refused(*on_cluster, "--threads", "99")
+    assert "a trial takes 99 CPU cores and 1 GPU," in refused(*on_cluster, "--threads", "99")
     assert not list(results.glob("cells/*"))
     plan = subprocess.run(
         [sys.executable, "-m", "study.run", "digits", "--plan", "--price-per-hour", "2.5", *at],

@@ -159,6 +159,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     environment = {
         **os.environ, "HOME": str(work), "RAY_TMPDIR": str(work), "RAY_JOB_STOP_WAIT_TIME_S": "60",
         "ATTENTION_STUDY_CACHE": str(work / "cache"),
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run pytest`, too
     }  # fmt: skip
     environment.pop("PYTHONPATH", None)
 
@@ -186,11 +187,11 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
 
         said = run(submit, LONG)
         assert "first" in said
-        wait_for(lambda: cells(project) > 1)
+        logs = "ray job logs --address http://127.0.0.1:8265 first"
+        wait_for(lambda: cells(project) > 1, lambda: run(logs))
         said = run(stop.splitlines()[0])
         assert "was stopped" in said
-        log = run("ray job logs --address http://127.0.0.1:8265 first")
-        assert "the same command goes on where this one ended" in log
+        assert "the same command goes on where this one ended" in run(logs)
         before = cells(project)
         assert "succeeded" in run("\n".join(stop.splitlines()[1:]), LONG)
         assert before < cells(project) == 13
@@ -247,8 +248,8 @@ def cells(project: Path) -> int:
     return len(list((project / "results" / "cells").rglob("*.parquet")))
 
 
-def wait_for(what: Callable[[], bool]) -> None:
+def wait_for(what: Callable[[], bool], said: Callable[[], str]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not what():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, said()
         time.sleep(0.2)

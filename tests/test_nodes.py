@@ -80,7 +80,7 @@ def test_a_cluster_counts_what_it_may_grow_to(tmp_path: Path) -> None:
 
 
 def test_what_fits_nowhere_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"4 CPU cores and 0 GPUs, .*head:6379 has \(host \(10"):
+    with pytest.raises(RequestError, match=r"4 CPU cores and 0 GPUs, .*:6379 has \(host \(10"):
         cluster(tmp_path, there(2)).slots(4, 0)
     with pytest.raises(RequestError, match=r"has \(none may train\)"):
         cluster(tmp_path, there(0)).slots(1, 0)

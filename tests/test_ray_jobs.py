@@ -44,6 +44,7 @@ class Head:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "RAY_AUTH_MODE": "token",
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # all of its listeners on the loopback
+            "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run pytest`, too
         }
         for name in ("RAY_ADDRESS", "RAY_AUTH_TOKEN"):  # of other tests
             self.environment.pop(name, None)

@@ -314,7 +314,13 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--address", "", "--tracking", "none"], "an address is HOST:PORT or auto"),
         (["digits", "--address", "ray://127.0.0.1:1"], "an address is HOST:PORT or auto"),
         (["digits", "--checkpoint-every", "0"], "must be seconds > 0, got '0'"),
-        (["digits", "--results", "memory://a"], "MLflow's database cannot lie at memory://a"),
+        (
+            ["digits", "--results", "/x/runtime_resources/working_dir_files/_ray_pkg_1/results"],
+            "is in a copy of the project, which Ray deletes after the job",
+        ),
+        (["digits", "--results", "s3:/bucket/a"], "s3:/bucket/a is no URL. It must begin with"),
+        (["digits", "--cache-dir", "s3:/bucket/a"], "s3:/bucket/a is no URL. It must begin with"),
+        (["cifar10", "--data-dir", "s3:/bucket/a"], "s3:/bucket/a is no URL. It must begin with"),
     ],
 )
 def test_an_unusable_request_is_one_clear_line(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import signal
@@ -14,7 +13,7 @@ import time
 import urllib.request
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ import pandas as pd
 import pytest
 import s3fs
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
-from moto.server import ThreadedMotoServer
 
 from analysis.report import main as report
 from study import compact, repeat, run, track
@@ -44,37 +42,6 @@ TINY = [
     "validation_size=20", "test_size=20",
 ]  # fmt: skip
 CELLS = 4
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An S3 server on loopback, to which this process and its children are sent; its address."""
-    started = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    started.start()
-    host, port = started.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        nowhere = str(tmp_path_factory.mktemp("aws") / "none")
-        patch.setenv("AWS_CONFIG_FILE", nowhere)
-        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ACCESS_KEY_ID", "test-key")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-        yield f"http://{host}:{port}"
-    started.stop()
-
-
-@pytest.fixture
-def s3(server: str) -> Iterator[Any]:
-    """A client of the server, and no connection of an earlier test in this process."""
-    s3fs.S3FileSystem.clear_instance_cache()
-    client = boto3.client("s3")
-    yield client
-    client.close()
-    s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture
@@ -243,7 +210,7 @@ class Studied(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def studied(server: str) -> Studied:
+def studied(s3_server: str) -> Studied:
     """The command as people type it: Ray, workers, report."""
     bucket = f"test-{uuid.uuid4().hex}"
     boto3.client("s3").create_bucket(Bucket=bucket)
@@ -304,9 +271,9 @@ def test_no_credential_is_written_anywhere(
 ) -> None:
     """Neither by the command, nor into results, reports, checkpoints or MLflow."""
     monkeypatch.setattr("analysis.pictures.pictures", lambda found: [])  # they take time
-    shutil.copy(empty_database, tmp_path / "mlflow.db")
-    monkeypatch.chdir(tmp_path)  # MLflow's artifacts
-    assert track.main([studied.results.url, "--tracking", f"sqlite:///{tmp_path}/mlflow.db"]) == 0
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(empty_database, studied.results.databases() / "mlflow.db")
+    assert track.main([studied.results.url]) == 0
     written = [path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()]
     assert any(studied.results.url.encode() in data for data in written)
     written += [studied.results.storage.read(name) for name in studied.results.storage.names("")]
@@ -511,12 +478,12 @@ def test_metadata_that_do_not_answer_delay_for_seconds_only(
 
 
 def test_credentials_that_are_not_accepted_are_refused(
-    server: str, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    s3_server: str, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def accept(calls: str) -> None:
         """So many calls more, of whoever is unknown."""
         request = urllib.request.Request(
-            f"{server}/moto-api/reset-auth", calls.encode(), {"Content-Type": "text/plain"}
+            f"{s3_server}/moto-api/reset-auth", calls.encode(), {"Content-Type": "text/plain"}
         )
         urllib.request.urlopen(request).close()
 

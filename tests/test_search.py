@@ -242,11 +242,19 @@ def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) ->
         Space.of(axes_of(*sets)).describe(3, ["accuracy"])
 
 
-def test_refuses_an_unknown_objective_and_a_directory_that_is_not_local(tmp_path: Path) -> None:
+def test_refuses_an_unknown_objective() -> None:
     with pytest.raises(RequestError, match=r"unknown objective 'acuracy'\. Did you mean"):
         Space.of(AXES).describe(3, ["acuracy"])
-    with pytest.raises(RequestError, match="must be local: memory://x is not"):
-        search_in(Results("memory://x"), 3)
+
+
+def test_its_database_lies_here_where_the_results_are_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b/c"):
+        search_in(Results(f"memory://x/{name}"), 3)
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.db")}
+    assert found == {"databases/memory-x-a/optuna.db", "databases/memory-x-b-c/optuna.db"}
 
 
 def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> None:

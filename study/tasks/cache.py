@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from study import urls
+
 CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
 
 
@@ -19,10 +21,12 @@ def is_url(place: str | os.PathLike[str] | None) -> bool:
 
 
 def absolute(place: str | None) -> str | None:
-    """A directory as processes with another working directory find it; a URL stays one."""
-    if place is None or is_url(place):
-        return place
-    return str(Path(place).expanduser().resolve())
+    """A directory as processes with another working directory find it; a URL stays one.
+
+    Raises:
+        RequestError: it is meant to be a URL and is none.
+    """
+    return place if place is None else urls.absolute(place)
 
 
 def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:

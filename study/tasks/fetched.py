@@ -19,7 +19,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -140,11 +139,7 @@ class _Source(Storage):
     """
 
     def __init__(self, url: str) -> None:
-        try:
-            super().__init__(url)
-        except ResultsError as error:  # which speaks of results
-            text = re.sub("( of)? the results directory", "", str(error))
-            raise RequestError(text) from error
+        super().__init__(url, "the data directory")
 
     def files(self) -> dict[str, _File]:
         """Name -> what is known of each file that is not hidden.
