@@ -53,8 +53,9 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     """
     folder = local_path(out_dir)
     if folder is None:
-        storage = Storage(out_dir)
-        with _refusing(storage.url):
+        url = os.fspath(out_dir)
+        with _refusing(url):
+            storage = Storage(url, "the folder")
             storage.make("")
             storage.probe("")
         return
@@ -86,8 +87,8 @@ def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
-    storage = Storage(url)
     with _refusing(url):
+        storage = Storage(url, "the folder")
         for where in {os.path.dirname(name) for name in files}:
             storage.make(where)
         for name, data in files.items():

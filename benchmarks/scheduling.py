@@ -443,11 +443,13 @@ def print_requests(evaluations: int) -> None:
     url = "s3://benchmark/results"
     results = Results(url)
     results.prepare()
+    mark = results.mark()
     first, cell = plan_of(2, evaluations, digits_facts).cells
 
     def train(cell: Cell) -> None:
-        config = {"cells": [cell.to_dict()], "study": "digits", "results": url, "threads": 1}
-        train_nothing({**config, "gpu": False, "code_version": "benchmark"}, lambda event: None)
+        config = {"cells": [cell.to_dict()], "study": "digits", "results": url, "mark": mark}
+        config |= {"threads": 1, "gpu": False, "code_version": "benchmark"}
+        train_nothing(config, lambda event: None)
 
     parts: dict[str, Callable[[], object]] = {
         "worker: a cell from start to record": lambda: train(cell),

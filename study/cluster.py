@@ -22,6 +22,7 @@ CONNECT_SECONDS = 10.0
 """How long a cluster's port may take to answer."""
 
 _WORKER_SETTINGS = {
+    # A trial without a GPU leaves CUDA_VISIBLE_DEVICES as it is, as Ray will do by default.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     # Trials run in a thread, and only the first arena of glibc keeps memory: use no other.
     "MALLOC_ARENA_MAX": "1",
@@ -31,6 +32,7 @@ _WORKER_SETTINGS = {
 _SETTINGS = {
     # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    # Nothing is sent to Ray's makers.
     "RAY_USAGE_STATS_ENABLED": "0",
     # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
@@ -62,21 +64,21 @@ def default_address() -> str | None:
     return "auto" if _JOB_VARIABLE in os.environ else None
 
 
-def require_lasting(results: str) -> None:
-    """Refuses a results directory that Ray deletes.
+def require_lasting(folder: str) -> None:
+    """Refuses to keep anything in a folder that Ray deletes.
 
     Args:
-        results: absolute path or URL of the results directory.
+        folder: absolute path.
 
     Raises:
         RequestError: it lies in the copy of a directory that a job with `--working-dir`, or one
             that was submitted by `uv run`, works in.
     """
-    if {"runtime_resources", "working_dir_files"} <= set(Path(results).parts):
+    if {"runtime_resources", "working_dir_files"} <= set(Path(folder).parts):
         raise RequestError(
-            f"the results directory {results} is in a copy of the project, which Ray deletes "
-            "after the job. Give --results an absolute path or a URL, or submit it without "
-            "--working-dir and outside `uv run`."
+            f"results or databases would be kept in {folder}, a copy of the project that Ray "
+            "deletes after the job. Submit it without --working-dir and outside `uv run`, or give "
+            "--results an absolute path."
         )
 
 
@@ -152,6 +154,8 @@ def _stderr_into(file: BinaryIO) -> Iterator[None]:
 
 
 def _why_not(address: str, error: str, said: str) -> str:
+    if "runtime env" in error:
+        return f"this job's own runtime environment is in the way: {error}"
     if "Version mismatch" in error:
         return (
             f"the cluster at --address {address} and this command differ in Ray or Python "

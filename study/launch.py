@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -379,6 +380,15 @@ def _failure_of_trial(trial: Any) -> Failure:
     text = Path(file).read_text() if file and os.path.exists(file) else ""
     if "low on memory" in text:
         return Failure("out of memory", "Ray stopped its worker before the machine ran out")
+    if "failed to import on the worker" in text:
+        node, why = re.search(r"ip: (\S+)", text), re.search(r"\w*Error: (No module.*)", text)
+        return Failure(
+            "request",
+            f"node {node[1] if node else ''} cannot import this project "
+            f"({why[1] if why else 'see its logs'}). Install it there at the same path, with `uv "
+            "sync --no-dev --extra cluster`, and start Ray from its environment; or take it out "
+            "of the cluster. The same command goes on.",
+        )
     if "Traceback" in text:  # of Tune or of the start of a worker
         return Failure("bug", text)
     return Failure("worker lost", "its process or its node died")

@@ -136,6 +136,11 @@ class Cluster:
             if isinstance(error.cause, RequestError):
                 raise error.cause from error
             raise
+        except self.ray.exceptions.RayError as error:
+            raise RequestError(
+                f"cells cannot be timed on the cluster at {self.address} ({_first_line(error)}). "
+                "See `ray status`, and run the command again."
+            ) from error
 
     def require(self, results: str | None = None, mark: str = "") -> None:
         """Checks that every node can train: it has this project, and sees the results directory.
@@ -151,13 +156,14 @@ class Cluster:
         """
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        probe = self.ray.remote(num_cpus=0, max_retries=0)(_probe())
-        asked = {}
+        probe = self.ray.remote(num_cpus=0)(_probe())
+        asked = []
         for node in self.nodes:
             strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
-            asked[probe.options(scheduling_strategy=strategy).remote(results, mark)] = node
+            actor = probe.options(scheduling_strategy=strategy).remote()
+            asked.append((node, actor, actor.ask.remote(results, mark)))
         deadline = time.monotonic() + ANSWER_SECONDS
-        for answer, node in asked.items():
+        for node, _, answer in asked:
             left = max(0.0, deadline - time.monotonic())
             try:
                 said = self.ray.get(answer, timeout=left)
@@ -166,36 +172,48 @@ class Cluster:
                     f"node {node.name} did not answer within {ANSWER_SECONDS:g} s. See `ray "
                     "status` and its logs; or take it out of the cluster."
                 ) from None
-            except self.ray.exceptions.RayError:
-                continue  # it has just been lost; trials would be tried again elsewhere
+            except self.ray.exceptions.RayError as error:
+                if node not in self.nodes:
+                    continue  # lost just now: trials would be tried again elsewhere
+                # So it is, too, where this command uses a token and the cluster does not.
+                raise RequestError(
+                    f"node {node.name} starts no worker for this command "
+                    f"({_first_line(error)}). Set RAY_AUTH_MODE to what it was where `ray start` "
+                    "ran (token, or disabled); or see the logs of Ray there."
+                ) from error
             if refusal := _refusal(node, said):
                 raise RequestError(refusal)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _count(number: float, what: str) -> str:
     return f"{number:g} {what}" + "s" * (number != 1)
 
 
-def _probe() -> Callable[[str | None, str], dict[str, str]]:
-    """A function that travels by value: a node that lacks the project can still run it."""
+def _probe() -> type:
+    """An actor, as trials are, that travels by value: a node without the project can run it."""
 
-    def probe(results: str | None, mark: str) -> dict[str, str]:
-        import sys
+    class Probe:
+        def ask(self, results: str | None, mark: str) -> dict[str, str]:
+            import sys
 
-        try:
-            from study.errors import RequestError
-            from study.results import Results
-            from study.version import source_digest
-        except ImportError as error:
-            return {"missing": str(error), "python": sys.executable}
-        try:
-            if results is not None:
-                Results(results).require_mark(mark)
-        except RequestError as error:
-            return {"refused": str(error)}
-        return {"source": source_digest()}
+            try:
+                from study.errors import RequestError
+                from study.results import Results
+                from study.version import source_digest
+            except ImportError as error:
+                return {"missing": str(error), "python": sys.executable}
+            try:
+                if results is not None:
+                    Results(results).require_mark(mark)
+            except RequestError as error:
+                return {"refused": str(error)}
+            return {"source": source_digest()}
 
-    return probe
+    return Probe
 
 
 def _refusal(node: Node, said: Mapping[str, str]) -> str:

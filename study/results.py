@@ -25,6 +25,7 @@ Many studies may share a directory, one at a time.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import socket
@@ -136,8 +137,7 @@ class Results:
         """Folder of this machine where MLflow's and Optuna's databases lie.
 
         It is the results directory, or for one in an object store, which no database can work in,
-        a folder of the working directory that is named after it, made where it is missing. Both
-        can be made again from the results.
+        a folder of the working directory that is named after it, made where it is missing.
 
         Raises:
             ResultsError: it cannot be made.
@@ -145,7 +145,10 @@ class Results:
         path = local_path(self.url)
         if path is not None:
             return path.expanduser().resolve()
-        folder = Path("databases", re.sub(r"[^\w.-]+", "-", self.url)).resolve()
+        url = self.url.rstrip("/")
+        name = re.sub(r"[^\w.-]+", "-", url)  # of more than one URL
+        digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+        folder = Path("databases", f"{name}-{digest}").resolve()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -177,7 +180,9 @@ class Results:
         return self.storage.lock()
 
     def mark(self) -> str:
-        """Leaves a new mark in the directory, which tells it from others.
+        """Leaves a new mark in the directory, a fencing token.
+
+        It tells the directory from others, and stops the trials of an earlier driver.
 
         For the one driver, before it lets others write.
 

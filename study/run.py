@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,11 +31,12 @@ from study.plan import CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
 from study.results import Results, ResultsError, Survey, report_files, report_folder
+from study.run_store import tracking_uri
 from study.search import Search, Suggestions
 from study.tasks.base import Facts
 from study.tracking import Tracker, open_tracker, summary_metrics
 from study.urls import absolute
-from study.version import code_version
+from study.version import code_version, source_digest
 
 T = TypeVar("T")
 
@@ -58,6 +60,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.study not in studies:
         raise unknown("study", args.study, studies)
     require_consistent(args)
+    args.data_dir, args.cache_dir = map(tasks.absolute, (args.data_dir, args.cache_dir))
     space = studies[args.study]
     axes = resolve(space, args.preset, args.set)
     if args.scheduler and set(values_at(axes["alpha"], "alpha", {})) != {None}:
@@ -66,7 +69,10 @@ def _run(args: argparse.Namespace) -> int:
             "attention are not: leave it out, or --set alpha=none."
         )
     results = Results(absolute(args.results))
-    require_lasting(results.url)
+    if results.storage.local:
+        require_lasting(results.url)
+    elif args.search or tracking_uri(args.tracking) is None:
+        require_lasting(os.getcwd())  # there the databases are
     survey = results.survey()
     address = default_address() if args.address is None else args.address
     with contextlib.ExitStack() as stack:
@@ -92,8 +98,8 @@ def _carry_out(
     config = {
         "study": plan.study,
         "results": absolute(args.results),
-        "data_dir": tasks.absolute(args.data_dir),
-        "cache_dir": tasks.absolute(args.cache_dir),
+        "data_dir": args.data_dir,
+        "cache_dir": args.cache_dir,
         "micro_batch": args.micro_batch,
         "checkpoint_every": args.checkpoint_every,
         "code_version": code_version(),
@@ -165,14 +171,15 @@ def _divided(
     else:
         packing = _where_it_trains(choose_packing, plan, cluster, args.pack)
         plan = divide(plan, packing, share=not args.no_share)
-    return plan, _where_it_trains(cell_seconds, plan, cluster, plan.to_run)
+    timed = plan.cells if args.search else plan.to_run  # of a search, examples
+    return plan, _where_it_trains(cell_seconds, plan, cluster, timed)
 
 
 def _where_it_trains(
     function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
 ) -> T:
     """Calls a function that may time cells, on a cluster where one is to train."""
-    if cluster is None or not plan.to_run:
+    if cluster is None or not (plan.to_run or plan.searched_cells):
         return function(plan, argument)
     gpus = plan.gpus_per_trial or 0
     return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
@@ -207,7 +214,7 @@ def _train(
     progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
     suggestions = None
     if args.search:
-        progress, suggestions = _search(plan, axes, results, survey, args)
+        progress, suggestions = _search(plan, axes, results, survey, args, seconds)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
     tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
     tracker.log_cells(sorted(plan.finished), survey.statuses)
@@ -238,6 +245,7 @@ def _train(
         config["mark"] = results.mark()
         if cluster is not None:
             cluster.require(results.url, config["mark"])
+            config["source"] = source_digest()
         failures = launch(
             plan, config, progress, on_cell, cluster, args.max_retries, suggestions, judge
         )
@@ -285,10 +293,10 @@ def _search(
     results: Results,
     survey: Survey,
     args: argparse.Namespace,
+    seconds: Mapping[str, float],
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
     maker = CellMaker(lambda task, options: plan.facts[task, options])
-    seconds = cell_seconds(plan, plan.cells)
     of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
     mean = sum(seconds.values()) / len(seconds)
     progress = Progress([], {}, plan.concurrent, to_come=plan.searched_cells, seconds_each=mean)

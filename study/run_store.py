@@ -159,7 +159,7 @@ class RunStore:
         results, study, uri, draw_heatmap: as for `open_tracker`; the URI is not `none`.
 
     Raises:
-        RequestError: results that are at a URL need a tracking URI.
+        ResultsError: as `Results.databases`, where it is asked for.
     """
 
     def __init__(

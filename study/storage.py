@@ -44,6 +44,7 @@ class Storage:
     def __init__(self, url: str | os.PathLike[str], what: str = "the results directory") -> None:
         path = urls.local_path(url)
         self.url = os.fspath(url) if path is None else str(path)
+        self._what = what
         self._fs, self._root = urls.open_url(self.url, what)
         self.local = urls.is_local(self._fs)
         self._locked = False
@@ -273,9 +274,8 @@ class Storage:
                 raise
             remedy = urls.remedy(error, self._fs, "Make it writable")
             raise ResultsError(
-                f"cannot write to the results directory {self.path(name)} "
-                f"({urls.reason(error)}). {remedy}: the same command goes on where this one "
-                "ended. Or choose another directory with --results DIR."
+                f"cannot write to {self._what} {self.path(name)} ({urls.reason(error)}). "
+                f"{remedy}: the same command goes on where this one ended. Or choose another one."
             ) from error
 
     @contextlib.contextmanager

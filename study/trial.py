@@ -6,6 +6,7 @@ import datetime
 import functools
 import json
 import platform
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from study.member import OnEvaluation, Outcome
 from study.results import Results, cell_columns
 from study.tasks.base import Task
 from study.train import train_pack
+from study.version import source_digest
 
 Report = Callable[[dict[str, Any]], bool | None]
 """Told of events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
@@ -45,6 +47,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
             mark: of the results directory, see `study.results.Results.mark` (not looked for).
+            source: `study.version.source_digest` of the command (not compared).
             dry_run: if True, nothing is recorded.
             checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
             share: whether to go on from fork points of other cells (no).
@@ -55,13 +58,18 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         Cell id -> how it ended now; cells that were recorded before are left out.
 
     Raises:
-        RequestError: the data is not what the cells were planned on, or the results directory
-            cannot be written.
+        RequestError: the data is not what the cells were planned on, the project is another
+            version, or the results directory cannot be written.
     """
     results = Results(config["results"])
     record = not config.get("dry_run")
     if record and "mark" in config:
         results.require_mark(config["mark"])
+    if config.get("source", source_digest()) != source_digest():
+        raise RequestError(
+            f"node {socket.gethostname()} has another version of this project than the command. "
+            "Bring them to one (`ray up` again copies it) and restart Ray there."
+        )
     device = execution.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:

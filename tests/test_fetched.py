@@ -215,7 +215,8 @@ def test_what_breaks_off_is_never_taken(
             if fault == "cut":
                 return read(storage, name)[:-1]
             if fault == "changed":
-                write(tmp_path / "data" / "apple", b"RED")
+                write(tmp_path / "new", b"RED")  # at once: another thread may be reading it
+                (tmp_path / "new").replace(tmp_path / "data" / "apple")
         return read(storage, name)
 
     def full_disk(path: Path, data: bytes) -> None:
@@ -631,6 +632,16 @@ def test_changed_objects_are_copied_anew(bucket: Any) -> None:
     put(bucket, "data", {"pear": b"brown"})
     assert not fetched.at_hand(fruit(), url, None)
     assert read_data_set(fruit(), url, None, contents) == FILES | {"pear": b"brown"}
+
+
+@pytest.mark.faults
+def test_no_name_leads_out_of_the_copy(tmp_path: Path, bucket: Any) -> None:
+    """A bucket takes names that no folder has."""
+    url = put(bucket, "data", FILES)
+    bucket.put_object(Key=f"data/{tmp_path}/apple", Body=b"out")
+    bucket.put_object(Key="data/a/../../apple", Body=b"out")
+    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert list(tmp_path.rglob("apple")) == list((tmp_path / "cache" / "fetched").rglob("apple"))
 
 
 @pytest.mark.faults

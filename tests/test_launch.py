@@ -19,7 +19,7 @@ from study.axes import resolve
 from study.cell import Cell, Options, Schedule
 from study.cluster import join
 from study.errors import RequestError
-from study.launch import _scheduler, launch
+from study.launch import _failure_of_trial, _scheduler, launch
 from study.packs import Packing
 from study.plan import Plan
 from study.progress import Progress
@@ -327,3 +327,19 @@ def test_the_scheduler_looks_at_no_trial_that_has_ended() -> None:
     assert scheduler.choose_trial_to_run(controller).trial_id == "b"
     running.job = {"c": None}
     assert scheduler.choose_trial_to_run(controller) is None
+
+
+def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:
+    """Tune tells of its worker as of a lost one; the text is Ray's."""
+    said = tmp_path / "error.txt"
+    said.write_text(
+        "The actor died unexpectedly before finishing this task.\n\tip: 10.0.0.7\n"
+        "RuntimeError: The actor with name ImplicitFunc failed to import on the worker. This may "
+        "be because\n\nTraceback (most recent call last):\n"
+        "ModuleNotFoundError: No module named 'study'\n"
+    )
+    failure = _failure_of_trial(SimpleNamespace(error_file=str(said)))
+    assert failure.kind == "request"
+    assert failure.text.startswith(
+        "node 10.0.0.7 cannot import this project (No module named 'study'). Install it there"
+    )

@@ -130,6 +130,40 @@ def test_a_job_whose_driver_dies_is_submitted_again_and_goes_on(
     assert_whole(results, kept, whole)
 
 
+def test_a_token_that_the_cluster_does_not_ask_for_is_refused(tmp_path: Path) -> None:
+    """Ray lets its tasks run, and no actor: every trial would be lost."""
+    port = free_port()
+    environment = {**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    head = subprocess.Popen(
+        [RAY, "start", "--head", "--block", "--num-cpus=1", f"--port={port}",
+         f"--dashboard-port={free_port()}", f"--dashboard-agent-listen-port={free_port()}"],
+        env={**environment, "RAY_AUTH_MODE": "disabled"}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+        join = [
+            sys.executable, "-m", "study.run", "digits", "--tracking", "none",
+            "--results", str(tmp_path / "results"), "--address", f"127.0.0.1:{port}",
+        ]  # fmt: skip
+        line = "no Ray cluster"
+        deadline = time.monotonic() + 60
+        while "no Ray cluster" in line:
+            assert time.monotonic() < deadline, line
+            run = subprocess.run(
+                join, cwd=PROJECT, env={**environment, **token}, capture_output=True, text=True,
+                check=False, timeout=200,
+            )  # fmt: skip
+            line = run.stderr
+        assert run.returncode == 2, line
+        assert "starts no worker for this command (The actor died" in line
+        assert "Set RAY_AUTH_MODE to" in line
+        assert len(line.splitlines()) == 1, line
+    finally:
+        head.terminate()
+        head.wait(60)
+
+
 def test_who_has_another_token_is_refused(head: Head, tmp_path: Path) -> None:
     stranger = {**head.environment, "RAY_AUTH_TOKEN": "0" * 64}
     run = subprocess.run(

@@ -316,7 +316,7 @@ def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path
         (["digits", "--checkpoint-every", "0"], "must be seconds > 0, got '0'"),
         (
             ["digits", "--results", "/x/runtime_resources/working_dir_files/_ray_pkg_1/results"],
-            "is in a copy of the project, which Ray deletes after the job",
+            "_ray_pkg_1/results, a copy of the project that Ray deletes after the job. Submit",
         ),
         (["digits", "--results", "s3:/bucket/a"], "s3:/bucket/a is no URL. It must begin with"),
         (["digits", "--cache-dir", "s3:/bucket/a"], "s3:/bucket/a is no URL. It must begin with"),

@@ -15,6 +15,7 @@ from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.storage import Storage
 from study.tasks.mosaics import MosaicTask
 from study.trial import train_cells
+from study.version import source_digest
 from tests.conftest import tiny_cell
 
 
@@ -132,6 +133,17 @@ def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results
     with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
         train_cells(config([cell], results))
     assert results.finished() == set()
+
+
+def test_nothing_trains_where_the_project_is_another_version(
+    digits: MosaicTask, results: Results
+) -> None:
+    """As on a node that joins later."""
+    values = config([tiny_cell(digits)], results)
+    with pytest.raises(RequestError, match="has another version of this project than the command"):
+        train_cells({**values, "source": "0" * 16})
+    assert results.finished() == set()
+    assert set(train_cells({**values, "source": source_digest()}).values()) == {"done"}
 
 
 def test_nothing_trains_where_the_results_directory_is_another_one(

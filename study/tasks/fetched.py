@@ -154,7 +154,8 @@ class _Source(Storage):
         files = {}
         for path, info in found.items():
             name = path.removeprefix(f"{self._root}/")
-            if any(part.startswith(".") for part in name.split("/")):  # ".." would lead out
+            # "..", or an empty one, would lead out.
+            if any(not part or part.startswith(".") for part in name.split("/")):
                 continue
             if not isinstance(info["size"], int):
                 raise RequestError(
