@@ -136,7 +136,8 @@ def parser() -> argparse.ArgumentParser:
         "--tracking",
         metavar="URI",
         help="MLflow tracking URI, or none; default: "
-        "MLFLOW_TRACKING_URI or a database in the results directory",
+        "MLFLOW_TRACKING_URI or a database in the results directory (in ./databases, where that "
+        "is a URL)",
     )
     add(
         "--pack",

@@ -3,7 +3,7 @@
 What is searched is paradigm, learning rates and switch point, between the least and the greatest
 value that the study declares (or `--set` gives); all else has one value, so that every cell is of
 one comparison. Optuna hears the mean over seeds of a validation metric at the end of the budget,
-as the results hold it. The Optuna study lies in `optuna.db` in the results directory, where
+as the results hold it. The Optuna study lies in `optuna.db` in `Results.databases`, where
 optuna-dashboard opens it and a second run continues it.
 
 The paradigm is searched like a number, so a search spends more on a paradigm that does well: to

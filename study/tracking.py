@@ -108,7 +108,7 @@ def open_tracker(
         results: where the cells are read from.
         study: name of the experiment.
         uri: MLflow tracking URI; `none`; or None for MLFLOW_TRACKING_URI, and without it a SQLite
-            database in the results directory.
+            database in `Results.databases`.
         draw_heatmap: draws the picture that is attached to a run.
 
     Raises:
