@@ -54,8 +54,8 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     folder = local_path(out_dir)
     if folder is None:
         url = os.fspath(out_dir)
+        storage = Storage(url, "the report's folder")  # whose remedies are its own
         with _refusing(url):
-            storage = Storage(url, "the folder")
             storage.make("")
             storage.probe("")
         return
@@ -87,8 +87,8 @@ def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
+    storage = Storage(url, "the report's folder")
     with _refusing(url):
-        storage = Storage(url, "the folder")
         for where in {os.path.dirname(name) for name in files}:
             storage.make(where)
         for name, data in files.items():

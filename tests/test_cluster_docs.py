@@ -144,7 +144,8 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
     elsewhere = (CLOUD, "cluster_name:", "ray exec", "ray up", "ray down", "ray dashboard")
     ours = [block for block in blocks() if not block.startswith(elsewhere)]
     loopback = [block for block in ours if "OSX_CLUSTER" in block]
-    begin = "".join([*ours[:2], *loopback]).replace("uv sync\n", "")
+    environment_of_all, token = ours[:2]
+    begin = "".join([environment_of_all, *loopback]).replace("uv sync\n", "")
     (start,) = (block for block in ours if "ray start --head --block" in block)
     (join,) = (block for block in ours if "--address auto" in block)
     (submit,) = (
@@ -175,7 +176,7 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
 
     with (work / "head.log").open("w") as log:
         head = subprocess.Popen(
-            ["bash", "-euc", begin + start],
+            ["bash", "-euc", begin + token + start],
             env=environment, cwd=project, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     try:
