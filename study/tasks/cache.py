@@ -26,7 +26,9 @@ def absolute(place: str | None) -> str | None:
     Raises:
         RequestError: it is meant to be a URL and is none.
     """
-    return place if place is None else urls.absolute(place)
+    if place is None or is_url(place):
+        return place
+    return urls.absolute(place)
 
 
 def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
