@@ -33,6 +33,17 @@ def rng() -> random.Random:
     return random.Random(SEED)
 
 
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kills the driver, and waits for its workers to end: they record until then."""
+    training = processes.training(process.pid)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 60
+    while not all(map(processes.is_gone, training)):
+        assert time.monotonic() < deadline, "training outlives a killed driver"
+        time.sleep(0.1)
+
+
 def test_the_driver_is_killed_at_random_moments(
     tmp_path: Path, whole: pd.DataFrame, rng: random.Random
 ) -> None:
@@ -42,8 +53,7 @@ def test_the_driver_is_killed_at_random_moments(
         process = start(results)
         wait_for("checkpoints/*.ckpt", results, process)
         time.sleep(rng.uniform(0, 3))
-        process.kill()
-        process.communicate()
+        kill(process)
         kept |= files(results)
         if len(kept) == 2 * CELLS:
             break
@@ -56,8 +66,7 @@ def test_a_long_cell_goes_on_from_its_checkpoint(tmp_path: Path, whole: pd.DataF
     results = tmp_path / "results"
     process = start(results)
     wait_for("checkpoints/*.ckpt", results, process)
-    process.kill()
-    process.communicate()
+    kill(process)
     left = {path.stem for path in results.glob("checkpoints/*.ckpt")} - Results(results).finished()
     printed = finish(results)
     went_on = re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed)
@@ -91,14 +100,8 @@ def test_no_training_outlives_a_killed_driver(tmp_path: Path) -> None:
     """Else the next driver would share the machine with it. (Agents of Ray stay for a while.)"""
     process = start(tmp_path / "results")
     wait_for("checkpoints/*.ckpt", tmp_path / "results", process)
-    training = processes.training(process.pid)
-    assert training
-    process.kill()
-    process.communicate()
-    deadline = time.monotonic() + 60
-    while not all(map(processes.is_gone, training)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert [pid for pid in training if not processes.is_gone(pid)] == []
+    assert processes.training(process.pid)
+    kill(process)
 
 
 @pytest.fixture
