@@ -65,7 +65,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     record = not config.get("dry_run")
     if record and "mark" in config:
         results.require_mark(config["mark"])
-    if config.get("source", source_digest()) != source_digest():
+    if "source" in config and config["source"] != source_digest():
         raise RequestError(
             f"node {socket.gethostname()} has another version of this project than the command. "
             "Bring them to one (`ray up` again copies it) and restart Ray there."
