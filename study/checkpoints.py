@@ -19,8 +19,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from study.cell import Cell
 from study.storage import Storage
 
@@ -154,6 +152,8 @@ def _checkpoint(cell_id: str) -> str:
 
 def _packed(name: str, state: dict[str, Any]) -> bytes:
     sink = io.BytesIO()
+    import torch
+
     torch.save(state, sink)
     data = sink.getvalue()
     return _digest(name, data) + data
@@ -165,6 +165,8 @@ def _unpacked(name: str, data: bytes) -> dict[str, Any]:
     if _digest(name, data) != digest:
         raise ValueError("its content does not have its checksum")
     try:
+        import torch
+
         return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError) as error:
         raise ValueError("it holds more than tensors and plain values") from error

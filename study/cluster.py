@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from study.command import Terminated
 from study.errors import RequestError
 from study.nodes import Cluster
 
@@ -172,10 +173,6 @@ def _why_not(address: str, error: str, said: str) -> str:
         "or as a job, start a cluster with `ray start --head`, or leave --address out to run on "
         "this machine."
     )
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, as batch systems and containers send it: stops a study like Ctrl-C."""
 
 
 @contextlib.contextmanager

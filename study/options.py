@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import NoReturn
 
-from search_spaces import all_studies
+from search_spaces import By, SearchSpace, Values, all_studies
 from study import packs
-from study.axes import AXES
+from study.axes import AXES, resolve, values_at
 from study.checkpoints import DEFAULT_INTERVAL
-from study.errors import RequestError
+from study.errors import RequestError, unknown
 from study.ranges import in_order
+from study.tasks import absolute
 
 
-def require_consistent(args: argparse.Namespace) -> None:
+def requested(
+    argv: Sequence[str] | None = None,
+) -> tuple[argparse.Namespace, SearchSpace, dict[str, Values | By]]:
+    """What a person asked for: the options, the study, and its axes.
+
+    Raises:
+        RequestError: it is not to be understood, or contradicts itself.
+    """
+    args = parser().parse_args(argv)
+    studies = all_studies()
+    if args.study not in studies:
+        raise unknown("study", args.study, studies)
+    _require_consistent(args)
+    args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
+    space = studies[args.study]
+    axes = resolve(space, args.preset, args.set)
+    if args.scheduler and set(values_at(axes["alpha"], "alpha", {})) != {None}:
+        raise RequestError(
+            "--scheduler asha compares options at equal compute, which cells with a held "
+            "attention are not: leave it out, or --set alpha=none."
+        )
+    return args, space, axes
+
+
+def _require_consistent(args: argparse.Namespace) -> None:
     """Refuses options that contradict one another; fills in the objective of a search.
 
     Raises:

@@ -15,12 +15,13 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import BinaryIO
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, BinaryIO
 
 from study import urls
 from study.errors import ResultsError as ResultsError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 
@@ -106,6 +107,8 @@ class Storage:
         """
         with self._reading(name):
             if self.local:
+                import pyarrow as pa
+
                 return pa.OSFile(self._path(name), "rb")  # Arrow reads it without Python's lock
             self._fs.invalidate_cache()  # others write, too
             file = self._fs.open(self._path(name), "rb")

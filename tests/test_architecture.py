@@ -16,7 +16,8 @@ PROJECT = Path(__file__).parents[1]
 
 # Each storey may import from those below it and from its own, in this order. docs: the design.
 STOREYS = [
-    ["study.run", "study.track"],
+    ["study.run"],
+    ["study.drive", "study.track"],
     ["analysis"],
     [
         "study.launch",
@@ -49,11 +50,12 @@ STOREYS = [
     ["study.urls"],
     ["study.theory"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
+    ["study.command"],
     ["study.errors", "study.version", "study"],
 ]
 MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch", "study.nodes"}
 MAY_IMPORT_MLFLOW = {"study.run_store"}
-MAY_IMPORT_ANALYSIS = {"study.run", "study.track"}
+MAY_IMPORT_ANALYSIS = {"study.drive", "study.track"}
 
 
 def modules() -> dict[str, Path]:

@@ -1,19 +1,25 @@
-"""Named architectures of focus and classifier."""
+"""Named architectures of focus and classifier. Their names are known without PyTorch."""
 
 from __future__ import annotations
 
-from study.errors import unknown
-from study.models.base import Builder, Model
-from study.models.images import IMAGE_ARCHITECTURES
-from study.models.linear import linear
-from study.models.text import TEXT_ARCHITECTURES
+import pkgutil
+from typing import TYPE_CHECKING
 
-_ARCHITECTURES: dict[str, dict[str, Builder]] = {
-    **IMAGE_ARCHITECTURES,
-    "linear": {"linear-orthogonal": linear},
-    **TEXT_ARCHITECTURES,
+from study.errors import unknown
+
+if TYPE_CHECKING:
+    from study.models.base import Model
+
+_ARCHITECTURES: dict[str, dict[str, str]] = {
+    "scripts": {"cifar10": "images:scripts_cifar10", "cifar100": "images:scripts_cifar100"},
+    "paper": {"cifar10": "images:paper_cifar10", "cifar100": "images:paper_cifar100"},
+    "small": {"cifar10": "images:small", "cifar100": "images:small"},
+    "perceptron": {"digits": "images:perceptron"},
+    "linear": {"linear-orthogonal": "linear:linear"},
+    "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
+    "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2
 }
-"""Name -> task -> builder."""
+"""Name -> task -> module of this package and its builder (`study.models.base.Builder`)."""
 
 
 def names(task: str) -> list[str]:
@@ -48,4 +54,5 @@ def build(
     """
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
-    return _ARCHITECTURES[name][task](input_shape, num_classes, width, seed, precision)
+    builder = pkgutil.resolve_name(f"study.models.{_ARCHITECTURES[name][task]}")
+    return builder(input_shape, num_classes, width, seed, precision)

@@ -71,29 +71,22 @@ _LENET_CONVS = ((6, 5, 1, 2), (16, 5, 1, 2))
 _SMALL = Net(convs=((16, 5, 2, 1), (32, 3, 2, 1)), linears=(64,))
 _PERCEPTRON = Net(convs=(), linears=(64, 32))
 
-IMAGE_ARCHITECTURES: dict[str, dict[str, Builder]] = {
-    "scripts": {  # read off the published scripts; fully specified there
-        "cifar10": _model(
-            focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
-            classifier=Net(_LENET_CONVS, (120, 84, 10)),
-        ),
-        "cifar100": _model(
-            focus=Net(_THREE_CONVS, (512, 64), bias=False),
-            classifier=Net(((16, 5, 1, 2), (32, 5, 1, 2)), (120,)),
-        ),
-    },
-    "paper": {  # A.2 gives the depths only; the widths are those of the scripts' focus
-        "cifar10": _model(
-            focus=Net(_THREE_CONVS, (512, 64, 10)), classifier=Net(_THREE_CONVS, (512, 64, 10))
-        ),
-        "cifar100": _model(
-            focus=Net(((32, 3, 1, 2), (64, 3, 1, 2)), (512,)),
-            classifier=Net(_THREE_CONVS, (512, 64)),
-        ),
-    },
-    "small": {  # strided instead of pooled: the quick presets on two CPU cores
-        "cifar10": _model(_SMALL, _SMALL),
-        "cifar100": _model(_SMALL, _SMALL),
-    },
-    "perceptron": {"digits": _model(_PERCEPTRON, _PERCEPTRON)},
-}
+# Read off the published scripts; fully specified there.
+scripts_cifar10 = _model(
+    focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
+    classifier=Net(_LENET_CONVS, (120, 84, 10)),
+)
+scripts_cifar100 = _model(
+    focus=Net(_THREE_CONVS, (512, 64), bias=False),
+    classifier=Net(((16, 5, 1, 2), (32, 5, 1, 2)), (120,)),
+)
+# A.2 gives the depths only; the widths are those of the scripts' focus.
+paper_cifar10 = _model(
+    focus=Net(_THREE_CONVS, (512, 64, 10)), classifier=Net(_THREE_CONVS, (512, 64, 10))
+)
+paper_cifar100 = _model(
+    focus=Net(((32, 3, 1, 2), (64, 3, 1, 2)), (512,)), classifier=Net(_THREE_CONVS, (512, 64))
+)
+# Strided instead of pooled: the quick presets on two CPU cores.
+small = _model(_SMALL, _SMALL)
+perceptron = _model(_PERCEPTRON, _PERCEPTRON)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from study.cell import stream_seed
-from study.models.base import Builder, Model, Network, in_precision, initialise, scaled
+from study.models.base import Model, Network, in_precision, initialise, scaled
 
 EMBEDDING_SIZE = 100
 HEADS = 2
@@ -121,7 +121,7 @@ def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :size]
 
 
-def _embedding(
+def embedding(
     input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
 ) -> Model:
     """Focus 100-200-1, classifier 100-200-C."""
@@ -132,7 +132,7 @@ def _embedding(
     return _model(encoder, focus, classifier, EMBEDDING_SIZE, seed, precision)
 
 
-def _self_attention(
+def self_attention(
     input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
 ) -> Model:
     """Focus 100-50-1 on the contextual vectors, classifier 100-200-C on the words' own."""
@@ -163,9 +163,3 @@ def _model(
     initialise(g, stream_seed("init", "classifier", seed))
     initialise(encoder, stream_seed("init", "encoder", seed))
     return Model(f, g, encoder, (segment_size,))
-
-
-TEXT_ARCHITECTURES: dict[str, dict[str, Builder]] = {
-    "embedding": {"hatexplain": _embedding},  # HateXplain-1
-    "self-attention": {"hatexplain": _self_attention},  # HateXplain-2
-}

@@ -1,4 +1,4 @@
-"""Data sets as focus-classify tasks."""
+"""Data sets as focus-classify tasks. Their names are known without PyTorch."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from study.tasks.linear_orthogonal import (
     base_vectors,
     foreground_names,
 )
-from study.tasks.mosaics import MosaicTask
-from study.tasks.texts import TextTask, made_up_texts, nominal_facts, text_task
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,8 @@ def _mosaics(
     foreground: tuple[str, ...],
     read: Callable[[str | None, str | None], BaseImages],
 ) -> TaskInfo:
+    from study.tasks.mosaics import MosaicTask
+
     return TaskInfo(
         shape,
         foreground,
@@ -138,6 +138,8 @@ def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
 
 
 def _text(name: str, options: Options) -> TaskInfo:
+    from study.tasks.texts import made_up_texts, nominal_facts, text_task
+
     label_rule, rationale_rule = options.label_rule, options.rationale_rule
     if label_rule is None or rationale_rule is None or options.min_count is None:
         raise RequestError(
@@ -145,7 +147,7 @@ def _text(name: str, options: Options) -> TaskInfo:
             "them out, or give them with --set."
         )
 
-    def load(data_dir: str | None, cache_dir: str | None) -> TextTask:
+    def load(data_dir: str | None, cache_dir: str | None) -> Task:
         posts = hatexplain.load_posts(data_dir, cache_dir, label_rule, rationale_rule)
         return text_task(name, posts, options)
 

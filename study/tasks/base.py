@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from study.cell import Cell
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 UNKNOWN_DIGEST = "unknown"
 """Stands for the data digest where a plan is made without the data."""

@@ -1,0 +1,37 @@
+"""What the commands have in common: how they end, and what they say then.
+
+A command imports what takes seconds where it is guarded: Ctrl-C then finds its handler in place,
+and what was typed can be refused before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from study.errors import RequestError
+
+DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit statuses; FAILED: cells failed, numbers differ or runs are missing."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as batch systems and containers send it: stops a study like Ctrl-C."""
+
+
+def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
+    """Runs a command; an unusable request and Ctrl-C end it with one line for people.
+
+    Args:
+        name: of the command, for that line.
+        command: returns its exit status.
+        stopped: what is said of Ctrl-C: what is kept, how to go on.
+    """
+    try:
+        return command()
+    except RequestError as error:
+        print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt as signal:
+        print(f"\n{stopped}", file=sys.stderr)
+        return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED

@@ -1,0 +1,354 @@
+"""Divides the machine, trains what is missing while MLflow is told, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import functools
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from search_spaces import By, SearchSpace, Values, all_studies
+from study import checkpoints, tasks
+from study.asha import Judge
+from study.axes import tasks_of
+from study.cell import Cell, Options
+from study.cluster import default_address, join, require_lasting
+from study.command import DONE, FAILED
+from study.describe import describe
+from study.dry_run import dry_run
+from study.errors import RequestError
+from study.estimate import cell_seconds, choose_packing
+from study.failures import Failure
+from study.launch import launch
+from study.nodes import Cluster
+from study.packs import Packing
+from study.plan import CellMaker, Plan, make_plan, with_packing
+from study.progress import Progress
+from study.ranges import Space
+from study.results import Results, ResultsError, Survey, report_files, report_folder
+from study.run_store import tracking_uri
+from study.search import Search, Suggestions
+from study.tasks.base import Facts
+from study.tracking import Tracker, open_tracker, summary_metrics
+from study.urls import absolute
+from study.version import code_version, source_digest
+
+T = TypeVar("T")
+
+
+def drive(args: argparse.Namespace, space: SearchSpace, axes: Mapping[str, Values | By]) -> int:
+    """Plans, trains and reports a study as `study.options.requested` gives it.
+
+    Returns:
+        The exit status, see `study.command`.
+
+    Raises:
+        RequestError: it cannot be carried out.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; what is recorded stays.
+    """
+    results = Results(absolute(args.results))
+    if results.storage.local:
+        require_lasting(results.url)
+    elif args.search or tracking_uri(args.tracking) is None:
+        require_lasting(os.getcwd())  # there the databases are
+    survey = results.survey()
+    address = default_address() if args.address is None else args.address
+    with contextlib.ExitStack() as stack:
+        cluster = None
+        if address is not None and not args.dry_run:
+            cluster = stack.enter_context(join(address))
+            cluster.require()
+        plan = _plan(space, axes, args, survey)
+        if not (args.plan or args.dry_run):
+            results.prepare()
+            stack.enter_context(results.lock())
+        return _carry_out(plan, axes, survey, args, cluster)
+
+
+def _carry_out(
+    plan: Plan,
+    axes: Mapping[str, Any],
+    survey: Survey,
+    args: argparse.Namespace,
+    cluster: Cluster | None,
+) -> int:
+    """Prints the plan and does with it what was asked for."""
+    config = {
+        "study": plan.study,
+        "results": absolute(args.results),
+        "data_dir": args.data_dir,
+        "cache_dir": args.cache_dir,
+        "micro_batch": args.micro_batch,
+        "checkpoint_every": args.checkpoint_every,
+        "code_version": code_version(),
+    }
+    plan, seconds = _divided(plan, args, cluster)
+    about = all_studies()[plan.study].presets[plan.preset].about
+    print(describe(plan, about, seconds, args.price_per_hour), flush=True)
+    if args.plan:
+        for damage in survey.damaged:
+            print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
+        return DONE
+    if args.dry_run:
+        dry_run(plan, config)
+        return DONE
+    return _train(plan, axes, config, survey, seconds, args, cluster)
+
+
+def _plan(
+    space: SearchSpace, axes: Mapping[str, Any], args: argparse.Namespace, survey: Survey
+) -> Plan:
+    """The grid; for a search, whose cells are not known yet, examples of them."""
+    searched = Space.of(axes) if args.search else None
+    points = list(searched.examples()) if searched else axes
+    make_plan(space, args.preset, points, _nominal)  # before any download
+    names = tasks_of(axes)
+    if args.data_dir and not any(map(tasks.takes_data_dir, names)):
+        raise RequestError(
+            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
+        )
+
+    def facts_of(task: str, options: Options) -> Facts:
+        data_dir = args.data_dir if tasks.takes_data_dir(task) else None
+        if args.plan and not tasks.at_hand(task, data_dir, args.cache_dir):
+            return _nominal(task, options)
+        return tasks.load(task, data_dir, args.cache_dir, options).facts
+
+    plan = make_plan(space, args.preset, points, facts_of, _finished(survey, args))
+    return dataclasses.replace(
+        plan,
+        gpus_per_trial=args.gpus_per_trial,
+        max_concurrent=args.max_concurrent,
+        search=searched.describe(args.num_samples, args.objective) if searched else "",
+        searched_cells=args.num_samples * len(searched.seeds) if searched else 0,
+    )
+
+
+def _nominal(task: str, options: Options) -> Facts:
+    return tasks.info(task, options).nominal
+
+
+def _divided(
+    plan: Plan, args: argparse.Namespace, cluster: Cluster | None
+) -> tuple[Plan, dict[str, float]]:
+    """The plan with its cells in packs or with shared prefixes, and the machine or the cluster
+    divided among them; and the estimated seconds of each cell there, by id.
+    """
+    room = None
+    if cluster is not None:
+        asked = plan.gpus_per_trial
+        gpus = cluster.default_gpus() if asked is None else asked
+        where = f"the cluster at {cluster.address}"
+        plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
+        room = cluster.room(gpus)
+    divide = functools.partial(with_packing, room=room, threads=args.threads)
+    plan = divide(plan, plan.packing)
+    if args.search or args.scheduler:
+        reason = "a search knows its cells one by one" if args.search else "ASHA may stop them"
+        plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
+    else:
+        packing = _where_it_trains(choose_packing, plan, cluster, args.pack)
+        plan = divide(plan, packing, share=not args.no_share)
+    timed = plan.cells if args.search else plan.to_run  # of a search, examples
+    return plan, _where_it_trains(cell_seconds, plan, cluster, timed)
+
+
+def _where_it_trains(
+    function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
+) -> T:
+    """Calls a function that may time cells, on a cluster where one is to train."""
+    if cluster is None or not (plan.to_run or plan.searched_cells):
+        return function(plan, argument)
+    gpus = plan.gpus_per_trial or 0
+    return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
+
+
+def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
+    """Ids of the cells that need no run.
+
+    What a scheduler stopped early is no result of a study that stops nothing.
+    """
+    statuses = survey.statuses.items()
+    return {id for id, status in statuses if args.scheduler or status != "censored"}
+
+
+def _train(
+    plan: Plan,
+    axes: Mapping[str, Any],
+    config: dict[str, Any],
+    survey: Survey,
+    seconds: dict[str, float],
+    args: argparse.Namespace,
+    cluster: Cluster | None,
+) -> int:
+    """Trains what is missing while MLflow is told, then compares and reports."""
+    from analysis.figures import heatmap_figure
+
+    results = Results(config["results"])
+    if survey.damaged:
+        names = ", ".join(results.set_aside(survey.damaged))
+        print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
+    _sweep(results, plan.cells, {*plan.finished, *_finished(survey, args)})
+    progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
+    suggestions = None
+    if args.search:
+        progress, suggestions = _search(plan, axes, results, survey, args, seconds)
+        plan = dataclasses.replace(plan, cells=(), finished=frozenset())
+    tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
+    tracker.log_cells(sorted(plan.finished), survey.statuses)
+
+    def on_cell(cell_id: str) -> str:
+        status = None
+        try:
+            status = results.status(cell_id)
+        except ResultsError:
+            if results.storage.exists("cells"):
+                raise
+        if status is None:
+            raise ResultsError(
+                f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
+                "directory back: the same command goes on where this one ended."
+            )
+        tracker.log_cells([cell_id])
+        return status
+
+    failures: list[Failure] = []
+    if plan.to_run or suggestions:
+        judge = None
+        if args.scheduler:
+            judge = Judge(metric=args.objective[0] if args.search else args.select)
+            if survey.statuses:
+                judge.prime(results.cells().merge(results.evaluations(), on="cell_id"))
+        # Last, since from now on the trials of another command with this directory stop.
+        config["mark"] = results.mark()
+        if cluster is not None:
+            cluster.require(results.url, config["mark"])
+            config["source"] = source_digest()
+        failures = launch(
+            plan, config, progress, on_cell, cluster, args.max_retries, suggestions, judge
+        )
+        progress.show(last=True)
+    for failure in failures:
+        if failure.kind == "bug":
+            tracker.finish({}, [])
+            print(f"\ncell {', '.join(failure.cell_ids)} raised:", file=sys.stderr)
+            print(failure.text, file=sys.stderr)
+            print(
+                "the study stopped; what is done is kept: the same command goes on",
+                file=sys.stderr,
+            )
+            return FAILED
+    cells = suggestions.search.cells if suggestions else plan.cells
+    failed = {cell_id for failure in failures for cell_id in failure.cell_ids}
+    ended = {cell.id for cell in cells} - failed
+    if suggestions:  # which may have found cells that an earlier run recorded
+        tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
+    _sweep(results, cells, ended)
+    _report(plan, [cell.id for cell in cells if cell.id not in failed], failed, tracker, args)
+    if suggestions:
+        print(suggestions.search.summary())
+    for failure in failures:
+        ids = ", ".join(failure.cell_ids)
+        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    if failed:
+        print(
+            f"{len(failed)} of {len(cells)} cells failed and are missing above; the same "
+            "command tries them again",
+            file=sys.stderr,
+        )
+    return FAILED if failed else DONE
+
+
+def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) -> None:
+    """Removes the checkpoints and fork points, left by a kill, that no cell needs."""
+    needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
+    checkpoints.sweep(results.storage, ended, {cell.first_phase_id for cell in cells} - needed)
+
+
+def _search(
+    plan: Plan,
+    axes: Mapping[str, Any],
+    results: Results,
+    survey: Survey,
+    args: argparse.Namespace,
+    seconds: Mapping[str, float],
+) -> tuple[Progress, Suggestions]:
+    """A search as the source of cells, and its progress; the plan's examples give the times."""
+    maker = CellMaker(lambda task, options: plan.facts[task, options])
+    of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
+    mean = sum(seconds.values()) / len(seconds)
+    progress = Progress([], {}, plan.concurrent, to_come=plan.searched_cells, seconds_each=mean)
+    search = Search(
+        name=plan.study,
+        results=results,
+        axes=axes,
+        make_cell=maker.runnable,
+        objective=args.objective,
+        num_samples=args.num_samples,
+    )
+    finished = _finished(survey, args)
+    return progress, Suggestions(
+        search,
+        {id: status for id, status in survey.statuses.items() if id in finished},
+        lambda cells, done: progress.add(
+            cells, {cell.id: of_paradigm[cell.paradigm] for cell in cells}, done
+        ),
+    )
+
+
+def _report(
+    plan: Plan,
+    cell_ids: Sequence[str],
+    failed: Collection[str],
+    tracker: Tracker,
+    args: argparse.Namespace,
+) -> None:
+    """Prints comparisons and learning dynamics, the path of the report, how to see the runs."""
+    from analysis.compare import compare_results
+    from analysis.dynamics import find
+    from analysis.frame import title
+    from analysis.handover import claim_counts, group_summaries
+    from analysis.pictures import pictures
+    from analysis.report import print_comparisons, print_dynamics, write_page
+
+    results = absolute(args.results)
+    comparisons = (
+        compare_results(results, cell_ids=cell_ids, select=args.select) if cell_ids else []
+    )
+    dynamics = find(results, cell_ids=cell_ids) if cell_ids else []
+    published = plan.preset == "paper" and not args.set
+    print()
+    print_comparisons(comparisons, published)
+    print_dynamics(dynamics)
+    about = all_studies()[plan.study].presets[plan.preset].about
+    changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
+    print(f"preset {plan.preset}: {about}{changed}")
+    notes = [
+        f"Preset {plan.preset}: {about}{changed}.",
+        *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
+        *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
+    ]
+    page = None
+    drawn = [pictures(comparison) for comparison in comparisons]
+    try:
+        if comparisons or dynamics:
+            folder = report_folder(args.results, plan.study)
+            name = title(comparisons, dynamics, plan.study)
+            page = write_page(
+                comparisons, folder, name, args.results, notes, published, drawn, dynamics
+            )
+            print(f"report: {page}")
+    finally:
+        of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
+        groups = [group for groups in of_all for group in groups]
+        metrics = summary_metrics(c.summary for c in comparisons)
+        metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
+        with contextlib.ExitStack() as stack:
+            attached = report_files(args.results, plan.study) if page else None
+            tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
+    if tracker.ui_command:
+        print(f"runs:   {tracker.ui_command}")

@@ -1,0 +1,53 @@
+"""Before a study starts: what is refused in a moment, and Ctrl-C while Python imports."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from study.command import INTERRUPTED
+from tests.conftest import PROJECT
+
+HEAVY = ("torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib")
+
+
+def test_help_and_refusals_import_nothing_heavy() -> None:
+    """They take a moment: what takes seconds to import comes after them."""
+    code = f"""
+import sys
+from study import run
+for asked in (["digist"], ["digits", "--preset", "papr"], ["digits", "--set", "mm=3"],
+              ["digits", "--set", "m=x"], ["digits", "--set", "architecture=perceptrn"],
+              ["digits", "--search", "optuna"], ["digits", "--threads", "none"]):
+    assert run.main(asked) == 2, asked
+try:
+    run.main(["--help"])
+except SystemExit as end:
+    assert end.code == 0
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert len(done.stderr.splitlines()) == 7
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.9])
+def test_ctrl_c_while_python_imports_is_one_line(seconds: float) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "study.run", "digits", "--plan"],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert errors == "\nstopped; the same command goes on where this one ended\n"
