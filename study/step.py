@@ -70,7 +70,9 @@ class CapturedStep:
     """A step recorded once as a CUDA graph: a call replays its kernels without launching each.
 
     The step must have run before (libraries set themselves up on first use), must not wait for
-    the device, and must keep its state in place; what it allocates belongs to the graph.
+    the device, and must keep its state in place; what it allocates belongs to the graph. The graph
+    knows memory, not tensors: the step is kept, with the weights and data that it holds, so that
+    nobody else gets their memory.
 
     Args:
         step: to record; recording runs no kernel.
@@ -79,6 +81,7 @@ class CapturedStep:
     """
 
     def __init__(self, step: Step, rows: Tensor, stream: torch.cuda.Stream) -> None:
+        self._step = step
         self._rows = rows.clone()
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=stream):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import warnings
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -199,16 +202,42 @@ def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precisio
         assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
+@contextlib.contextmanager
+def waiting_refused() -> Iterator[None]:
+    """In it, what makes this process wait for a GPU raises."""
+    with warnings.catch_warnings():
+        # Once a process, PyTorch warns that the mode does not see every wait.
+        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype feature")
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def test_waiting_can_be_refused_though_warnings_are_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)  # the mode needs no device
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # as in a process that has not been warned
+    try:
+        with waiting_refused():
+            assert torch.cuda.get_sync_debug_mode() == 2
+    finally:
+        torch.set_warn_always(always)
+    assert torch.cuda.get_sync_debug_mode() == 0
+
+
 @needs_cuda
 def test_steps_on_a_gpu_wait_for_nothing(digits: MosaicTask) -> None:
     alone = member.Member(tiny_cell(digits), digits, torch.device("cuda"), None)
     alone.enter_phase(0)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waiting_refused():
         for _ in range(50):  # over several epochs
             alone.step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+        with pytest.raises(RuntimeError, match="synchronizing CUDA operation"):
+            torch.ones((), device="cuda").item()
 
 
 def test_the_speedup_of_a_pack_is_timed_by_training_it(

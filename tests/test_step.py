@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import gc
+import weakref
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from benchmarks.baseline import ResearchScript, as_published
-from benchmarks.measure import build_model, made_up_mosaics
+from benchmarks.measure import build_model, captured, made_up_mosaics, step_of
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
@@ -194,6 +197,28 @@ def test_compiled_equals_eager(paradigm: str) -> None:
     assert (gradients(compiled=True) - eager).norm() < 1e-5 * eager.norm()
 
 
+def test_a_captured_step_keeps_what_it_replays_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph holds addresses alone: freed weights would be somebody else's memory."""
+
+    class Graph(contextlib.nullcontext):
+        """Records nothing, and like a CUDA graph keeps no tensor alive."""
+
+        def __init__(self, *_: object, **__: object) -> None:
+            super().__init__()
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", Graph)
+    model, mosaics = build_model("small"), made_up_mosaics(60, M, CPU)
+    step = captured(step_of(model, "soft", mosaics, BATCH), batches()[0], stream=None)
+    held = [weakref.ref(each) for each in (*model.parameters(), mosaics.images, mosaics.labels)]
+    del model, mosaics
+    gc.collect()
+    assert all(each() is not None for each in held)
+    del step
+    gc.collect()
+    assert not any(each() is not None for each in held)
+
+
 @needs_cuda
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_captured_equals_eager(paradigm: str) -> None:
@@ -213,7 +238,7 @@ def test_captured_equals_eager(paradigm: str) -> None:
         generator=torch.Generator(device).manual_seed(0),
         micro_batch=BATCH,
     )
-    captured = CapturedStep(step, batches(device)[0], torch.cuda.Stream())
-    found = [captured(rows).item() for rows in batches(device)]
+    replay = CapturedStep(step, batches(device)[0], torch.cuda.Stream())
+    found = [replay(rows).item() for rows in batches(device)]
     assert found == pytest.approx(losses, rel=1e-4)
     assert distance(weights(replayed), weights(eager), start) < 1e-2
