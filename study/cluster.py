@@ -30,7 +30,7 @@ _WORKER_SETTINGS = {
 }
 """Read by workers when they start."""
 
-_SETTINGS = {
+SETTINGS = {
     # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     # Nothing is sent to Ray's makers.
@@ -92,7 +92,7 @@ def ray_session(cores: int) -> Iterator[Any]:
     """
     # A token of its own: the one that Ray would keep in the home directory, others could read.
     token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    ray = _import_ray({**_SETTINGS, **_WORKER_SETTINGS, **_ONE_MACHINE, **token})
+    ray = _import_ray({**SETTINGS, **_WORKER_SETTINGS, **_ONE_MACHINE, **token})
     if ray.is_initialized():
         yield ray
         return
@@ -115,7 +115,7 @@ def join(address: str) -> Iterator[Cluster]:
     Raises:
         RequestError: there is none, of another version, or with another token.
     """
-    ray = _import_ray(_SETTINGS)
+    ray = _import_ray(SETTINGS)
     with tempfile.TemporaryFile() as said:
         try:
             _require_listener(address)

@@ -70,6 +70,22 @@ def launch(
     jobs = Jobs(plan.jobs, max_retries, source)
     forks = ForkPoints(Storage(config["results"]), plan.jobs)
     running = Running(jobs, progress, on_cell, forks, source)
+    train_on_ray(plan, config, running, cluster, judge, train)
+    for failure in jobs.failures:
+        if failure.kind == "request":
+            raise RequestError(failure.text)
+    return jobs.failures
+
+
+def train_on_ray(
+    plan: Plan,
+    config: Mapping[str, Any],
+    running: Running,
+    cluster: Cluster | None,
+    judge: Any,
+    train: Train,
+) -> None:
+    """Runs trials until the jobs are over; the arguments are those of `launch`."""
     session = ray_session(plan.concurrent * plan.threads)
     with (
         contextlib.nullcontext(cluster.ray) if cluster else session as ray,
@@ -104,14 +120,10 @@ def launch(
                 storage_path=storage,
                 callbacks=[_observer(tune.Callback, running)],
                 failure_config=tune.FailureConfig(max_failures=0),
-                stop=_stopper(tune.Stopper, jobs),
+                stop=_stopper(tune.Stopper, running.jobs),
                 verbose=0,
             ),
         ).fit()
-    for failure in jobs.failures:
-        if failure.kind == "request":
-            raise RequestError(failure.text)
-    return jobs.failures
 
 
 @contextlib.contextmanager
@@ -147,16 +159,29 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # its node was lost: all cells go on
 
-        failure = None
-        try:
-            train(config, report)
-        except Exception as error:
-            failure = failure_of(error)
-        if failure is not None:  # here nothing holds on to its tensors any more
-            give_back_memory()
-            tune.report({"event": "failure", "kind": failure.kind, "text": failure.text})
+        carry_out(train, config, report)
 
     return trial
+
+
+def carry_out(train: Train, config: Mapping[str, Any], report: Report) -> None:
+    """A trial; it does not raise, but reports why it failed."""
+    failure = None
+    try:
+        train(config, report)
+    except Exception as error:
+        failure = failure_of(error)
+    if failure is not None:  # here nothing holds on to its tensors any more
+        give_back_memory()
+        report({"event": "failure", "kind": failure.kind, "text": failure.text})
+
+
+def config_of(job: Job) -> dict[str, Any]:
+    """What `study.trial.train_cells` is told of a job."""
+    return {
+        "cells": [cell.to_dict() for cell in job.cells],
+        "fork_steps": list(job.fork_steps),
+    }
 
 
 class _Judging:
@@ -190,11 +215,7 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
             job = self.running.start(trial_id)
             if job is None:
                 return self.FINISHED if self.running.jobs.over else None
-            return {
-                "name": f"{job.ids[0]}-{trial_id}",
-                "cells": [cell.to_dict() for cell in job.cells],
-                "fork_steps": list(job.fork_steps),
-            }
+            return {"name": f"{job.ids[0]}-{trial_id}", **config_of(job)}
 
         def on_trial_complete(self, trial_id: str, *_: Any, **__: Any) -> None:
             pass  # the observer is told more

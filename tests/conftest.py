@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ import torch
 
 from study import tasks
 from study.cell import Cell, Schedule
-from study.cluster import ray_session
+from study.cluster import SETTINGS, ray_session
 from study.compute import ModelFlops, model_flops, soft_epochs
+from study.launch import Running, Train, carry_out, config_of
 from study.models import build
+from study.plan import Plan
 from study.tasks.mosaics import MosaicTask
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine fails no test
 hypothesis.settings.load_profile("untimed")
+
+# Ray reads them when it is first imported, which a file of tests may do.
+for _name, _value in SETTINGS.items():
+    os.environ.setdefault(_name, _value)
 
 PROJECT = Path(__file__).parents[1]
 ALLOWED_SKIPS = frozenset(
@@ -101,6 +108,12 @@ def digits(cache_dir: Path) -> MosaicTask:
 @pytest.fixture(autouse=True)
 def mlflow_log_levels() -> Iterator[None]:
     """Tracking silences the loggers of MLflow for its process; a test leaves them as they were."""
+    with log_levels_kept():
+        yield
+
+
+@contextlib.contextmanager
+def log_levels_kept() -> Iterator[None]:
     levels = {name: logging.getLogger(name).level for name in ("mlflow", "alembic")}
     yield
     for name, level in levels.items():
@@ -149,6 +162,33 @@ def ray_instance() -> Iterator[None]:
     """One Ray for all tests of a session; `study.launch` uses the one that is there."""
     with ray_session(cores=2):
         yield
+
+
+@pytest.fixture
+def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`study.launch` runs its trials one after the other in this process.
+
+    That Ray makes no difference to them, tests/test_launch.py shows.
+    """
+    monkeypatch.setattr("study.launch.train_on_ray", _train_here)
+
+
+def _train_here(
+    plan: Plan, config: Mapping[str, Any], running: Running, _: object, judge: Any, train: Train
+) -> None:
+    shared = {**config, "threads": plan.threads, "gpu": False, "share": plan.share}
+
+    def report(event: dict[str, Any]) -> bool:
+        running.told("here", event)
+        return judge is not None and event["event"] == "evaluation" and judge.verdict(event)
+
+    while not running.jobs.over:
+        job = running.start("here")
+        if job is None:  # the source failed, or had nothing more
+            continue
+        running.started("here")
+        carry_out(train, {**shared, **config_of(job)}, report)
+        running.completed("here")
 
 
 @pytest.fixture(scope="session")

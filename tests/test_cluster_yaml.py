@@ -351,7 +351,7 @@ def test_ray_starts_with_the_token_the_project_and_its_environment(
     part: str, tmp_path: Path
 ) -> None:
     calls = run_commands(part, tmp_path, twice=True)
-    settings = {**cluster._WORKER_SETTINGS, **cluster._SETTINGS}
+    settings = {**cluster._WORKER_SETTINGS, **cluster.SETTINGS}
     shared = {name: value for name, value in settings.items() if not name.startswith("TUNE_")}
     shared.pop("RAY_AIR_NEW_OUTPUT")  # Tune's, which drivers import
     starts = [call for call in calls if call[0].startswith("ray start")]

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -72,6 +73,20 @@ def test_the_workers_of_a_study_keep_memory() -> None:
         return scope["faults"]()
 
     assert ray.get(in_worker.remote()) < count_faults({"MALLOC_ARENA_MAX": "8"}) / 10
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_workers_start_with_this_interpreter() -> None:
+    """Under `uv run`, Ray would start each through `uv run`, in a copy of the project."""
+    import ray
+    from ray._private import ray_constants
+
+    @ray.remote
+    def parent_and_python() -> tuple[str, str]:
+        return Path(f"/proc/{os.getppid()}/comm").read_text().strip(), sys.executable
+
+    assert ray.get(parent_and_python.remote()) == ("raylet", sys.executable)
+    assert not ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV  # however these tests were started
 
 
 @given(batch_size=st.integers(1, 5_000), bytes_each=st.integers(1, 10**8))

@@ -48,20 +48,42 @@ def train_alone(cells: list[Cell], results: Results) -> None:
         train_cells({**config(results), "cells": [cell.to_dict()], "threads": 1})
 
 
+class Later:
+    """A source whose cells are found one by one while others train."""
+
+    def __init__(self, cells: tuple[Cell, ...]) -> None:
+        self._cells = list(cells)
+        self.told: dict[str, str] = {}
+
+    def more(self) -> list[Cell]:
+        return [self._cells.pop(0)] if self._cells else []
+
+    def ended(self, cell_id: str, status: str) -> None:
+        self.told[cell_id] = status
+
+    @property
+    def exhausted(self) -> bool:
+        return not self._cells
+
+
 class Launched:
     """A launch with what it told."""
 
-    def __init__(self, plan: Plan, results: Results, **how: Any) -> None:
+    def __init__(
+        self, plan: Plan, results: Results, later: tuple[Cell, ...] = (), **how: Any
+    ) -> None:
         self.recorded: list[str] = []
         self.stream = io.StringIO()
-        seconds = {cell.id: 1.0 for cell in plan.to_run}
-        progress = Progress(plan.to_run, seconds, 2, len(plan.finished), self.stream)
+        cells = [*plan.to_run, *later]
+        seconds = {cell.id: 1.0 for cell in cells}
+        progress = Progress(cells, seconds, 2, len(plan.finished), self.stream)
+        self.source = Later(later) if later else None
 
         def on_cell(cell_id: str) -> str:
             self.recorded.append(cell_id)
             return str(results.cells([cell_id])["status"].iloc[0])
 
-        self.failures = launch(plan, config(results), progress, on_cell, **how)
+        self.failures = launch(plan, config(results), progress, on_cell, source=self.source, **how)
         self.line = progress.line()
         self.printed = self.stream.getvalue()
 
@@ -89,45 +111,34 @@ def table(results: Results) -> pd.DataFrame:
 
 
 @pytest.mark.usefixtures("ray_instance")
-def test_launched_cells_equal_cells_trained_without_ray(
-    cells: list[Cell], results: Results, tmp_path: Path
+def test_launched_cells_and_packs_equal_cells_trained_without_ray(
+    digits: MosaicTask, cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
-    launched = Launched(make_plan(cells), results)
-    assert launched.failures == []
-    assert sorted(launched.recorded) == sorted(cell.id for cell in cells)
-    assert launched.line.startswith("4/4 cells done, 0 running, 0 left, 1 diverged")
-    direct = Results(tmp_path / "direct")
-    direct.prepare()
-    train_alone(cells, direct)
-    pd.testing.assert_frame_equal(table(results), table(direct))
-    statuses = results.cells().set_index("cell_id")["status"]
-    assert statuses[cells[2].id] == "diverged"
-    assert set(statuses[[c.id for c in (cells[0], cells[1], cells[3])]]) == {"done"}
-
-
-@pytest.mark.usefixtures("ray_instance")
-def test_launched_packs_equal_cells_alone(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    """Also a pack whose first cell is done already, and one with a member that diverges."""
-    rates = (0.1, 1e20)
-    cells = [
+    """Also a pack whose first cell is done already, a member that diverges, a cell of a source."""
+    packed = [
         tiny_cell(digits, Schedule.single("soft", lr), seed=seed)
         for seed in (0, 1)
-        for lr in rates
+        for lr in (0.1, 1e20)
     ]
-    train_alone(cells[:1], results)
-    plan = make_plan(cells, frozenset({cells[0].id}), Packing("seed"))
-    assert [len(job.cells) for job in plan.jobs] == [2, 1]
-    launched = Launched(plan, results)
+    train_alone(packed[:1], results)
+    *alone, found_later = cells[1:]
+    every = [*packed, *alone, found_later]
+    plan = make_plan([*packed, *alone], frozenset({packed[0].id}), Packing("seed"))
+    assert sorted(len(job.cells) for job in plan.jobs) == [1, 1, 1, 2]
+    launched = Launched(plan, results, later=(found_later,))
     assert launched.failures == []
-    assert launched.line.startswith("4/4 cells done, 0 running, 0 left, 2 diverged")
+    assert sorted(launched.recorded) == sorted(cell.id for cell in every[1:])
+    assert launched.line.startswith("7/7 cells done, 0 running, 0 left, 3 diverged")
+    assert launched.source.told[found_later.id] == "done"
     direct = Results(tmp_path / "direct")
     direct.prepare()
-    train_alone(cells, direct)
+    train_alone(every, direct)
     pd.testing.assert_frame_equal(table(results), table(direct))
-    packed = results.cells().set_index("cell_id")["pack"]
-    assert [packed[cell.id] for cell in cells] == [1, 2, 1, 2]
+    rows = results.cells().set_index("cell_id")
+    diverged = {packed[1].id, packed[3].id, cells[2].id}
+    assert set(rows.index[rows["status"] == "diverged"]) == diverged
+    assert set(rows["status"]) == {"done", "diverged"}
+    assert [rows["pack"][cell.id] for cell in packed] == [1, 2, 1, 2]
 
 
 def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., object]:
@@ -190,7 +201,7 @@ def test_a_cell_that_always_loses_its_worker_is_given_up_and_stops_no_other(
     assert "1 failed" in launched.line
 
 
-@pytest.mark.usefixtures("ray_instance")
+@pytest.mark.usefixtures("without_ray")
 def test_out_of_memory_is_tried_in_smaller_packs_then_alone(
     digits: MosaicTask, results: Results, tmp_path: Path
 ) -> None:
@@ -222,7 +233,7 @@ def test_a_bug_stops_the_study_at_once_with_its_traceback(
     assert {cells[0].id} <= done < {cell.id for cell in cells}
 
 
-@pytest.mark.usefixtures("ray_instance")
+@pytest.mark.usefixtures("without_ray")
 def test_a_request_that_turns_out_unusable_stops_the_study_with_its_line(
     cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
@@ -231,11 +242,11 @@ def test_a_request_that_turns_out_unusable_stops_the_study_with_its_line(
         Launched(make_plan(cells), results, train=train)
 
 
-@pytest.mark.usefixtures("ray_instance")
+@pytest.mark.usefixtures("without_ray")
 def test_launched_forks_equal_cells_alone(
     digits: MosaicTask, results: Results, tmp_path: Path
 ) -> None:
-    """Shared and straight, through Ray; the fork points go when nothing needs them."""
+    """Shared and straight; the fork points go when nothing needs them."""
     schedules = [
         Schedule.hybrid(0.1, 0.1, 0.3),
         Schedule.hybrid(0.1, 0.05, 0.6),
@@ -276,14 +287,6 @@ def test_a_judge_stops_cells_which_are_recorded_as_censored(
     train_alone(cells[:1], results)
     assert results.cells()["status"].tolist().count("censored") == 0
     assert results.evaluations([cells[0].id])["budget_fraction"].max() == 1
-
-
-@pytest.mark.usefixtures("ray_instance")
-def test_finished_cells_are_not_launched(cells: list[Cell], results: Results) -> None:
-    done = frozenset(cell.id for cell in cells[1:])
-    launched = Launched(make_plan(cells, finished=done), results)
-    assert launched.recorded == [cells[0].id]
-    assert results.finished() == {cells[0].id}
 
 
 def test_an_address_without_ray_is_named() -> None:

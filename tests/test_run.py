@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -24,7 +26,7 @@ from mlflow import MlflowClient
 import analysis
 from study import run
 from study.results import Results
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, log_levels_kept
 from tests.neutral_posts import write_posts
 
 TINY = [
@@ -53,18 +55,28 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take most of the time of so small a study; `finished`, another process, has all."""
+    """They take most of the time of so small a study; `finished` has all."""
     monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
     monkeypatch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", lambda _: [])
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """One real run of the command: its results directory and what it printed."""
+def finished(tmp_path_factory: pytest.TempPathFactory, ray_instance: None) -> tuple[Path, str]:
+    """One real study, on Ray and with all pictures: its results directory, what it printed."""
     results = tmp_path_factory.mktemp("study") / "results"
-    done = command("digits", *TINY, results=results)
-    assert done.returncode == 0, done.stderr
-    return results, done.stdout
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), log_levels_kept():
+        assert run.main(["digits", *TINY, "--results", str(results)]) == run.DONE
+    return results, printed.getvalue()
+
+
+@pytest.fixture
+def tracked(tmp_path: Path, empty_database: Path) -> Path:
+    """A results directory with nothing but its database, which takes MLflow seconds to make."""
+    results = tmp_path / "results"
+    results.mkdir()
+    shutil.copy(empty_database, results / "mlflow.db")
+    return results
 
 
 def test_it_prints_the_comparison_the_report_and_how_to_see_the_runs(
@@ -197,7 +209,7 @@ def test_sigterm_stops_a_study_like_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_a_diverged_cell_is_a_result(
-    tmp_path: Path, ray_instance: None, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, without_ray: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = [text.replace("lr=0.1", "lr=0.1,1e20") for text in TINY]
     settings += ["paradigm=soft,hard-sampled", "--tracking", "none", "--results", str(tmp_path)]
@@ -374,7 +386,7 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
     finished: tuple[Path, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    ray_instance: None,
+    without_ray: None,
 ) -> None:
     results = tmp_path / "results"
     shutil.copytree(finished[0], results)
@@ -396,12 +408,10 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
-@pytest.mark.usefixtures("ray_instance")
-def test_learning_dynamics_of_two_tasks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("without_ray")
+def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Held attention on two data sets: cells, report, MLflow; and the command again."""
-    results = tmp_path / "results"
+    results = tracked
     asked = [
         "fixed-focus", "--results", str(results), "--set", "alpha=0.2,1", "paradigm=soft,lvml",
         "seed=0", "n=60", "epochs=2", "evaluations=2", "batch_size=20", "train_metrics_size=20",
@@ -432,10 +442,12 @@ def test_learning_dynamics_of_two_tasks(
     assert "8 cells: 8 done already, 0 to run" in again
 
 
-@pytest.mark.usefixtures("ray_instance")
-def test_posts_in_both_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("without_ray")
+def test_posts_in_both_models(
+    tmp_path: Path, tracked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Plan, cells, forks, report and MLflow of a data set of posts; and the command again."""
-    folder, results = write_posts(tmp_path / "posts"), tmp_path / "results"
+    folder, results = write_posts(tmp_path / "posts"), tracked
     asked = [
         "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
         "paradigm=soft,lvml,hybrid", "lr=0.1", "seed=0,1", "batch_size=10", "epochs=6", "m=10",
@@ -475,7 +487,7 @@ def test_shared_prefixes_change_nothing(
     finished: tuple[Path, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    ray_instance: None,
+    without_ray: None,
 ) -> None:
     results, first = finished
     assert re.search(r"shared prefixes: 2 of the cells .* saves [\d.e+]+ of", first)
@@ -491,10 +503,12 @@ def test_shared_prefixes_change_nothing(
         straight.evaluations().drop(columns="train_seconds"),
         check_exact=True,
     )
+    for opened in (forked, straight):
+        assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
 
 
 def test_a_search_is_continued_by_a_second_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], ray_instance: None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None
 ) -> None:
     tiny = [text for text in TINY if not text.startswith(("lr=", "switch_point="))]
     arguments = [
@@ -522,7 +536,7 @@ def test_a_search_is_continued_by_a_second_run(
 
 
 def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], ray_instance: None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None
 ) -> None:
     tiny = [text for text in TINY if not text.startswith(("lr=", "evaluations="))]
     arguments = [
@@ -563,7 +577,7 @@ def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
 def test_the_command_is_deterministic(
     finished: tuple[Path, str],
     tmp_path: Path,
-    ray_instance: None,
+    without_ray: None,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The whole study twice: equal bits, but for the times."""
