@@ -6,8 +6,10 @@ and what was typed can be refused before.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from study.errors import RequestError
 
@@ -35,3 +37,25 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     except KeyboardInterrupt as signal:
         print(f"\n{stopped}", file=sys.stderr)
         return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED
+
+
+class Parser(argparse.ArgumentParser):
+    """The options of a command; a wrong one is an unusable request.
+
+    Args:
+        name: of the module that `python -m` runs.
+        about: what it does.
+        more: what follows the options: examples.
+    """
+
+    def __init__(self, name: str, about: str, more: str) -> None:
+        super().__init__(
+            prog=f"python -m {name}",
+            description=about,
+            epilog=more,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message.rstrip('.')}. See `{self.prog} --help`.")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-from study.errors import RequestError
-from study.results import COMPACT_PREFIX, Results, ResultsError
+from study.command import DONE, Parser, guarded
+from study.errors import ResultsError
 
-DONE, UNUSABLE, INTERRUPTED = 0, 2, 130
+if TYPE_CHECKING:
+    from study.results import Results
 
 ROWS_A_FILE = 1_000_000
 """Of evaluations, with heat maps 300 MB in memory; a cell with more has a file of its own."""
@@ -35,15 +35,15 @@ class Compaction:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status is 0 done or 2 unusable request."""
-    try:
-        args = _parser().parse_args(argv)
-        done = compact(Results(args.results_dir))
-    except RequestError as error:
-        print(f"study.compact: {' '.join(str(error).split())}", file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        print("\nstopped; no result is lost, the same command goes on", file=sys.stderr)
-        return INTERRUPTED
+    stopped = "stopped; no result is lost, the same command goes on"
+    return guarded("study.compact", lambda: _run(argv), stopped)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    from study.results import Results
+
+    done = compact(Results(args.results_dir))
     if done.before == done.after:
         files = "1 file" if done.before == 1 else f"{done.before} files"
         print(f"{args.results_dir}: nothing to do ({done.cells} cells in {files})")
@@ -109,30 +109,23 @@ def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
             rows = 0
         together[-1].append(cell_id)
         rows += count
+    from study.results import COMPACT_PREFIX
+
     return {
         f"{COMPACT_PREFIX}{hashlib.sha256(''.join(ids).encode()).hexdigest()[:16]}.parquet": ids
         for ids in together
     }
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message}. See `python -m study.compact --help`.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m study.compact",
-        description="Merges the small files of a results directory into few large ones. Every row "
-        "stays as it is, and studies and analyses go on with the directory as before. Refuses "
-        "while a study runs; can be stopped at any moment and run again.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> Parser:
+    parser = Parser("study.compact", _ABOUT, _EXAMPLES)
     parser.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
     return parser
 
+
+_ABOUT = """Merges the small files of a results directory into few large ones. Every row stays as
+it is, and studies and analyses go on with the directory as before. Refuses while a study runs; can
+be stopped at any moment and run again."""
 
 _EXAMPLES = """
 examples:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from typing import NoReturn
 
 from search_spaces import By, SearchSpace, Values, all_studies
 from study import packs
 from study.axes import AXES, resolve, values_at
 from study.checkpoints import DEFAULT_INTERVAL
+from study.command import Parser
 from study.errors import RequestError, unknown
 from study.ranges import in_order
 from study.tasks import absolute
@@ -109,11 +109,6 @@ def _share(text: str) -> float:
     return gpus
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message.rstrip('.')}. See `python -m study.run --help`.")
-
-
 def parser() -> argparse.ArgumentParser:
     studies = all_studies()
     lines = ["studies:"]
@@ -125,13 +120,8 @@ def parser() -> argparse.ArgumentParser:
     lines.append("\naxes, for --set axis=value,value ...:")
     lines += [f"  {name:<20}{axis.about}" for name, axis in AXES.items()]
     lines.append(_EXAMPLES)
-    built = _Parser(
-        prog="python -m study.run",
-        description="Runs a study of attention paradigms at equal compute.",
-        epilog="\n".join(lines),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    about = "Runs a study of attention paradigms at equal compute."
+    built = Parser("study.run", about, "\n".join(lines))
     add = built.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")

@@ -1,370 +1,30 @@
-"""The command `python -m study.repeat RESULTS_DIR CELL_ID`: trains a recorded cell once more.
-
-It says whether the numbers come out again. The results directory is read and never written to.
-"""
+"""The command `python -m study.repeat RESULTS_DIR CELL_ID`: trains a recorded cell once more."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import difflib
-import json
-import math
-import re
 import sys
-import tempfile
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Sequence
 
-import numpy as np
-import pandas as pd
-
-from study import tasks
-from study.cell import Cell
-from study.copies import DUPLICATE_TOLERANCE
-from study.errors import RequestError
-from study.progress import Progress, duration
-from study.results import METRICS, RATIONALES, Results, ResultsError
-from study.trial import train_cells
-from study.version import code_version
-
-EQUAL, DIFFERENT, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
-
-CIRCUMSTANCES = {
-    "device": "device",
-    "threads": "CPU threads",
-    "micro_batch": "mosaics or posts a pass",
-    "code_version": "code version",
-    "package_versions": "package versions",
-    "pack": "cells trained together",
-    "shared_prefix": "first phase shared",
-}
-"""Columns of `CELLS_SCHEMA` that are no part of a cell -> what they are called."""
-
-_POINT = ["budget_fraction", "split"]
-_COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
-_NAMED = 5  # ids, at most, in a message
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """A recorded cell beside its repetition.
-
-    Attributes:
-        cell_id: of the cell.
-        seconds: that the repetition took.
-        evaluations: rows that were compared, one a point of the budget and split.
-        ended: how both ended where that differs, else empty.
-        largest: the largest difference of a metric or a cell of a heat map; 0 where all are equal,
-            infinite where one of two is not a number or an evaluation is missing.
-        where: metric, split and budget fraction of the largest difference; empty where it is 0.
-        equal: whether both ended alike and every number agrees within `DUPLICATE_TOLERANCE`.
-        circumstances: one text for each circumstance that differs.
-    """
-
-    cell_id: str
-    seconds: float
-    evaluations: int
-    ended: str
-    largest: float
-    where: str
-    equal: bool
-    circumstances: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """One line for people."""
-        text = f"cell {self.cell_id}: repeated in {duration(self.seconds)}; "
-        text += f"{self.evaluations} evaluations, "
-        if self.equal:
-            return f"{text}largest difference {self.largest:.2g} (metrics and heat maps)"
-        if self.ended:
-            text += f"{self.ended}, "
-        text += f"NOT equal: largest difference {self.largest:.2g}"
-        text += f" ({self.where})" if self.where else ""
-        text += f", allowed {DUPLICATE_TOLERANCE:g}; "
-        differ = "; ".join(self.circumstances)
-        return text + (f"what differs: {differ}" if differ else "no recorded circumstance differs")
+from study.command import DONE, FAILED, Parser, guarded
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status is 0 equal, 1 different or 2 unusable request."""
-    try:
-        args = _parser().parse_args(argv)
-        results = Results(args.results_dir)
-        found = repeat(results, args.cell_id, args.data_dir, args.cache_dir)
-    except RequestError as error:
-        print(f"study.repeat: {' '.join(str(error).split())}", file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        print("\nstopped; the results are as they were", file=sys.stderr)
-        return INTERRUPTED
+    return guarded("study.repeat", lambda: _run(argv), "stopped; the results are as they were")
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    from study.repetition import repeat
+    from study.results import Results
+
+    found = repeat(Results(args.results_dir), args.cell_id, args.data_dir, args.cache_dir)
     print(found.text)
-    return EQUAL if found.equal else DIFFERENT
+    return DONE if found.equal else FAILED
 
 
-def repeat(
-    results: Results, cell_id: str, data_dir: str | None = None, cache_dir: str | None = None
-) -> Repetition:
-    """Trains a recorded cell from its start, alone, and compares every evaluation.
-
-    It takes the recorded number of threads and of inputs a pass, and the recorded kind of device
-    where there is one. Cells of packs and cells that went on from another's first phase have the
-    numbers of a straight run, so they are repeated as one.
-
-    Args:
-        results: where the cell is recorded.
-        cell_id: its id, or the beginning of it.
-        data_dir, cache_dir: as `study.tasks.load` takes them.
-
-    Raises:
-        RequestError: there is no such cell or several, it cannot be repeated, or the data is not
-            what it was trained on.
-    """
-    recorded, evaluations = _recorded(results, cell_id)
-    cell = _cell(recorded)
-    _require_same_data(cell, data_dir, cache_dir)
-    config = {
-        "cells": [cell.to_dict()],
-        "study": recorded["study"],
-        "data_dir": data_dir,
-        "cache_dir": cache_dir,
-        "threads": int(recorded["threads"]),
-        "gpu": not str(recorded["device"]).startswith("cpu"),
-        "micro_batch": int(recorded["micro_batch"]),
-        "code_version": code_version(),
-        "checkpoint_every": math.inf,
-    }
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="study-repeat-") as folder, _progress(cell) as report:
-        again = Results(folder)
-        again.prepare()
-        train_cells({**config, "results": folder}, report)
-        seconds = time.perf_counter() - started
-        (row,) = again.cells([cell.id]).to_dict("records")
-        anew = again.evaluations([cell.id])
-    largest, where, close = compare_evaluations(evaluations, anew)
-    ended = _ended(recorded, row)
-    return Repetition(
-        cell_id=cell.id,
-        seconds=seconds,
-        evaluations=len(evaluations),
-        ended=ended,
-        largest=largest,
-        where=where,
-        equal=close and not ended,
-        circumstances=tuple(differing_circumstances(recorded, row)),
-    )
-
-
-def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[float, str, bool]:
-    """Every metric and heat map of two runs of one cell, evaluation by evaluation.
-
-    Args:
-        recorded: rows of `EVALUATIONS_SCHEMA` of one cell.
-        again: likewise, in any order.
-
-    Returns:
-        The largest absolute difference (fractions; nats for `loss`), infinite where an evaluation
-        is missing, was taken after another number of steps, or only one of two numbers is NaN or
-        missing (but for columns that the record has not, as an older version wrote it);
-        where it is, for people, empty if it is 0; and whether all agree within
-        `DUPLICATE_TOLERANCE`, absolute and relative, as copies of a cell have to.
-    """
-    one, other = (frame.set_index(_POINT).sort_index() for frame in (recorded, again))
-    alone = one.index.symmetric_difference(other.index)
-    if len(alone):
-        return math.inf, f"{_place(alone[0])} was evaluated by one of them only", False
-    unlike = (one[_COUNTS] != other[_COUNTS]).any(axis=1).to_numpy()
-    if unlike.any():
-        return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
-    if one.empty:  # it diverged before the first
-        return 0.0, "", True
-    names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
-    a, b = _numbers(one, names), _numbers(other, names)
-    close = np.isclose(a, b, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
-    equal = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):  # of two infinities
-        difference = np.where(equal, 0.0, np.abs(a - b))
-    difference[np.isnan(difference)] = math.inf
-    # Where they are not all close, the largest of those that are not: a large loss may differ by
-    # more and still be close.
-    shown = difference if close.all() else np.where(close, -1.0, difference)
-    row, column = np.unravel_index(int(shown.argmax()), shown.shape)
-    largest = float(shown[row, column])
-    name = names[column] if column < len(names) else "heat map"
-    where = f"{name}, {_place(one.index[int(row)])}" if largest else ""
-    return largest, where, bool(close.all())
-
-
-def differing_circumstances(
-    recorded: Mapping[Any, Any], again: Mapping[Any, Any]
-) -> Iterator[str]:
-    """Texts as ``CPU threads 4 then, 1 now``.
-
-    Args:
-        recorded: a row of `CELLS_SCHEMA`.
-        again: another row of the same cell.
-    """
-    for column, name in CIRCUMSTANCES.items():
-        if column == "package_versions":
-            then, now = _versions(recorded[column]), _versions(again[column])
-            for package in sorted({*then, *now}):
-                old, new = then.get(package, "unknown"), now.get(package, "unknown")
-                if old != new:
-                    yield f"{package} {old} then, {new} now"
-        elif recorded[column] != again[column]:
-            yield f"{name} {recorded[column]} then, {again[column]} now"
-
-
-def _recorded(results: Results, asked: str) -> tuple[dict[Any, Any], pd.DataFrame]:
-    """The row and the evaluations of the one cell whose id begins like that."""
-    if not results.storage.exists("cells"):
-        raise ResultsError(
-            f"{results.url} is no results directory (it has no folder cells/). Name the one that "
-            "was given to `python -m study.run` as --results DIR."
-        )
-    try:
-        cell_id = _find(results, asked.strip().lower())
-        cells, evaluations = results.cells([cell_id]), results.evaluations([cell_id])
-    except OSError as error:
-        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error
-    if cells.empty:
-        raise RequestError(f"cell {cell_id} has just gone from {results.url}. Try again.")
-    (row,) = cells.to_dict("records")
-    if row["status"] == "censored":
-        raise RequestError(
-            f"cell {cell_id} was {row['status_reason'] or 'stopped by the scheduler'}: what a "
-            "scheduler stops depends on the other cells, so it cannot be repeated alone."
-        )
-    return row, evaluations
-
-
-def _find(results: Results, asked: str) -> str:
-    if not re.fullmatch("[0-9a-f]{1,16}", asked):
-        raise RequestError(
-            f"a cell id is up to 16 hexadecimal digits, got {asked!r}. A report and cells/ in the "
-            "results directory show them."
-        )
-    if len(asked) == 16 and results.has_cell(asked):
-        return asked
-    ids = results.survey().statuses
-    found = sorted(cell_id for cell_id in ids if cell_id.startswith(asked))
-    if not found:
-        raise RequestError(f"{results.url} has no cell {asked}. {_nearest(asked, ids)}")
-    if len(found) > 1:
-        raise RequestError(
-            f"{asked} begins the ids of {len(found)} cells ({_listed(found)}). Give more digits."
-        )
-    return found[0]
-
-
-def _nearest(asked: str, ids: Collection[str]) -> str:
-    if not ids:
-        return "It holds no finished cell."
-    beginnings = {cell_id[: len(asked)]: cell_id for cell_id in sorted(ids, reverse=True)}
-    near = difflib.get_close_matches(asked, beginnings, n=3, cutoff=0.6)
-    if near:
-        return f"Nearest: {', '.join(beginnings[each] for each in near)}."
-    return f"It holds {_listed(sorted(ids))}."
-
-
-def _listed(ids: Sequence[str]) -> str:
-    more = len(ids) - _NAMED
-    return ", ".join(ids[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _cell(recorded: Mapping[Any, Any]) -> Cell:
-    """The recorded cell, if it is still what its id says."""
-    cell_id = recorded["cell_id"]
-    try:
-        cell = Cell.from_dict(json.loads(recorded["cell"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise RequestError(
-            f"cell {cell_id} cannot be read by this version ({error}). Repeat it with code "
-            f"version {recorded['code_version']}."
-        ) from error
-    if cell.id != cell_id:
-        raise RequestError(
-            f"cell {cell_id} was trained by another trainer: here the same settings make cell "
-            f"{cell.id}. Repeat it with code version {recorded['code_version']}."
-        )
-    return cell
-
-
-def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) -> None:
-    digest = tasks.load(cell.task, data_dir, cache_dir, cell.options).facts.digest
-    if digest != cell.data_digest:
-        raise RequestError(
-            f"cell {cell.id} was trained on {cell.task} data with digest {cell.data_digest}, "
-            f"here it has digest {digest}. Name the folder of the data it was trained on with "
-            "--data-dir DIR."
-        )
-
-
-@contextlib.contextmanager
-def _progress(cell: Cell) -> Iterator[Any]:
-    """What a trial reports as a line on a terminal, which is gone at the end."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    # One cell's own pace gives the time left, so its estimate may be anything.
-    progress = Progress([cell], {cell.id: 1.0}, 1)
-
-    def report(event: Mapping[str, Any]) -> None:
-        if event["event"] == "evaluation":
-            progress.evaluated(event)
-
-    try:
-        yield report
-    finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
-
-
-def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
-    then, now = (f"{row['status']} after {row['steps']} steps" for row in (recorded, again))
-    return "" if then == now else f"recorded as {then}, now {now}"
-
-
-def _numbers(rows: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """(rows, names + 25): metrics and heat map of each row, float64; NaN where it has none."""
-    heatmaps = np.array(
-        [np.full(25, np.nan) if np.ndim(each) == 0 else each for each in rows["heatmap"]], float
-    )
-    return np.hstack([rows[list(names)].to_numpy(float), heatmaps])
-
-
-def _place(point: Any) -> str:
-    fraction, split = point
-    return f"{split} split at {100 * fraction:g} % of the budget"
-
-
-def _versions(text: str) -> dict[str, str]:
-    try:
-        versions = json.loads(text)
-    except ValueError:
-        versions = None
-    return versions if isinstance(versions, dict) else {"packages": text}
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message}. See `python -m study.repeat --help`.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m study.repeat",
-        description="Trains one recorded cell once more, alone, with the recorded number of "
-        "threads, and compares every evaluation with the recorded one. The results directory "
-        "stays as it is. Exit status: 0 equal, 1 different, 2 unusable request.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> Parser:
+    parser = Parser("study.repeat", _ABOUT, _EXAMPLES)
     add = parser.add_argument
     add("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
     add("cell_id", metavar="CELL_ID", help="id of a cell, or the beginning of it")
@@ -372,6 +32,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--cache-dir", metavar="DIR", help="for downloads and prepared data")
     return parser
 
+
+_ABOUT = """Trains one recorded cell once more, alone, with the recorded number of threads, and
+compares every evaluation with the recorded one. The results directory stays as it is. Exit status:
+0 equal, 1 different, 2 unusable request."""
 
 _EXAMPLES = """
 examples:

@@ -26,6 +26,7 @@ STOREYS = [
         "study.options",
         "study.dry_run",
         "study.repeat",
+        "study.repetition",
     ],
     ["study.run_store"],
     ["study.cluster", "study.search", "study.asha"],

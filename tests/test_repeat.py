@@ -17,7 +17,7 @@ from study import repeat
 from study.cell import Cell, Schedule
 from study.compact import compact
 from study.copies import DUPLICATE_TOLERANCE
-from study.repeat import compare_evaluations, differing_circumstances
+from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.sharing import first_phase
 from study.tasks.mosaics import MosaicTask
@@ -160,7 +160,7 @@ def test_only_a_gpu_that_was_used_is_used(
         asked.append(config)
         return train_cells({**config, "gpu": False}, report)
 
-    monkeypatch.setattr(repeat, "train_cells", spy)
+    monkeypatch.setattr("study.repetition.train_cells", spy)
     cell_id = ids(copied)["soft lr=0.1"]
     assert run(copied, cell_id)[0] == 0
     rewrite(copied, cell_id, {"device": "NVIDIA H200", "threads": 2, "micro_batch": 8})
@@ -349,7 +349,7 @@ def test_ctrl_c_leaves_nothing_behind(
         assert Path(config["results"]).is_relative_to(tmp_path)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(repeat, "train_cells", interrupted)
+    monkeypatch.setattr("study.repetition.train_cells", interrupted)
     before = contents(copied)
     assert repeat.main([copied.url, ids(copied)["soft lr=0.1"]]) == 130
     assert "stopped" in capsys.readouterr().err
