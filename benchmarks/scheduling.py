@@ -170,9 +170,7 @@ def evaluations_of(cell: Cell) -> list[dict[str, Any]]:
 
 def tracker_of(results: Results, tracking: bool) -> Tracker:
     """MLflow's default, a SQLite database with the results, or none."""
-    from analysis.figures import heatmap_figure
-
-    return open_tracker(results, "digits", None if tracking else "none", heatmap_figure)
+    return open_tracker(results, "digits", None if tracking else "none")
 
 
 @dataclass(frozen=True)
@@ -358,7 +356,7 @@ def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[
         f"{1000 * sum(f.stat().st_size for f in artifacts) / cells / MB:.1f} MB, "
         f"{1000 * len(artifacts) / cells:,.0f}",
     )
-    store = RunStore(results, "digits", None, lambda *_: None)
+    store = RunStore(results, "digits", None)
     began = time.perf_counter()
     store.look_up()
     yield "MLflow, looking up the runs at a start", f"{time.perf_counter() - began:.2f} s"

@@ -186,8 +186,6 @@ def _train(
     cluster: Cluster | None,
 ) -> int:
     """Trains what is missing while MLflow is told, then compares and reports."""
-    from analysis.figures import heatmap_figure
-
     results = Results(config["results"])
     if survey.damaged:
         names = ", ".join(results.set_aside(survey.damaged))
@@ -198,7 +196,7 @@ def _train(
     if args.search:
         progress, suggestions = _search(plan, axes, results, survey, args, seconds)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
-    tracker = open_tracker(results, plan.study, args.tracking, heatmap_figure)
+    tracker = open_tracker(results, plan.study, args.tracking)
     tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:

@@ -17,6 +17,7 @@ import os
 import re
 import shlex
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,11 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
+from study.artifacts import DATABASE, artifact_root, follow, require_writable
 from study.errors import RequestError
+from study.heatmap_image import heatmap_png
 from study.results import DYNAMICS, METRICS, RATIONALES, Results
+from study.urls import sqlite_url
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -65,9 +69,6 @@ _TAGS = (
     "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
     "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
-
-DrawHeatmap = Callable[[Mapping[str, np.ndarray], str], Any]
-"""(name -> 5 x 5 heat map, title) -> matplotlib Figure."""
 
 
 class ServerDown(RequestError):
@@ -156,30 +157,23 @@ class RunStore:
     is tried again: an incomplete run is deleted, a complete one kept, and of two the oldest.
 
     Args:
-        results, study, uri, draw_heatmap: as for `open_tracker`; the URI is not `none`.
+        results, study, uri: as for `open_tracker`; the URI is not `none`.
 
     Raises:
         ResultsError: as `Results.databases`, where it is asked for.
     """
 
-    def __init__(
-        self, results: Results, study: str, uri: str | None, draw_heatmap: DrawHeatmap
-    ) -> None:
+    def __init__(self, results: Results, study: str, uri: str | None) -> None:
         self._results = results
         self._study = study
-        self._draw_heatmap = draw_heatmap
         self._asked_uri = uri
-        self._artifacts: str | None = None
-        self._uri = tracking_uri(uri) or self._own_database()
+        asked = tracking_uri(uri)
+        self._folder = None if asked else results.databases()  # of a database of our own
+        self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
         self._runs: dict[str, _Run] = {}
         self._looked_up = False
         self.made = 0
         """Runs of cells that were logged so far."""
-
-    def _own_database(self) -> str:
-        folder = self._results.databases()
-        self._artifacts = (folder / "mlflow-artifacts" / self._study).as_uri()
-        return f"sqlite:///{folder / 'mlflow.db'}"
 
     @property
     def ui_command(self) -> str:
@@ -208,6 +202,8 @@ class RunStore:
         """
         try:
             self._connect()
+        except RequestError:
+            raise
         except Exception as error:  # a store may raise anything: its own, SQL's, the network's
             if _is_server(self._uri) and _may_pass(error):
                 raise ServerDown(
@@ -229,21 +225,30 @@ class RunStore:
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by us
         _require_store(self._uri)
+        if self._folder and (before := follow(self._folder)):
+            print(
+                f"note: the results were in {before}; MLflow's artifacts are now found in "
+                f"{self._folder}",
+                file=sys.stderr,
+            )
         self._client = MlflowClient(tracking_uri=self._uri)
-        self._experiment = self._find_experiment() or self._make_experiment()
+        experiment = self._find_experiment() or self._make_experiment()
+        require_writable(experiment.artifact_location)
+        self._experiment = experiment.experiment_id
 
-    def _find_experiment(self) -> str | None:
-        experiment = self._client.get_experiment_by_name(self._study)
-        return experiment.experiment_id if experiment else None
+    def _find_experiment(self) -> Any:
+        return self._client.get_experiment_by_name(self._study)
 
-    def _make_experiment(self) -> str:
+    def _make_experiment(self) -> Any:
+        root = artifact_root(self._folder, self._study) if self._folder else None
         try:
-            return self._client.create_experiment(self._study, artifact_location=self._artifacts)
+            self._client.create_experiment(self._study, artifact_location=root)
         except Exception:  # another driver may have been faster
             found = self._find_experiment()
             if found is None:
                 raise
             return found
+        return self._find_experiment()
 
     def look_up(self) -> None:
         """Connects and looks up the study's runs, unless that is done.
@@ -475,9 +480,8 @@ class RunStore:
         params = [Param(name, values[name]) for name in _PARAMS if name in values]
         metrics = list(_metrics(cell, evaluations))
         self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
-        self._client.log_dict(run_id, json.loads(cell["cell"]), "cell.json")
-        # A map of a held attention is one line, and of a linear model theory says more. It takes
-        # longer than all else here.
+        files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
+        # A map of a held attention is one line, and of a linear model theory says more.
         if len(evaluations) and not held and evaluations["mu"].isna().all():
             last = evaluations[evaluations["step"] == evaluations["step"].max()]
             heatmaps = {
@@ -486,8 +490,8 @@ class RunStore:
                 if row["heatmap"] is not None  # no foreground of this split is known
             }
             if heatmaps:
-                figure = self._draw_heatmap(heatmaps, cell["schedule"])
-                self._client.log_figure(run_id, figure, "heatmap.png")
+                files["heatmap.png"] = heatmap_png(heatmaps, cell["schedule"])
+        self._attach(run_id, files)
         self._end_run(cell["cell_id"], run)
         self.made += 1
 
@@ -504,13 +508,17 @@ class RunStore:
             metrics += [Metric(name, y, now, int(x // METRIC_STEP_FLOPS)) for x, y in points]
         params = [Param(name, value) for name, value in group.params.items()]
         self._client.log_batch(run_id, metrics=metrics, params=params)
+        self._attach(run_id, files)
+        self._end_run(group.key, run)
+
+    def _attach(self, run_id: str, files: Mapping[str, bytes]) -> None:
+        """Makes artifacts of a run: path -> what it holds."""
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files.items():
                 file = Path(folder) / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             self._client.log_artifacts(run_id, folder)
-        self._end_run(group.key, run)
 
 
 def reason(error: BaseException) -> str:
@@ -546,12 +554,13 @@ def _may_pass(error: Exception) -> bool:
 
 def _require_store(uri: str) -> None:
     """Raises at once for an address or a file that cannot be used; MLflow would try for long."""
+    from sqlalchemy import make_url
+
     if _is_server(uri):
         parts = urlsplit(uri)
         if not parts.hostname or parts.port == 0:  # reading the port checks it
             raise ValueError("the address names no host")
-    elif uri.startswith("sqlite:///"):
-        path = uri.removeprefix("sqlite:///").split("?")[0]
+    elif uri.startswith("sqlite") and (path := make_url(uri).database):
         with open(path, "ab"):  # creates it, as SQLite would
             pass
         with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:

@@ -30,6 +30,7 @@ from study.cell import Cell, stream_seed
 from study.errors import RequestError
 from study.ranges import OBJECTIVES, Space, in_order
 from study.results import Results
+from study.urls import sqlite_url
 
 if TYPE_CHECKING:
     import optuna
@@ -103,7 +104,7 @@ class Search:
         self._num_samples = num_samples
         self._name = name
         self._path = results.databases() / DATABASE
-        self._url = _sqlite_url(self._path)
+        self._url = sqlite_url(self._path)
         self._open_suggestions: dict[int, _Suggestion] = {}
         self._statuses: dict[str, str | None] = {}  # of the cells handed out, None before the end
         self._cells: dict[str, Cell] = {}
@@ -477,12 +478,6 @@ def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:
     refused = sum(_POINT not in trial.user_attrs for trial in trials)
     also = f"; {refused} more were never trained" if refused else ""
     return f"{len(tried)} suggestions: {', '.join(parts) or 'none'}{also}"
-
-
-def _sqlite_url(path: Path) -> str:
-    from sqlalchemy import URL
-
-    return URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
 
 
 @contextlib.contextmanager

@@ -73,7 +73,6 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     from analysis.compare import compare_results
     from analysis.dynamics import find
-    from analysis.figures import heatmap_figure
     from analysis.handover import claim_counts, group_summaries
 
     # First, since it may find a damaged file.
@@ -83,7 +82,7 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
     of_all = [*map(group_summaries, comparisons), *(each.summaries() for each in dynamics)]
     groups = [group for groups in of_all for group in groups]
-    store = RunStore(results, study, uri, heatmap_figure)
+    store = RunStore(results, study, uri)
     store.connect()
     tracker = MLflowTracker(store)
     try:

@@ -22,7 +22,6 @@ from study.results import Results
 from study.run_store import (
     BATCH,
     NONE,
-    DrawHeatmap,
     Group,
     RunStore,
     ServerDown,
@@ -97,9 +96,7 @@ class NullTracker:
         """Does nothing."""
 
 
-def open_tracker(
-    results: Results, study: str, uri: str | None, draw_heatmap: DrawHeatmap
-) -> Tracker:
+def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
     """The tracker of a study.
 
     A server that does not answer is warned of, and tried again while the study trains.
@@ -109,14 +106,13 @@ def open_tracker(
         study: name of the experiment.
         uri: MLflow tracking URI; `none`; or None for MLFLOW_TRACKING_URI, and without it a SQLite
             database in `Results.databases`.
-        draw_heatmap: draws the picture that is attached to a run.
 
     Raises:
         RequestError: the URI can never work.
     """
     if tracking_uri(uri) == NONE:
         return NullTracker()
-    store = RunStore(results, study, uri, draw_heatmap)
+    store = RunStore(results, study, uri)
     try:
         store.connect()
     except ServerDown as error:

@@ -66,6 +66,18 @@ def absolute(url: str) -> str:
     return url if path is None else str(path.expanduser().resolve())
 
 
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite database for SQLAlchemy, with which MLflow and Optuna open theirs.
+
+    SQLAlchemy reads options after a `?` and decodes what follows a `%`.
+    """
+    quoted = str(path).translate({ord(sign): f"%{ord(sign):02X}" for sign in "%?#"})
+    # MLflow makes the folder of a `sqlite:` URL as it is written; where that is another one, it is
+    # kept from it by the name of SQLite's driver.
+    driver = "sqlite" if quoted == str(path) else "sqlite+pysqlite"
+    return f"{driver}:///{quoted}"
+
+
 def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path or URL, and the path in it without a slash at its end.
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from mlflow import MlflowClient
 
 import analysis
@@ -29,6 +28,7 @@ from analysis.report import main, verdict_text, write_page
 from analysis.sections import section_title
 from analysis.table_one import table_one, table_one_cells, table_one_notes
 from analysis.tables import comparison_cells, comparison_text, percent
+from study import run_store
 from study.repeat import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.run_store import RunStore
@@ -505,21 +505,22 @@ def test_claims_are_of_the_posts_that_have_a_rationale(study: _Study) -> None:
 
 
 def test_mlflow_is_given_what_is_known(
-    results: Results, tmp_path: Path, empty_database: Path
+    results: Results, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
     drawn: list[list[str]] = []
 
-    def draw(heatmaps: Mapping[str, np.ndarray], title: str) -> Figure:
+    def draw(heatmaps: Mapping[str, np.ndarray], title: str) -> bytes:
         drawn.append(sorted(heatmaps))
-        return Figure(figsize=(0.1, 0.1))
+        return b"png"
 
+    monkeypatch.setattr(run_store, "heatmap_png", draw)
     cells = [
         write_text(results, make_text_cell()),
         write_text(results, make_text_cell("hard"), shares=dict.fromkeys(SHARES, 0.0)),
         write(results, make_cell(), shares=ALL),
     ]
-    store = RunStore(results, "hatexplain", None, draw)
+    store = RunStore(results, "hatexplain", None)
     assert dict(store.log({cell.id: None for cell in cells})) == {c.id: None for c in cells}
     assert sorted(drawn) == [["test", "train", "validation"], ["test", "validation"]]
     client = MlflowClient(f"sqlite:///{tmp_path / 'results' / 'mlflow.db'}")

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from mlflow import MlflowClient
 
 from analysis.compare import compare
@@ -27,12 +25,7 @@ from tests.test_tracking import Failing
 
 @pytest.fixture(autouse=True)
 def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing is what takes the command its time; tests of tracking draw a real one."""
-
-    def draw_nothing(heatmaps: Mapping[str, np.ndarray], title: str) -> Figure:
-        return Figure(figsize=(0.1, 0.1))
-
-    monkeypatch.setattr("analysis.figures.heatmap_figure", draw_nothing)
+    """Drawing is what takes the command its time."""
     monkeypatch.setattr("analysis.handover.pictures", lambda _: [])
 
 
@@ -145,7 +138,7 @@ def test_it_ends_what_a_killed_study_began(
 ) -> None:
     """Two cells logged, a third in part, the parent running."""
     cell_ids = results.cells().query("study == 'digits'")["cell_id"].tolist()
-    store = RunStore(results, "digits", None, lambda *_: Figure(figsize=(0.1, 0.1)))
+    store = RunStore(results, "digits", None)
     assert all(error is None for _, error in store.log(dict.fromkeys(cell_ids[:2])))
     done = set(snapshot(results))
     client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
@@ -226,6 +219,17 @@ def test_what_cannot_be_logged_is_counted(
     status, printed, _ = main(capsys, results.url, "--study", "digits")
     assert status == 0
     assert "digits: 4 cells: 2 were there, 2 logged\n" in printed
+
+
+def test_artifacts_that_cannot_be_written_are_named_at_once(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(results.url) / "mlflow-artifacts"
+    folder.write_text("no folder")
+    status, printed, errors = main(capsys, results.url, "--study", "digits")
+    assert (status, printed) == (2, "")
+    assert errors.count("\n") == 1
+    assert f"{folder}/digits, which cannot be written (Not a directory)" in errors
 
 
 def test_progress_is_shown(

@@ -23,7 +23,6 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from analysis.compare import compare
-from analysis.figures import heatmap_figure
 from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
 from study.cell import Cell
@@ -34,7 +33,6 @@ from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import (
     SUMMARY,
     assert_exactly_once,
-    draw_nothing,
     ids,
     runs_of,
 )
@@ -166,7 +164,7 @@ def cells(results: Results, study: str) -> list[Cell]:
 
 
 def start(results: Results, study: str, uri: str) -> MLflowTracker:
-    tracker = open_tracker(results, study, uri, draw_nothing)
+    tracker = open_tracker(results, study, uri)
     assert isinstance(tracker, MLflowTracker)
     return tracker
 
@@ -408,7 +406,7 @@ def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], stud
     report = Path(results.url) / "report" / study / "report.html"
     report.parent.mkdir(parents=True)
     report.write_text("<html></html>")
-    tracker = open_tracker(results, study, None, heatmap_figure)
+    tracker = open_tracker(results, study, None)
     tracker.log_cells(ids(cells))
     tracker.finish(rebuilt_summary(results), [report], rebuilt_groups(results))
     first = held(results, study, "")

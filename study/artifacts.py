@@ -1,0 +1,77 @@
+"""Where the artifacts of MLflow's own database are: beside it, wherever both are moved to.
+
+MLflow keeps absolute URIs, one of each experiment and one of each run. So that a results directory
+can be moved and copied, they are corrected when the database is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tempfile
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from study.errors import RequestError
+
+DATABASE = "mlflow.db"
+_FOLDER = "mlflow-artifacts"
+
+
+def artifact_root(folder: Path, experiment: str) -> str:
+    """The URI under which an experiment keeps artifacts, beside the database in the folder."""
+    return (folder / _FOLDER / experiment).as_uri()
+
+
+def follow(folder: Path) -> str | None:
+    """Corrects the URIs in the database of a folder that has been moved or copied.
+
+    For the one driver, before MLflow opens the database; all of them or, if it is killed, none.
+
+    Returns:
+        Where the folder was, by what the database said; None where nothing had moved.
+    """
+    here, before = folder.as_uri(), None
+    with contextlib.closing(sqlite3.connect(folder / DATABASE, timeout=20)) as database, database:
+        if not database.execute("PRAGMA table_info(experiments)").fetchall():  # a new one
+            return None
+        experiments = database.execute("SELECT experiment_id, artifact_location FROM experiments")
+        for number, old in experiments.fetchall():
+            there, ours, name = (old or "").rpartition(f"/{_FOLDER}/")
+            if not ours or not there.startswith("file:") or there == here:
+                continue
+            new, before = f"{here}{ours}{name}", unquote(urlsplit(there).path)
+            database.execute(
+                "UPDATE experiments SET artifact_location = ? WHERE experiment_id = ?",
+                (new, number),
+            )
+            database.execute(
+                "UPDATE runs SET artifact_uri = ? || substr(artifact_uri, ?)"
+                " WHERE experiment_id = ? AND substr(artifact_uri, 1, ?) = ?",
+                (new, len(old) + 1, number, len(old), old),
+            )
+    return before
+
+
+def require_writable(location: str) -> None:
+    """Checks that artifacts can be written, where they go to a folder that is seen from here.
+
+    Args:
+        location: of an experiment, a path or URI.
+
+    Raises:
+        RequestError: they cannot.
+    """
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return
+    path = Path(unquote(parts.path) if parts.scheme else location)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise RequestError(
+            f"MLflow keeps artifacts in {path}, which cannot be written ({error.strerror}). Make "
+            "it writable, or choose another store with --tracking URI, or --tracking none."
+        ) from error
