@@ -25,6 +25,7 @@ from mlflow import MlflowClient
 
 import analysis
 from study import run
+from study.command import DONE
 from study.results import Results
 from tests.conftest import PROJECT, log_levels_kept
 from tests.neutral_posts import write_posts
@@ -66,7 +67,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, ray_instance: None) -> tu
     results = tmp_path_factory.mktemp("study") / "results"
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), log_levels_kept():
-        assert run.main(["digits", *TINY, "--results", str(results)]) == run.DONE
+        assert run.main(["digits", *TINY, "--results", str(results)]) == DONE
     return results, printed.getvalue()
 
 
