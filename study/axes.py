@@ -108,7 +108,7 @@ AXES: Mapping[str, Axis] = {
         _count_or_all,
         expects="a whole number or all",
     ),
-    "paradigm": Axis("soft, hard, lvml, hybrid, hard-sampled, lvml-logits", str, expects="a name"),
+    "paradigm": Axis(", ".join((*PARADIGMS, "hybrid")), str, expects="a name"),
     "lr": Axis("learning rate (of a hybrid: its soft phase)", _number, expects="a number"),
     "hard_lr": Axis(
         "learning rate of a hybrid's hard phase, or same",

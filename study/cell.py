@@ -11,12 +11,15 @@ import hashlib
 import itertools
 import json
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-PARADIGMS = ("soft", "hard", "lvml", "hard-sampled", "lvml-logits")
-"""The paradigms that a phase can train with; `study.paradigms` implements each."""
+from study.paradigms import REGISTERED
+
+PARADIGMS: Collection[str] = REGISTERED
+"""The names of the paradigms that a phase can train with."""
 
 SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all

@@ -33,10 +33,11 @@ class _Part:
     place in the tables of their outputs.
 
     Attributes:
-        focus: looks scores up; not called where `attention` is given.
+        focus: looks scores up; not called where attention is given.
         classifier: looks logits up, or is the model's.
         segments: (B, m) int64 places in the tables, or (B, m, ...) segments.
-        attention: (B, m) of the focus, where segments are no places; None: the focus gives it.
+        scores: (B, m) of the focus, -inf where `mask` is False; None: segments are places, and the
+            focus looks them up.
         mask: (B, m) bool, True = real segment; None: all are.
         labels: (B,) int64.
         foreground: (B, m) bool.
@@ -45,10 +46,16 @@ class _Part:
     focus: Focus
     classifier: Classifier
     segments: Tensor
-    attention: Tensor | None
+    scores: Tensor | None
     mask: Tensor | None
     labels: Tensor
     foreground: Tensor
+
+    def attention(self, paradigm: Paradigm, alpha: float | None) -> Tensor | None:
+        """(B, m) to give to a paradigm, None where it attends by itself."""
+        if alpha is not None:
+            return held_attention(alpha, self.foreground)
+        return None if self.scores is None else paradigm.attend(self.scores)
 
 
 @torch.no_grad()
@@ -81,17 +88,16 @@ def evaluate(
     parts, attended = [], []
     sums = torch.zeros(3, dtype=torch.float64, device=split.labels.device)
     for part in _parts(model, split, mixes, focus_needed=alpha is None):
-        attention = part.attention
-        if alpha is not None:
-            attention = held_attention(alpha, part.foreground)
         shared = (part.focus, part.classifier, part.segments)
         loss_with = functools.partial(paradigm.loss, *shared, part.labels, part.mask)
         if with_incentive and alpha is not None:
             found = torch.stack(incentive(loss_with, alpha, part.foreground))
         else:
-            found = loss_with(attention)[None]
+            found = loss_with(part.attention(paradigm, alpha))[None]
         sums[: len(found)] += found.double() * len(part.labels)
-        attention, probabilities = inference.predict(*shared, part.mask, attention)
+        attention, probabilities = inference.predict(
+            *shared, part.mask, part.attention(inference, alpha)
+        )
         parts.append(_measured(attention, probabilities, part))
         if part.mask is not None:
             attended.append((attention, part.foreground, part.mask))
@@ -186,8 +192,8 @@ def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Itera
         places[mask] = torch.arange(len(real), device=real.device)
         focus: Focus = model.focus(real).__getitem__
         if mixes:
-            attention = focus_scores(focus, places, mask).softmax(dim=1)
-            yield _Part(focus, model.classifier, segments, attention, mask, labels, foreground)
+            scores = focus_scores(focus, places, mask)
+            yield _Part(focus, model.classifier, segments, scores, mask, labels, foreground)
         else:
             table = model.classifier(real)
             yield _Part(focus, table.__getitem__, places, None, mask, labels, foreground)
@@ -201,16 +207,16 @@ def _parts_of_mosaics(
     scores, logits = _tables(model, mosaics, mixes, focus_needed)
     _, places = mosaics.distinct
     for rows in mosaics.passes(_mosaics_a_pass(mosaics, logits)):
-        given = None
+        looked_up = None
         if logits is None:
             segments = mosaics.batch(rows).segments
             classifier: Classifier = model.classifier
             if focus_needed:
-                given = scores[places[rows]].softmax(dim=1)
+                looked_up = scores[places[rows]]
         else:  # a segment is its place in the tables
             segments, classifier = places[rows], logits.__getitem__
         labels, foreground = mosaics.labels[rows], mosaics.foreground(rows)
-        yield _Part(scores.__getitem__, classifier, segments, given, None, labels, foreground)
+        yield _Part(scores.__getitem__, classifier, segments, looked_up, None, labels, foreground)
 
 
 def _tables(

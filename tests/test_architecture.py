@@ -37,7 +37,7 @@ STOREYS = [
     ["study.axes", "study.train", "study.sharing"],
     ["study.member", "study.checkpoints"],
     ["study.evaluate", "study.compute", "study.step"],
-    ["study.results", "study.tasks", "study.models", "study.paradigms", "study.optimiser"],
+    ["study.results", "study.tasks", "study.models", "study.optimiser"],
     [
         "study.packs",
         "study.jobs",
@@ -52,6 +52,7 @@ STOREYS = [
     ["study.urls"],
     ["study.theory"],
     ["study.cell", "search_spaces", "study.execution", "study.failures"],
+    ["study.paradigms"],
     ["study.command"],
     ["study.errors", "study.version", "study"],
 ]

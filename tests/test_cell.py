@@ -21,7 +21,8 @@ def schedules(draw: st.DrawFn) -> Schedule:
     ends = sorted(draw(st.sets(fractions, max_size=3)))
     return Schedule(
         tuple(
-            Phase(draw(st.sampled_from(PARADIGMS)), draw(rates), until) for until in [*ends, 1.0]
+            Phase(draw(st.sampled_from([*PARADIGMS])), draw(rates), until)
+            for until in [*ends, 1.0]
         )
     )
 

@@ -83,7 +83,9 @@ def make_cell(schedule: Schedule, budget: Budget, points: tuple[float, ...], bat
 def timed_cells(draw: st.DrawFn) -> Cell:
     tenths = st.integers(1, 99).map(lambda i: i / 100)
     ends = sorted(draw(st.sets(tenths, max_size=2)))
-    phases = tuple(Phase(draw(st.sampled_from(PARADIGMS)), 0.1, until) for until in [*ends, 1.0])
+    phases = tuple(
+        Phase(draw(st.sampled_from([*PARADIGMS])), 0.1, until) for until in [*ends, 1.0]
+    )
     points = sorted(draw(st.sets(st.integers(0, 99).map(lambda i: i / 100), max_size=8)))
     unit = draw(st.sampled_from(["flops", "mosaics"]))
     amount = draw(st.integers(1, 2_000 if unit == "mosaics" else 3_000_000))

@@ -12,8 +12,10 @@ from torch import nn
 from study import paradigms
 from study.evaluate import evaluate, heatmap, saif
 from study.models.base import Model
+from study.paradigms.base import Paradigm
 from study.tasks.mosaics import Mosaics, MosaicTask
 from tests.conftest import tiny_cell
+from tests.sparsemax import Sparsemax
 
 probabilities = st.floats(0, 1)
 pairs = st.lists(st.tuples(probabilities, probabilities), min_size=1, max_size=50)
@@ -81,18 +83,21 @@ def test_other_edges(values: list[tuple[float, float]], edges: tuple[float, ...]
     assert table[-1, -1] == pytest.approx(saif(a_z, s_y, threshold=last))
 
 
-@pytest.mark.parametrize("name", ["soft", "hard", "lvml"])
+@pytest.mark.parametrize(
+    "paradigm",
+    [*map(paradigms.get, ("soft", "hard", "lvml")), Sparsemax()],
+    ids=lambda paradigm: paradigm.name,
+)
 def test_evaluation_in_batches_equals_the_definition(
-    digits: MosaicTask, name: str, monkeypatch: pytest.MonkeyPatch
+    digits: MosaicTask, paradigm: Paradigm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
     f = nn.Sequential(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0))
     model = Model(f, nn.Sequential(nn.Flatten(), nn.Linear(64, 3)))
     mosaics = digits.splits(tiny_cell(digits, test_size=130))["test"]
     monkeypatch.setattr("study.execution.PASS_BYTES", {"cpu": 7 * mosaics.bytes_each})
-    found = evaluate(model, paradigms.get(name), mosaics)
+    found = evaluate(model, paradigm, mosaics)
     whole = mosaics.batch(torch.arange(130))
-    paradigm = paradigms.get(name)
     with torch.no_grad():
         attention, scores = paradigm.predict(model.focus, model.classifier, whole.segments)
         loss = paradigm.loss(model.focus, model.classifier, whole.segments, whole.labels)

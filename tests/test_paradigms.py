@@ -1,6 +1,9 @@
-"""The contract that every paradigm passes, against references written with NumPy alone."""
+"""The contract that every registered paradigm passes, and references of some in NumPy alone."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,12 +11,30 @@ import torch
 from scipy.special import log_softmax, softmax
 from torch import Tensor, nn
 
+import analysis
+from search_spaces import all_studies
 from study import paradigms
+from study.axes import resolve
 from study.cell import PARADIGMS
 from study.errors import RequestError
+from study.paradigms.base import Paradigm, focus_scores
+from study.plan import make_plan
+from study.tasks.mosaics import MosaicTask
+from study.trial import train_cells
+from tests.sparsemax import Sparsemax
+from tests.synthetic_results import make_results
 
 B, M, D, C = 7, 5, 4, 3
-EXACT = ("soft", "hard", "lvml", "lvml-logits")
+
+REFERENCES = ("soft", "hard", "lvml", "lvml-logits")
+"""Of whose loss and inference there is a reference below; a paradigm need not have one."""
+
+EVERY: dict[str, Paradigm] = {
+    **{name: paradigms.get(name) for name in PARADIGMS},
+    "sparsemax": Sparsemax(),  # stands for all to come: nothing below knows more of it
+}
+EXACT = [name for name, paradigm in EVERY.items() if paradigm.exact == name]
+SAMPLED = [name for name in EVERY if name not in EXACT]
 
 
 class Problem:
@@ -91,25 +112,43 @@ def reference_prediction(name: str, problem: Problem) -> np.ndarray:
 
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_loss_equals_the_reference(name: str, masked: bool, curved: bool) -> None:
     problem = Problem(masked=masked, curved=curved)
-    loss = paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask)
+    loss = EVERY[name].loss(*problem.args(), problem.labels, problem.mask)
     assert loss.item() == pytest.approx(reference_loss(name, problem), rel=1e-12)
 
 
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", PARADIGMS)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_inference_equals_the_reference(name: str, masked: bool, curved: bool) -> None:
     problem = Problem(masked=masked, curved=curved)
-    attention, probabilities = paradigms.get(name).predict(*problem.args(), problem.mask)
+    attention, probabilities = EVERY[name].predict(*problem.args(), problem.mask)
     expected_attention, _, _ = problem.numpy()
     np.testing.assert_allclose(attention.detach(), expected_attention, rtol=1e-12)
     np.testing.assert_allclose(
         probabilities.detach(), reference_prediction(name, problem), rtol=1e-12
     )
-    np.testing.assert_allclose(probabilities.detach().sum(dim=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_is_what_it_declares(name: str) -> None:
+    paradigm = EVERY[name]
+    assert paradigm.name == name
+    assert paradigm.exact in EXACT, "evaluations take the loss of `exact`, which draws nothing"
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", EVERY)
+def test_inference_gives_distributions(name: str, masked: bool) -> None:
+    problem, paradigm = Problem(masked=masked), EVERY[name]
+    attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
+    for each in (attention, probabilities):
+        assert (each >= 0).all()
+        np.testing.assert_allclose(each.detach().sum(dim=1), 1, rtol=1e-12)
+    attended = paradigm.attend(focus_scores(problem.focus, problem.segments, problem.mask))
+    torch.testing.assert_close(attended, attention, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -117,7 +156,7 @@ def test_inference_equals_the_reference(name: str, masked: bool, curved: bool) -
 @pytest.mark.parametrize("curved", [False, True])
 def test_gradients_equal_finite_differences(name: str, masked: bool, curved: bool) -> None:
     problem = Problem(masked=masked, curved=curved)
-    paradigm = paradigms.get(name)
+    paradigm = EVERY[name]
 
     def loss(*parameters: Tensor) -> Tensor:
         u, b, w, c = parameters
@@ -144,7 +183,7 @@ def test_loss_has_a_gradient_for_a_given_attention(name: str, masked: bool) -> N
         attention[~problem.mask] = 0
     attention /= attention.sum(dim=1, keepdim=True)
     attention.requires_grad_()
-    paradigm = paradigms.get(name)
+    paradigm = EVERY[name]
 
     def loss(a: Tensor) -> Tensor:
         return paradigm.loss(*problem.args(), problem.labels, problem.mask, attention=a)
@@ -152,10 +191,10 @@ def test_loss_has_a_gradient_for_a_given_attention(name: str, masked: bool) -> N
     assert torch.autograd.gradcheck(loss, [attention], atol=1e-7)
 
 
-@pytest.mark.parametrize("name", PARADIGMS)
+@pytest.mark.parametrize("name", EVERY)
 def test_given_attention_replaces_the_focus(name: str) -> None:
     problem = Problem()
-    paradigm = paradigms.get(name)
+    paradigm = EVERY[name]
     own, probabilities = paradigm.predict(*problem.args())
 
     def no_focus(_: Tensor) -> Tensor:
@@ -171,22 +210,25 @@ def test_given_attention_replaces_the_focus(name: str) -> None:
     torch.testing.assert_close(same, probabilities)
 
 
-def test_one_hot_attention_makes_all_losses_equal() -> None:
-    problem = Problem()
+@pytest.mark.parametrize("name", EVERY)
+def test_one_hot_attention_classifies_that_segment(name: str) -> None:
+    """Where attention is certain, all paradigms are one."""
+    problem, paradigm = Problem(curved=True), EVERY[name]
     index = torch.randint(M, (B,))
     attention = nn.functional.one_hot(index, M).double()
-    losses = [
-        paradigms.get(name).loss(*problem.args(), problem.labels, attention=attention).item()
-        for name in PARADIGMS
-    ]
-    assert losses == pytest.approx([losses[0]] * len(PARADIGMS), rel=1e-12)
+    logits = problem.classifier(problem.segments[torch.arange(B), index])
+    loss = paradigm.loss(*problem.args(), problem.labels, attention=attention)
+    expected = nn.functional.cross_entropy(logits, problem.labels)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    _, probabilities = paradigm.predict(*problem.args(), attention=attention)
+    torch.testing.assert_close(probabilities, logits.softmax(dim=1), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_lvml_is_at_most_hard(seed: int) -> None:
     problem = Problem(seed, masked=seed % 2 == 0)
     lvml, hard = (
-        paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask).item()
+        EVERY[name].loss(*problem.args(), problem.labels, problem.mask).item()
         for name in ("lvml", "hard")
     )
     assert lvml <= hard + 1e-12
@@ -198,7 +240,7 @@ def test_mean_logits_of_a_linear_classifier_are_soft(masked: bool) -> None:
     problem = Problem(masked=masked)
     found = []
     for name in ("lvml-logits", "soft"):
-        paradigm = paradigms.get(name)
+        paradigm = EVERY[name]
         loss = paradigm.loss(*problem.args(), problem.labels, problem.mask)
         _, probabilities = paradigm.predict(*problem.args(), problem.mask)
         found.append([loss, probabilities, *torch.autograd.grad(loss, problem.parameters())])
@@ -211,17 +253,17 @@ def test_mean_logits_are_at_most_hard(seed: int) -> None:
     """-log sigma_y is convex in the logits (Jensen)."""
     problem = Problem(seed, masked=seed % 2 == 0, curved=True)
     logits, hard = (
-        paradigms.get(name).loss(*problem.args(), problem.labels, problem.mask).item()
+        EVERY[name].loss(*problem.args(), problem.labels, problem.mask).item()
         for name in ("lvml-logits", "hard")
     )
     assert logits <= hard + 1e-12
 
 
-@pytest.mark.parametrize("name", PARADIGMS)
+@pytest.mark.parametrize("name", EVERY)
 def test_padding_has_no_effect(name: str) -> None:
     """Whatever stands in padding, and however much there is of it, nothing changes."""
     problem = Problem(masked=True)
-    paradigm = paradigms.get(name)
+    paradigm = EVERY[name]
     attention, probabilities = paradigm.predict(*problem.args(), problem.mask)
     assert (attention[~problem.mask] == 0).all()
     padding = torch.full((B, 3, D), torch.nan, dtype=torch.float64)
@@ -240,10 +282,15 @@ def test_padding_has_no_effect(name: str) -> None:
         torch.testing.assert_close(loss, expected)
 
 
-def test_sampled_gradient_is_unbiased() -> None:
+@pytest.mark.parametrize("name", SAMPLED)
+def test_sampled_gradient_is_unbiased(name: str) -> None:
     """The mean over many draws is the exact gradient, within 5 standard errors of each entry."""
-    problem = Problem()
-    exact = paradigms.get("hard").loss(*problem.args(), problem.labels)
+    problem, exact_paradigm = Problem(), EVERY[EVERY[name].exact]
+    for one, other in zip(
+        *(each.predict(*problem.args()) for each in (EVERY[name], exact_paradigm)), strict=True
+    ):
+        assert torch.equal(one, other)
+    exact = exact_paradigm.loss(*problem.args(), problem.labels)
     exact_gradient = torch.cat(
         [g.flatten() for g in torch.autograd.grad(exact, problem.parameters())]
     )
@@ -252,7 +299,7 @@ def test_sampled_gradient_is_unbiased() -> None:
     copies = 500
     segments, labels = problem.segments.repeat(copies, 1, 1), problem.labels.repeat(copies)
     for _ in range(100):
-        loss = paradigms.get("hard-sampled").loss(
+        loss = EVERY[name].loss(
             problem.focus, problem.classifier, segments, labels, generator=generator
         )
         gradient = torch.autograd.grad(loss, problem.parameters())
@@ -266,34 +313,71 @@ def test_sampled_gradient_is_unbiased() -> None:
     assert torch.stack(values).mean().item() == pytest.approx(exact.item(), rel=5e-3)
 
 
-def test_sampled_loss_of_nan_is_nan() -> None:
+@pytest.mark.parametrize("name", EVERY)
+def test_loss_of_nan_is_nan(name: str) -> None:
     """A diverged model must be seen as diverged, not crash the trial."""
     problem = Problem()
     segments = torch.full_like(problem.segments, torch.nan)
-    loss = paradigms.get("hard-sampled").loss(
-        problem.focus, problem.classifier, segments, problem.labels
-    )
+    loss = EVERY[name].loss(problem.focus, problem.classifier, segments, problem.labels)
     assert torch.isnan(loss)
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_a_confident_mistake_stays_finite(name: str) -> None:
+    """And is the cross-entropy: of equal segments it does not matter which is attended to."""
     segments = torch.full((1, 2, 1), 300.0)
-    loss = paradigms.get(name).loss(
+    loss = EVERY[name].loss(
         lambda x: x.squeeze(1), lambda x: torch.cat([x, -x], dim=1), segments, torch.tensor([1])
     )
     assert loss.item() == pytest.approx(600, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", PARADIGMS)
+@pytest.mark.parametrize("name", EVERY)
 def test_probabilities_stay_probabilities_at_large_m(name: str) -> None:
     """Confident in float32 at m = 1,000: SAIF refuses scores above 1 + 1e-6."""
     torch.manual_seed(0)
     segments = torch.randn(200, 1000, 1)
-    _, probabilities = paradigms.get(name).predict(
+    _, probabilities = EVERY[name].predict(
         lambda x: x.squeeze(1), lambda x: torch.cat([x * 0 + 40, x * 0], dim=1), segments
     )
     assert (probabilities <= 1 + 5e-7).all()
+
+
+class Counted:
+    """A function of the problem that remembers the segments it was called on."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self._function = function
+        self.seen: list[Tensor] = []
+
+    def __call__(self, segments: Tensor) -> Tensor:
+        self.seen.append(segments.detach())
+        return self._function(segments)
+
+    @property
+    def calls(self) -> int:
+        return sum(map(len, self.seen))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_cost_is_that_of_the_calls(name: str) -> None:
+    problem, paradigm = Problem(), EVERY[name]
+    focus, classifier = Counted(problem.focus), Counted(problem.classifier)
+    paradigm.loss(focus, classifier, problem.segments, problem.labels)
+    called = 10 * focus.calls + 2 * classifier.calls
+    assert B * paradigm.cost(focus_flops=10, classifier_flops=2, m=M) == called
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_mixes_if_the_classifier_sees_more_than_segments(name: str) -> None:
+    """Else evaluations look the classifier's outputs up, segment by segment."""
+    problem, paradigm = Problem(), EVERY[name]
+    classifier = Counted(problem.classifier)
+    paradigm.loss(problem.focus, classifier, problem.segments, problem.labels)
+    paradigm.predict(problem.focus, classifier, problem.segments)
+    of_problem = {tuple(each) for each in problem.segments.flatten(0, 1).tolist()}
+    only_segments = {tuple(each) for each in torch.cat(classifier.seen).tolist()} <= of_problem
+    assert paradigm.mixes != only_segments
 
 
 @pytest.mark.parametrize(
@@ -302,9 +386,38 @@ def test_probabilities_stay_probabilities_at_large_m(name: str) -> None:
 )
 def test_cost_counts_the_calls(name: str, expected: int) -> None:
     """Section 2.3: m f and 1 g for soft; m g for hard and both lvml; 1 g a sample."""
-    assert paradigms.get(name).cost(focus_flops=10, classifier_flops=2, m=5) == expected
+    assert EVERY[name].cost(focus_flops=10, classifier_flops=2, m=5) == expected
 
 
 def test_unknown_paradigm_names_the_nearest() -> None:
     with pytest.raises(RequestError, match="Did you mean 'lvml'"):
         paradigms.get("lvlm")
+
+
+def test_a_new_paradigm_is_planned_trained_and_recorded(
+    digits: MosaicTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file and one line, as CONTRIBUTING says: nothing else knows the paradigms by name."""
+    monkeypatch.setitem(paradigms.REGISTERED, "sparsemax", "tests.sparsemax:Sparsemax")
+    space = all_studies()["digits"]
+    axes = resolve(
+        space,
+        "quick",
+        ["paradigm=soft,sparsemax", "m=4", "n=120", "epochs=4", "lr=0.1", "seed=0", "test_size=50",
+         "inference=own,sparsemax"],
+    )  # fmt: skip
+    cells = make_plan(space, "quick", axes, lambda *_: digits.facts).cells
+    results = make_results(tmp_path / "results")
+    config = {"study": "digits", "results": results.url, "threads": 1, "code_version": "test"}
+    for cell in cells:
+        assert train_cells(config | {"cells": [cell.to_dict()]}) == {cell.id: "done"}
+    rows = analysis.load(results)
+    assert set(zip(rows["paradigm"], rows["inference"], strict=True)) == {
+        ("soft", "soft"), ("soft", "sparsemax"), ("sparsemax", "sparsemax"),
+    }  # fmt: skip
+    start = rows[(rows["budget_fraction"] == 0) & (rows["split"] == "test")]
+    attended = start.groupby("inference")["foreground_attention_mean"].agg(set)
+    assert attended.map(len).tolist() == [1, 1]
+    assert attended["soft"] != attended["sparsemax"]
+    end = rows[(rows["budget_fraction"] == 1) & (rows["split"] == "train")]
+    assert (end["loss"] < 0.8 * start["loss"].min()).all()

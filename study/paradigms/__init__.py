@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from study.errors import unknown
-from study.paradigms.base import Paradigm
-from study.paradigms.hard import Hard
-from study.paradigms.hard_sampled import HardSampled
-from study.paradigms.lvml import LVML
-from study.paradigms.lvml_logits import LVMLLogits
-from study.paradigms.soft import Soft
+import functools
+import pkgutil
+from typing import TYPE_CHECKING
 
-_PARADIGMS: dict[str, Paradigm] = {
-    p.name: p for p in (Soft(), Hard(), LVML(), HardSampled(), LVMLLogits())
+from study.errors import unknown
+
+if TYPE_CHECKING:
+    from study.paradigms.base import Paradigm
+
+REGISTERED = {
+    "soft": "study.paradigms.soft:Soft",
+    "hard": "study.paradigms.hard:Hard",
+    "lvml": "study.paradigms.lvml:LVML",
+    "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
+    "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
 }
+"""Name in a schedule -> module and class. The classes are imported when they are asked for: they
+need PyTorch, and what a command asks for is checked before that."""
 
 
 def get(name: str) -> Paradigm:
@@ -21,6 +28,11 @@ def get(name: str) -> Paradigm:
     Raises:
         RequestError: no such paradigm; names the nearest.
     """
-    if name not in _PARADIGMS:
-        raise unknown("paradigm", name, _PARADIGMS)
-    return _PARADIGMS[name]
+    if name not in REGISTERED:
+        raise unknown("paradigm", name, REGISTERED)
+    return _made(REGISTERED[name])
+
+
+@functools.cache
+def _made(place: str) -> Paradigm:
+    return pkgutil.resolve_name(place)()

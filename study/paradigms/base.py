@@ -78,6 +78,20 @@ class Paradigm(Protocol):
         """
         ...
 
+    def attend(self, scores: Tensor) -> Tensor:
+        """The attention that scores of the focus give: their softmax, unless a paradigm differs.
+
+        Evaluations ask for it where the classifier sees sums: the focus has run once a distinct
+        segment then, and a sum does not tell which segments are in it.
+
+        Args:
+            scores: (B, m), -inf where a segment is not real; at least one real segment a row.
+
+        Returns:
+            (B, m), rows sum to 1, exactly 0 where a segment is not real: what `predict` returns.
+        """
+        return scores.softmax(dim=1)
+
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """Forward FLOPs of the loss of one mosaic of m segments.
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from study.paradigms.base import (
     Classifier,
     Focus,
+    Paradigm,
     class_log_probabilities,
     focus_scores,
     log_attention,
@@ -16,7 +17,7 @@ from study.paradigms.base import (
 )
 
 
-class Hard:
+class Hard(Paradigm):
     """L_HA = -sum_j a_j log sigma_y( g(x_j) ); s_k = sigma_k( g(x_j*) ), j* = argmax_j f(x_j)."""
 
     name = "hard"

@@ -8,13 +8,14 @@ from torch import Tensor
 from study.paradigms.base import (
     Classifier,
     Focus,
+    Paradigm,
     class_log_probabilities,
     log_attention,
     of_label,
 )
 
 
-class LVML:
+class LVML(Paradigm):
     """L_LV = -log sum_j a_j sigma_y( g(x_j) ); s_k = sum_j a_j sigma_k( g(x_j) )."""
 
     name = "lvml"

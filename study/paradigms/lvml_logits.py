@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Classifier, Focus, log_attention, on_segments
+from study.paradigms.base import Classifier, Focus, Paradigm, log_attention, on_segments
 
 
-class LVMLLogits:
+class LVMLLogits(Paradigm):
     """L = -log sigma_y( sum_j a_j g(x_j) ); s_k = sigma_k( sum_j a_j g(x_j) ).
 
     The scripts' HateXplain models do this in the place of `LVML`, which averages probabilities.

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Classifier, Focus, aggregate, log_attention
+from study.paradigms.base import Classifier, Focus, Paradigm, aggregate, log_attention
 
 
-class Soft:
+class Soft(Paradigm):
     """L_SA = -log sigma_y( g( sum_j a_j x_j ) ); s_k = sigma_k( g( sum_j a_j x_j ) )."""
 
     name = "soft"
