@@ -42,8 +42,8 @@ def test_forward_cost_equals_what_pytorch_counts(network: tuple, paradigm: str) 
     with FlopCounterMode(display=False) as counter:
         counted_on = paradigms.get(paradigm)
         counted_on.loss(model.focus, model.classifier, segments, labels)
-    # The counter also sees the weighted sum of soft: 2 m FLOPs a pixel, not a call of f or g.
-    aggregation = 2 * 2 * m * segments[0, 0].numel() if paradigm == "soft" else 0
+    # The counter also sees the weighted sum: 2 m FLOPs a pixel, not a call of f or g.
+    aggregation = 2 * 2 * m * segments[0, 0].numel() if counted_on.mixes else 0
     expected = 2 * counted_on.cost(flops.focus, flops.classifier, m)
     assert counter.get_total_flops() - aggregation == expected
 

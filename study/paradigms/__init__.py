@@ -1,4 +1,7 @@
-"""Attention paradigms: one file each, one contract (`study.paradigms.base.Paradigm`)."""
+"""Attention paradigms: one file each, one contract (`study.paradigms.base.Paradigm`).
+
+Their names are known without PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,7 @@ REGISTERED = {
     "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
     "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
 }
-"""Name in a schedule -> module and class. The classes are imported when they are asked for: they
-need PyTorch, and what a command asks for is checked before that."""
+"""Name in a schedule -> module and class."""
 
 
 def get(name: str) -> Paradigm:
