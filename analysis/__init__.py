@@ -8,7 +8,15 @@ knows of `study` only the schema of the results (`study.results`) and the closed
 from __future__ import annotations
 
 from analysis.choice import choose, summarise
-from analysis.compare import compare, compare_results, equal_compute
+from analysis.compare import compare, compare_results, comparisons, equal_compute
 from analysis.loading import load
 
-__all__ = ["choose", "compare", "compare_results", "equal_compute", "load", "summarise"]
+__all__ = [
+    "choose",
+    "compare",
+    "compare_results",
+    "comparisons",
+    "equal_compute",
+    "load",
+    "summarise",
+]

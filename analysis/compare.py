@@ -458,7 +458,7 @@ def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
         if len(rows) > 1:
             raise ResultsError(
                 f"{task} m={m} has {len(rows)} comparisons that must not be mixed; they differ "
-                f"in {_differences(rows)}. Take one of analysis.compare.comparisons(evaluations), "
+                f"in {_differences(rows)}. Take one of analysis.comparisons(evaluations), "
                 "or select by the columns named."
             )
 

@@ -1,8 +1,11 @@
-"""What the documents show in Python runs."""
+"""What the documents show in Python runs, and what they and messages name is there."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,13 @@ import pytest
 from tests.conftest import PROJECT
 from tests.synthetic_results import make_cell, make_results, write
 
-DOCUMENTS = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")]
+DOCUMENTS = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    *(path for path in sorted(PROJECT.glob("docs/*.md")) if path.name != "log.md"),
+]
+"""All but the log, which tells of what was there once."""
+PACKAGES = ("study", "analysis", "search_spaces", "benchmarks")
 
 
 def snippets() -> dict[str, str]:
@@ -52,3 +61,29 @@ def test_a_snippet_runs_as_it_stands(
     monkeypatch.chdir(directory)
     exec(compile(SNIPPETS[snippet], snippet, "exec"), {"__name__": "__main__"})
     assert "..." not in capsys.readouterr().out
+
+
+def names_in_documents() -> Iterator[tuple[str, str]]:
+    for document in DOCUMENTS:
+        for name in re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)", document.read_text()):
+            yield document.name, name
+
+
+def calls_in_messages() -> Iterator[tuple[str, str]]:
+    called = re.compile(rf"(?<![\w./])((?:{'|'.join(PACKAGES)})(?:\.\w+)+)\(")
+    for package in PACKAGES:
+        for path in (PROJECT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    for name in called.findall(node.value):
+                        yield path.name, name
+
+
+@pytest.mark.parametrize(("place", "name"), sorted({*names_in_documents(), *calls_in_messages()}))
+def test_a_name_is_there(place: str, name: str) -> None:
+    """As a reader finds it, who imports the package and follows the dots."""
+    found = importlib.import_module(name.split(".")[0])
+    for part in name.split(".")[1:]:
+        if not hasattr(found, part):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
