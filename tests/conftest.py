@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import signal
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 import torch
 
-from study import tasks
+from study import run, tasks
 from study.cell import Cell, Schedule
 from study.cluster import SETTINGS, ray_session
+from study.command import DONE
 from study.compute import ModelFlops, model_flops, soft_epochs
 from study.launch import Running, Train, carry_out, config_of
 from study.models import build
@@ -191,13 +192,23 @@ def _train_here(
         running.completed("here")
 
 
+def run_without_ray(arguments: Sequence[str]) -> None:
+    """`study.run` in this process, for fixtures of more than one test; without pictures."""
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("study.launch.train_on_ray", _train_here)
+        patch.setattr("analysis.pictures.pictures", lambda _: [])
+        assert run.main(arguments) == DONE
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """What an uninterrupted run of `tests.small_study` records on one machine."""
+    """What an uninterrupted run of `tests.small_study` records."""
     from tests import small_study
 
     results = tmp_path_factory.mktemp("whole") / "results"
-    small_study.finish(results)
+    run_without_ray(small_study.arguments(results))
     rows = small_study.table(results)
     assert rows["cell_id"].nunique() == small_study.CELLS
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -14,29 +15,29 @@ from study.results import Results
 
 PROJECT = Path(__file__).parents[1]
 GRID = [
-    "--set", "n=400", "m=4", "epochs=25", "lr=0.1", "seed=0,1", "switch_point=0.3,0.6",
+    "--set", "n=400", "m=4", "epochs=60", "lr=0.1", "seed=0,1", "switch_point=0.3,0.6",
     "batch_size=10", "evaluations=4", "train_metrics_size=20", "validation_size=50",
     "test_size=50", "paradigm=soft,hard,hybrid",
 ]  # fmt: skip
 CELLS = 8
 
 
+def arguments(results: Path | str, *more: str) -> list[str]:
+    """Of `study.run`."""
+    return [
+        "digits", *GRID, "--tracking", "none", "--checkpoint-every", "0.2",
+        "--results", str(results), *more,
+    ]  # fmt: skip
+
+
 def start(
     results: Path | str, *more: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "study.run", "digits", *GRID, "--tracking", "none",
-         "--checkpoint-every", "0.2", "--results", str(results), *more],
+        [sys.executable, "-m", "study.run", *arguments(results, *more)],
         cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True, env=environment,
     )  # fmt: skip
-
-
-def finish(results: Path, *more: str) -> str:
-    process = start(results, *more)
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
-    return printed
 
 
 def files(results: Path) -> dict[Path, bytes]:
@@ -64,6 +65,21 @@ def assert_whole(results: Path, kept: dict[Path, bytes], whole: pd.DataFrame) ->
     left = [path for folder in ("checkpoints", "forks") for path in results.glob(f"{folder}/*")]
     assert left == []
     assert not list(results.rglob("*.part"))
+
+
+def wait_for_training(results: Path, process: subprocess.Popen[str]) -> None:
+    """Until a command that has just begun writes its first checkpoint."""
+    before = _checkpoints(results)
+    wait_until(lambda: bool(_checkpoints(results) - before), process)
+
+
+def _checkpoints(results: Path) -> set[tuple[Path, int]]:
+    """Each with the time of its last change."""
+    found = set()
+    for path in results.glob("checkpoints/*.ckpt"):
+        with contextlib.suppress(FileNotFoundError):  # its cell has ended
+            found.add((path, path.stat().st_mtime_ns))
+    return found
 
 
 def wait_for(what: str, results: Path, process: subprocess.Popen[str]) -> None:

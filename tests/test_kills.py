@@ -1,6 +1,7 @@
-"""Real processes are killed at random moments, and the same command finishes the study.
+"""Studies are killed, stopped and starved, and the same command finishes them.
 
-The seed of the moments is printed; `KILL_SEED=N pytest -m faults tests/test_kills.py` repeats it.
+Killed are real processes, some at random moments. The seed of the moments is printed;
+`KILL_SEED=N pytest -m faults tests/test_kills.py` repeats it.
 """
 
 from __future__ import annotations
@@ -10,17 +11,31 @@ import random
 import re
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from benchmarks import processes
+from study import run
+from study.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
+from study.paradigms.hard import Hard
 from study.results import Results
-from tests.conftest import PROJECT
-from tests.small_study import CELLS, assert_whole, files, finish, start, wait_for
+from study.train import train_pack
+from tests.small_study import (
+    CELLS,
+    arguments,
+    assert_whole,
+    files,
+    start,
+    wait_for_training,
+    wait_until,
+)
+from tests.sockets import listening, others_hear
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 
@@ -33,75 +48,145 @@ def rng() -> random.Random:
     return random.Random(SEED)
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kills the driver, and waits for its workers to end: they record until then."""
-    training = processes.training(process.pid)
-    process.kill()
-    process.communicate()
-    deadline = time.monotonic() + 60
-    while not all(map(processes.is_gone, training)):
-        assert time.monotonic() < deadline, "training outlives a killed driver"
-        time.sleep(0.1)
+# A command that is stopped again and again, and goes on in one directory.
 
 
-def test_the_driver_is_killed_at_random_moments(
-    tmp_path: Path, whole: pd.DataFrame, rng: random.Random
+class Study:
+    """A study that one fault after another stops.
+
+    Attributes:
+        kept: the files of every complete cell, which no later command may touch.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.kept: dict[Path, bytes] = {}
+
+    def start(
+        self, *more: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        process = start(self.results, *more, environment=environment)
+        wait_for_training(self.results, process)
+        return process
+
+    def ended(self, process: subprocess.Popen[str]) -> str:
+        """What a command printed, which has gone on where the one before ended."""
+        printed, _ = process.communicate(timeout=300)
+        assert f"{CELLS} cells: {len(self.kept) // 2} done already" in printed
+        assert "Traceback" not in printed
+        self.kept |= files(self.results)
+        return printed
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        """Kills the driver.
+
+        No training outlives it, else the next driver would share the machine with it. (Agents of
+        Ray stay for a while.)
+        """
+        training = processes.training(process.pid)
+        assert training
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 60
+        while not all(map(processes.is_gone, training)):
+            assert time.monotonic() < deadline, "training outlives a killed driver"
+            time.sleep(0.1)
+        self.ended(process)
+
+    def unfinished(self) -> set[str]:
+        """The cells that left a checkpoint to go on from."""
+        saved = {path.stem for path in self.results.glob("checkpoints/*.ckpt")}
+        return saved - Results(self.results).finished()
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return Study(tmp_path_factory.mktemp("killed") / "results")
+
+
+def test_sigterm_stops_a_study_like_ctrl_c(study: Study, tmp_path: Path) -> None:
+    """Batch systems and containers send it.
+
+    Till then the study listens to nobody else, and asks for a token that nobody can read.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = study.start(environment={**own, "HOME": str(tmp_path)})
+    found = listening(process.pid)
+    programs = " ".join(found.values())
+    assert "gcs_server" in programs
+    assert "raylet" in programs
+    assert others_hear(found) == {}
+    below = processes.below(process.pid)
+    servers = [pid for pid, command in below.items() if "gcs_server" in command]
+    for server in servers:  # the token lies in no file: Ray's others could read
+        assert "RAY_AUTH_MODE=token" in Path(f"/proc/{server}/environ").read_text()
+    assert servers
+    assert not list(tmp_path.rglob("auth_token"))
+    process.terminate()
+    printed = study.ended(process)
+    assert process.returncode == TERMINATED, printed
+    assert "the same command goes on" in printed
+
+
+def test_ctrl_c_leaves_a_directory_that_the_same_command_goes_on_in(study: Study) -> None:
+    process = study.start()
+    before = len(Results(study.results).finished())
+    wait_until(lambda: len(Results(study.results).finished()) > before, process)
+    process.send_signal(signal.SIGINT)
+    printed = study.ended(process)
+    assert process.returncode == INTERRUPTED, printed
+    assert "the same command goes on" in printed
+    assert 1 <= len(study.kept) // 2 < CELLS
+
+
+def test_the_driver_is_killed_at_a_random_moment(study: Study, rng: random.Random) -> None:
+    process = study.start()
+    time.sleep(rng.uniform(0, 1))
+    study.kill(process)
+
+
+def test_cells_go_on_from_their_checkpoints_though_workers_are_killed(
+    study: Study, whole: pd.DataFrame, rng: random.Random
 ) -> None:
-    results = tmp_path / "results"
-    kept: dict[Path, bytes] = {}
-    for _ in range(3):
-        process = start(results)
-        wait_for("checkpoints/*.ckpt", results, process)
-        time.sleep(rng.uniform(0, 3))
-        kill(process)
-        kept |= files(results)
-        if len(kept) == 2 * CELLS:
-            break
-    printed = finish(results)
-    assert f"{CELLS} cells: {len(kept) // 2} done already" in printed
-    assert_whole(results, kept, whole)
-
-
-def test_a_long_cell_goes_on_from_its_checkpoint(tmp_path: Path, whole: pd.DataFrame) -> None:
-    results = tmp_path / "results"
-    process = start(results)
-    wait_for("checkpoints/*.ckpt", results, process)
-    kill(process)
-    left = {path.stem for path in results.glob("checkpoints/*.ckpt")} - Results(results).finished()
-    printed = finish(results)
-    went_on = re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed)
+    """The driver once more, as soon as a cell has a checkpoint; then workers, till the end."""
+    study.kill(study.start())
+    left = study.unfinished()
     assert left
-    assert set(went_on) == left
-    assert_whole(results, {}, whole)
-
-
-def test_workers_are_killed_at_random_moments(
-    tmp_path: Path, whole: pd.DataFrame, rng: random.Random
-) -> None:
-    results = tmp_path / "results"
-    process = start(results, "--max-retries", "9")
-    killed = 0
-    wait_for("checkpoints/*.ckpt", results, process)
-    while process.poll() is None and killed < 3:
-        time.sleep(rng.uniform(0, 2))
+    process = study.start("--max-retries", "9")
+    for _ in range(3):
         if training := processes.training(process.pid):
             os.kill(rng.choice(training), signal.SIGKILL)
-            killed += 1
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
-    assert killed
-    if "retry" in printed:
+        time.sleep(rng.uniform(0, 2))
+    printed = study.ended(process)
+    assert process.returncode == DONE, printed
+    lost = set(re.findall(r"cell (\w+): worker lost", printed))
+    went_on = set(re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed))
+    assert left <= went_on
+    assert went_on <= left | lost
+    if lost:
         assert "worker lost (its process or its node died)" in printed
-        assert "Traceback" not in printed
-    assert_whole(results, {}, whole)
+        assert "retry" in printed
+    assert_whole(study.results, study.kept, whole)
 
 
-def test_no_training_outlives_a_killed_driver(tmp_path: Path) -> None:
-    """Else the next driver would share the machine with it. (Agents of Ray stay for a while.)"""
-    process = start(tmp_path / "results")
-    wait_for("checkpoints/*.ckpt", tmp_path / "results", process)
-    assert processes.training(process.pid)
-    kill(process)
+# What stops a study from inside, whatever runs its trials.
+
+
+Command = Callable[[Path], tuple[int, str]]
+
+
+@pytest.fixture
+def command(
+    without_ray: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """The command in this process: its exit status, and what it said of errors."""
+    monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])  # they take time
+
+    def called(results: Path) -> tuple[int, str]:
+        status = run.main(arguments(results))
+        return status, capsys.readouterr().err
+
+    return called
 
 
 @pytest.fixture
@@ -117,70 +202,73 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_stops_the_study_and_loses_nothing(
-    small_disk: Path, whole: pd.DataFrame
+    small_disk: Path, whole: pd.DataFrame, command: Command
 ) -> None:
     results = small_disk / "results"
     results.mkdir()
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * 8_190_000)
-    process = start(results)
-    printed, _ = process.communicate(timeout=300)
-    last = printed.splitlines()[-1]
-    assert process.returncode == 2, printed
-    assert "Traceback" not in printed
+    status, said = command(results)
+    last = said.splitlines()[-1]
+    assert status == UNUSABLE, said
+    assert "Traceback" not in said
     assert "No space left on device" in last
     assert "the same command goes on" in last
     kept = files(results)
     ballast.unlink()
-    finish(results)
+    assert command(results)[0] == DONE
     assert_whole(results, kept, whole)
 
 
 def test_a_lost_directory_stops_the_study_and_loses_nothing(
-    tmp_path: Path, whole: pd.DataFrame
+    tmp_path: Path, whole: pd.DataFrame, command: Command
 ) -> None:
     results, away = tmp_path / "results", tmp_path / "away"
-    process = start(results)
-    wait_for("cells/*.parquet", results, process)
-    results.rename(away)
-    printed, _ = process.communicate(timeout=300)
-    last = printed.splitlines()[-1]
-    assert process.returncode == 2, printed
-    assert "Traceback" not in printed
+
+    def take_away() -> None:
+        while not list(results.glob("cells/*.parquet")):
+            time.sleep(0.01)
+        results.rename(away)
+
+    thief = threading.Thread(target=take_away, daemon=True)
+    thief.start()
+    status, said = command(results)
+    thief.join()
+    last = said.splitlines()[-1]
+    assert status == UNUSABLE, said
+    assert "Traceback" not in said
     assert str(results) in last
     assert re.search("[Bb]ring the directory back: the same command goes on", last)
     assert not results.exists()  # not made anew, empty
     away.rename(results)
     kept = files(results)
     assert kept
-    finish(results)
+    assert command(results)[0] == DONE
     assert_whole(results, kept, whole)
 
 
 def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
-    tmp_path: Path, whole: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, whole: pd.DataFrame, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers begin with a hard paradigm that raises; then they do not."""
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if any('default_worker' in word for word in sys.orig_argv):\n"
-        "    from study.paradigms.hard import Hard\n"
-        "    def loss(*arguments, **keywords):\n"
-        "        raise ZeroDivisionError('mistyped')\n"
-        "    Hard.loss = loss\n"
-    )
+    """Trials begin with a hard paradigm that raises; then they do not."""
+
+    def mistyped(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("mistyped")
+
+    def broken(*arguments: Any) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Hard, "loss", mistyped)
+            return train_pack(*arguments)
+
     results = tmp_path / "results"
     with monkeypatch.context() as patch:
-        patch.setenv("PYTHONPATH", f"{broken}:{PROJECT}")
-        process = start(results)
-        printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 1, printed
-    assert re.search(r"^cell [0-9a-f]{16} raised:$", printed, re.M), printed
-    assert "ZeroDivisionError: mistyped" in printed
-    assert "what is done is kept: the same command goes on" in printed
+        patch.setattr("study.trial.train_pack", broken)
+        status, said = command(results)
+    assert status == FAILED, said
+    assert re.search(r"^cell [0-9a-f]{16} raised:$", said, re.M), said
+    assert "ZeroDivisionError: mistyped" in said
+    assert "what is done is kept: the same command goes on" in said
     kept = files(results)
     assert len(kept) < 2 * CELLS
-    finish(results)
+    assert command(results)[0] == DONE
     assert_whole(results, kept, whole)

@@ -7,10 +7,8 @@ import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -189,26 +187,6 @@ def test_dry_run_says_what_diverges(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert re.search(r"dry run: soft .*: diverged", printed)
 
 
-@pytest.mark.faults
-def test_sigterm_stops_a_study_like_ctrl_c(tmp_path: Path) -> None:
-    """Batch systems and containers send it."""
-    args = [sys.executable, "-m", "study.run", "digits", *TINY, "epochs=3000", "--tracking",
-            "none", "--results", str(tmp_path)]  # fmt: skip
-    args.remove("epochs=2")
-    process = subprocess.Popen(
-        [*args, "--checkpoint-every", "0.2"],
-        cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("checkpoints/*.ckpt")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.terminate()
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 143, errors
-    assert "the same command goes on" in errors
-    assert "Traceback" not in errors
-
-
 def test_a_diverged_cell_is_a_result(
     tmp_path: Path, without_ray: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,32 +202,6 @@ def test_a_diverged_cell_is_a_result(
     assert "4 diverged" in told
     assert not (tmp_path / "mlflow.db").exists()
     assert "mlflow ui" not in printed
-
-
-@pytest.mark.faults
-def test_ctrl_c_leaves_a_directory_that_the_same_command_finishes(tmp_path: Path) -> None:
-    long = [a.replace("epochs=2", "epochs=300") for a in TINY]
-    args = [sys.executable, "-m", "study.run", "digits", *long, "--tracking", "none",
-            "--results", str(tmp_path)]  # fmt: skip
-    process = subprocess.Popen(
-        args, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("cells/*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "the same command goes on" in errors
-    assert "Traceback" not in errors
-    before = Results(tmp_path).finished()
-    assert 1 <= len(before) < 8
-    kept = {path: path.read_bytes() for path in tmp_path.glob("cells/*.parquet")}
-    again = command("digits", *long, "--tracking", "none", results=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert f"8 cells: {len(before)} done already" in again.stdout
-    assert len(Results(tmp_path).finished()) == 8
-    assert all(path.read_bytes() == data for path, data in kept.items())
 
 
 @pytest.mark.parametrize(
