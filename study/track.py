@@ -1,144 +1,30 @@
-"""The command `python -m study.track RESULTS_DIR`: logs to MLflow what it lacks.
-
-Every run is made from the results, exactly once: runs that are there are left alone, so the
-command can be repeated, and interrupted, at will.
-"""
+"""The command `python -m study.track RESULTS_DIR`: logs to MLflow the runs that it lacks."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
 
-from study.errors import RequestError, unknown
-from study.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
-from study.results import Results, report_files
-from study.run_store import NONE, RunStore, tracking_uri
-from study.tracking import MLflowTracker, summary_metrics
-
-DONE, RUNS_MISSING, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
-
-PATIENCE = 60.0
-"""Seconds without a run that could be logged, after which the rest is given up."""
-
-REQUEST_SECONDS = "120"
-"""How long a request may take: nothing else waits for it here."""
+from study.command import DONE, FAILED, Parser, guarded
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status is 0 done, 1 runs missing, 2 unusable request."""
-    try:
-        return _track(_parser().parse_args(argv))
-    except (RequestError, OSError) as error:
-        print(f"study.track: {' '.join(str(error).split())}", file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        print("\nstopped; the same command goes on where this one ended", file=sys.stderr)
-        return INTERRUPTED
+    stopped = "stopped; the same command goes on where this one ended"
+    return guarded("study.track", lambda: _run(argv), stopped)
 
 
-def _track(args: argparse.Namespace) -> int:
-    if tracking_uri(args.tracking) == NONE:
-        raise RequestError(f"nothing can be logged to {NONE!r}. Name a store with --tracking URI.")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", REQUEST_SECONDS)
-    results = Results(args.results_dir)
-    studies = _studies(results, args.study)
-    missing = 0
-    with results.lock():  # a study that runs now logs the same cells
-        for study, statuses in studies.items():
-            missing += _log_study(results, study, statuses, args.tracking)
-    return RUNS_MISSING if missing else DONE
+def _run(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    from study.relog import relog
+    from study.results import Results
+
+    return FAILED if relog(Results(args.results_dir), args.study, args.tracking) else DONE
 
 
-def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
-    """Study -> cell id -> how the cell ended."""
-    cells = results.cells()
-    if cells.empty:
-        raise RequestError(f"{results.url} holds no finished cell. Run or resume a study first.")
-    studies: dict[str, dict[str, str]] = {}
-    for study, cell_id, status in cells[["study", "cell_id", "status"]].itertuples(index=False):
-        studies.setdefault(study, {})[cell_id] = status
-    if wanted is None:
-        return studies
-    if wanted not in studies:
-        raise unknown("study", wanted, studies)
-    return {wanted: studies[wanted]}
-
-
-def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
-    """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
-    from analysis.compare import compare_results
-    from analysis.dynamics import find
-    from analysis.handover import claim_counts, group_summaries
-
-    # First, since it may find a damaged file.
-    comparisons = compare_results(results, cell_ids=statuses)
-    dynamics = find(results, cell_ids=statuses)
-    metrics = summary_metrics(c.summary for c in comparisons)
-    metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
-    of_all = [*map(group_summaries, comparisons), *(each.summaries() for each in dynamics)]
-    groups = [group for groups in of_all for group in groups]
-    store = RunStore(results, study, uri)
-    store.connect()
-    tracker = MLflowTracker(store)
-    try:
-        tracker.log_cells(list(statuses), statuses)
-        tracker.wait(float("inf"), PATIENCE, _progress(study, len(statuses)))
-        lost = tracker.missing
-        if lost or not store.is_complete(metrics, groups):
-            with report_files(results.url, study) as files:
-                tracker.finish(metrics, files, groups, seconds=float("inf"))
-    finally:
-        tracker.stop()
-    there = len(statuses) - store.made - lost
-    print(
-        f"{study}: {len(statuses)} cells: {there} were there, {store.made} logged"
-        + (f", {lost} missing" if lost else "")
-    )
-    print(f"runs:   {store.ui_command}")
-    return tracker.missing
-
-
-def _progress(study: str, total: int) -> Callable[[int], None]:
-    """A function that prints what is done: on a terminal's line, or now and then a line."""
-    terminal = sys.stderr.isatty()
-    interval = TERMINAL_INTERVAL if terminal else FILE_INTERVAL
-    started = printed = time.monotonic()  # a short run prints nothing
-
-    def show(missing: int) -> None:
-        nonlocal printed
-        now = time.monotonic()
-        if now - printed < interval:
-            return
-        printed = now
-        done = total - missing
-        line = f"{study}: {done}/{total} cells are in MLflow"
-        if done:
-            line += f" | {duration((now - started) * missing / done)} left"
-        sys.stderr.write(f"\r\x1b[K{line}\r" if terminal else f"{line}\n")
-        sys.stderr.flush()
-
-    return show
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message}. See `python -m study.track --help`.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m study.track",
-        description="Logs to MLflow the runs that it lacks, from the results. Runs that are there "
-        "are left alone, so the command can be repeated at will.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> Parser:
+    parser = Parser("study.track", _ABOUT, _EXAMPLES)
     add = parser.add_argument
     add("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
     add(
@@ -150,6 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--study", metavar="NAME", help="only this study; default: all in the results")
     return parser
 
+
+_ABOUT = """Logs to MLflow the runs that it lacks, from the results. Runs that are there are left
+alone, so the command can be repeated at will."""
 
 _EXAMPLES = """
 examples:

@@ -16,8 +16,8 @@ PROJECT = Path(__file__).parents[1]
 
 # Each storey may import from those below it and from its own, in this order. docs: the design.
 STOREYS = [
-    ["study.run"],
-    ["study.drive", "study.track"],
+    ["study.run", "study.track"],
+    ["study.drive", "study.relog"],
     ["analysis"],
     [
         "study.launch",
@@ -58,7 +58,7 @@ STOREYS = [
 ]
 MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch", "study.nodes"}
 MAY_IMPORT_MLFLOW = {"study.run_store"}
-MAY_IMPORT_ANALYSIS = {"study.drive", "study.track"}
+MAY_IMPORT_ANALYSIS = {"study.drive", "study.relog"}
 
 
 def modules() -> dict[str, Path]:

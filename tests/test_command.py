@@ -43,6 +43,7 @@ print([name for name in {HEAVY} if name in sys.modules])
     [
         ("study.run digits --plan", "the same command goes on where this one ended"),
         ("study.repeat nowhere 3f2a", "the results are as they were"),
+        ("study.track nowhere", "the same command goes on where this one ended"),
         ("study.compact nowhere", "no result is lost, the same command goes on"),
     ],
 )

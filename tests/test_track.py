@@ -203,7 +203,7 @@ def test_more_seeds_change_a_group(results: Results, capsys: pytest.CaptureFixtu
 def test_what_cannot_be_logged_is_counted(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(track, "PATIENCE", 1.0)
+    monkeypatch.setattr("study.relog.PATIENCE", 1.0)
     monkeypatch.setattr(tracking, "DOWN_SECONDS", 1.0)
     monkeypatch.setattr(tracking, "FIRST_PAUSE", 0.1)
     monkeypatch.setattr(tracking, "LONGEST_PAUSE", 0.1)
@@ -235,7 +235,7 @@ def test_artifacts_that_cannot_be_written_are_named_at_once(
 def test_progress_is_shown(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(track, "FILE_INTERVAL", 0.0)
+    monkeypatch.setattr("study.relog.FILE_INTERVAL", 0.0)
     _, _, errors = main(capsys, results.url)
     assert "/4 cells are in MLflow" in errors
 
