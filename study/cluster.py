@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from study.command import Terminated
+from study.command import Terminated, importing
 from study.errors import RequestError
 from study.nodes import Cluster
 
@@ -135,7 +135,8 @@ def join(address: str) -> Iterator[Cluster]:
 def _import_ray(settings: Mapping[str, str]) -> Any:
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-    import ray
+    with importing():
+        import ray
 
     return ray
 

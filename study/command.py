@@ -1,14 +1,17 @@
 """What the commands have in common: how they end, and what they say then.
 
-A command imports what takes seconds where it is guarded: Ctrl-C then finds its handler in place,
-and what was typed can be refused before.
+A command imports what takes seconds late, where it is guarded, so that what was typed can be
+refused before.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from study.errors import RequestError
@@ -37,6 +40,27 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     except KeyboardInterrupt as signal:
         print(f"\n{stopped}", file=sys.stderr)
         return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Holds Ctrl-C back while modules are imported.
+
+    Extensions that are interrupted while they initialise lose the KeyboardInterrupt, or turn it
+    into an ImportError that blames the installation.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield  # ignored, or not for this thread
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if received:
+        raise KeyboardInterrupt
 
 
 class Parser(argparse.ArgumentParser):

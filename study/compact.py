@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from study.command import DONE, Parser, guarded
+from study.command import DONE, Parser, guarded, importing
 from study.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
-    from study.results import Results
+    with importing():
+        from study.results import Results
 
     done = compact(Results(args.results_dir))
     if done.before == done.after:

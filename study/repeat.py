@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from study.command import DONE, FAILED, Parser, guarded
+from study.command import DONE, FAILED, Parser, guarded, importing
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -15,8 +15,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
-    from study.repetition import repeat
-    from study.results import Results
+    with importing():
+        from study.repetition import repeat
+        from study.results import Results
 
     found = repeat(Results(args.results_dir), args.cell_id, args.data_dir, args.cache_dir)
     print(found.text)

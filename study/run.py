@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from study.command import guarded
+from study.command import guarded, importing
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,10 +16,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    from study.options import requested
+    with importing():
+        from study.options import requested
 
-    args, space, axes = requested(argv)  # in a moment; what comes now imports PyTorch and pandas
-    from study.drive import drive
+    args, space, axes = requested(argv)  # in a moment; PyTorch and pandas take seconds
+    with importing():
+        from study.drive import drive
 
     return drive(args, space, axes)
 

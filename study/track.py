@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from study.command import DONE, FAILED, Parser, guarded
+from study.command import DONE, FAILED, Parser, guarded, importing
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,8 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
-    from study.relog import relog
-    from study.results import Results
+    with importing():
+        from study.relog import relog
+        from study.results import Results
 
     return FAILED if relog(Results(args.results_dir), args.study, args.tracking) else DONE
 
