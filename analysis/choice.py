@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis.groups import GROUP, OPTION, Select, in_order, rows_of
+from analysis.groups import AXES, GROUP, OPTION, Select, in_order, rows_of
 from analysis.statistics import t_interval
 from study.results import ResultsError
 
@@ -134,8 +134,8 @@ def summarise(
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
         NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
-        `comparison_id`; the largest `compute_flops` spent; `split` and `confidence`. Of text
-        also `token_f1`, `iou_f1` and `auprc`, likewise.
+        `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
+        `confidence`. Of text also `token_f1`, `iou_f1` and `auprc`, likewise.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -148,7 +148,8 @@ def summarise(
     for _, group in rows.sort_values("seed").groupby(GROUP):
         record = group[_SHARED].iloc[0].to_dict()
         record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
-        record["compute_flops"] = float(group["compute_flops"].astype(float).max())
+        for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
+            record[spent] = float(group[spent].astype(float).max())
         for metric in measured:
             names = (metric, f"{metric}_low", f"{metric}_high")
             record |= dict(zip(names, t_interval(group[metric], confidence), strict=True))

@@ -21,7 +21,14 @@ from analysis.choice import PLAUSIBILITY, best_of, options, require_select, summ
 from analysis.cut import Cut, CutCells, cut_cells, saif_at
 from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
-from analysis.labels import instances, setting_name, unusual_rules
+from analysis.labels import (
+    amount,
+    instances,
+    made_equal,
+    setting_name,
+    share_of_budget,
+    unusual_rules,
+)
 from analysis.loading import (
     EVALUATION_COLUMNS,
     DirectorySource,
@@ -54,8 +61,9 @@ class Comparison:
         task: name of the task.
         m: segments a mosaic; of text, the most tokens of a post.
         axis: what was made equal, see `AXES`.
-        budget: where the cells were cut, in units of the axis; None: at the fraction `cut` of
-            their own budget.
+        asked: the budget that was asked for, in units of the axis; None: as far as all have been.
+        budget: where values were taken between evaluations, in units of the axis; None: the cells
+            were cut at the fraction `cut` of their budget.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
         threshold: of SAIF, see `analysis.cut.Cut`.
@@ -78,6 +86,7 @@ class Comparison:
     task: str
     m: int
     axis: Axis
+    asked: float | None
     budget: float | None
     cut: float
     threshold: float
@@ -109,6 +118,16 @@ class Comparison:
         """``soft inference`` where all are evaluated by one formula; empty: each by its own."""
         paradigm = self.settings.get("inference")
         return f"{paradigm} inference" if paradigm else ""
+
+    @property
+    def where(self) -> str:
+        """It was cut: ``10 % of the budget (4.9e9 training FLOPs)``, ``4,000 mosaics``."""
+        if self.budget is None:
+            budget = self.settings["budget"]
+            return share_of_budget(self.cut, budget["amount"], budget["unit"], self.noun)
+        if math.isinf(self.budget):  # no cell was done
+            return made_equal(self.axis, self.noun)
+        return amount(self.budget, self.axis, self.noun)
 
     @property
     def noun(self) -> str:
@@ -199,16 +218,21 @@ def equal_compute(
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.
 
-    With a budget: each cell's last evaluation at or before it, never one after. Without: where
-    all *done* cells of the (task, m) have been. On the axis `flops` that is the largest fraction
-    of the budget that all of them reached, which is 1 unless a study changed while it ran; on the
-    others the largest number of seconds or mosaics.
+    All cells of a (task, m) are cut at one fraction of their budget, at which their compute
+    differs by less than a step. With a budget: the largest fraction whose recorded compute is
+    within it for every cell. Without: the largest that all *done* cells have reached, which is 1
+    unless a study changed while it ran.
+
+    Cells that were given FLOPs are at different numbers of mosaics and seconds at one fraction
+    (and those that were given mosaics at different FLOPs and seconds). There, values are taken
+    between the two evaluations around one number, in proportion to where it lies: the budget, or
+    the largest number that all done cells have reached.
 
     A diverged cell counts with its numbers at the cut as long as it has recorded an evaluation
     there (the one at which the done cells are cut, or a later one); if it ended earlier, it
     counts as SAIF 0 and accuracy 1/C, its other metrics are missing, and the step, compute and
     fraction are those of its last finite evaluation. A censored cell counts with its last numbers
-    within the cut, if it has any. Neither lowers the cut.
+    within the cut, if it has any. Neither lowers the cut by where it ended.
 
     Args:
         evaluations: as `analysis.load` gives it; one comparison a (task, m).
@@ -216,20 +240,23 @@ def equal_compute(
         axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics`,
             seen in training.
         threshold: of SAIF on both a_z and s_y, an inner edge of the heat maps.
-        interpolate: take metrics between the last evaluation within the budget and the next one,
-            in proportion to where the budget lies; a cell without a next one keeps its last.
+        interpolate: take values between evaluations at the budget itself, also where cells could
+            be cut at a fraction. A cell whose budget ends within a step of it keeps its last.
 
     Returns:
         One row a (cell, split), sorted, with the columns of `evaluations` and: `axis`; `cut`, the
         budget fraction that every done cell of the (task, m) has reached within the cut;
         `diverged`, whether the row is counted as diverged; `last_saif` and `last_accuracy`,
         fractions, at the last finite evaluation within the cut (`saif` and `accuracy` themselves
-        unless `diverged`).
+        unless `diverged`). Where values are between two evaluations, so are `step`,
+        `mosaics_seen`, `compute_flops` and `train_seconds`; `budget_fraction` and the columns of
+        others are those of the earlier one.
 
     Raises:
-        ResultsError: no cell, a missing column, several comparisons of one (task, m), a budget
-            that is not a positive finite number or lies below an evaluation that every cell
-            starts with, cells without a training time of their own on the axis `seconds`.
+        ResultsError: no cell, a missing column, several comparisons of one (task, m), cells
+            without a training time of their own on the axis `seconds`; a budget that is not a
+            positive finite number, lies beyond what the done cells have reached, or before the
+            first evaluation of a trained network of one of them.
     """
     cut = Cut(budget, axis, interpolate, threshold)
     source = TableSource(evaluations)
@@ -302,14 +329,15 @@ def _comparison(
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     at_budget = at_budget.drop(columns="cell", errors="ignore")
-    limit = math.nan if cut.by_fraction else float(found.limits[mine.index[0]])
-    summary = summarise(at_budget, choice).assign(cut_at=limit)
+    value = float(found.value[mine.index[0]])
+    summary = summarise(at_budget, choice).assign(cut_at=value)
     resampled = resample(at_budget, choice, select, tried=tried)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
         axis=cut.axis,
-        budget=None if cut.by_fraction else limit,
+        asked=cut.budget,
+        budget=None if math.isnan(value) else value,
         cut=float(first["cut"]),
         threshold=cut.threshold,
         interpolated=bool((at_budget["weight"] > 0).any()),
@@ -350,9 +378,6 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     cell, split, row, recorded, status = (
         values[kept] for values in (cell, split, row, recorded, status)
     )
-    fraction = _common_fraction(found)
-    alive = found.farthest_fraction >= fraction if cut.axis == "flops" else np.zeros(len(cells))
-    alive = alive.astype(bool) | (found.farthest >= found.limits)
 
     table = cells.iloc[cell].reset_index(drop=True)
     table["split"] = np.array(SPLITS, object)[split]
@@ -364,8 +389,8 @@ def _at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
     _refuse_impossible(table)
     table["axis"] = cut.axis
-    table["cut"] = fraction[cell]
-    table["diverged"] = (status == "diverged") & ~(recorded & alive[cell])
+    table["cut"] = found.fraction[cell]
+    table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell])
     table["last_saif"] = table["saif"]
     table["last_accuracy"] = table["accuracy"]
     table.loc[table["diverged"], metrics] = np.nan
@@ -393,18 +418,6 @@ def _refuse_impossible(table: pd.DataFrame) -> None:
                 f"cell {row['cell_id']} has {name} {row[name]:g} on the {row['split']} split: no "
                 "fraction. Move its files away and run its study again."
             )
-
-
-def _common_fraction(found: CutCells) -> np.ndarray:
-    """Of each cell: the budget fraction that all done cells of its comparison have within the cut.
-
-    1 where none is done.
-    """
-    last = found.last.groupby("cell")["budget_fraction"].max()
-    within = last.reindex(np.arange(len(found.cells)))
-    done = within.where((found.cells["status"] == "done").to_numpy())
-    common = done.groupby(found.cells["comparison_id"].to_numpy()).transform("min")
-    return common.fillna(1.0).to_numpy()
 
 
 def _heatmaps(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
@@ -436,12 +449,18 @@ def _within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.DataFram
 
     The rows that stand for a cell without evaluations stay.
     """
-    limits = pd.Series(found.limits, found.cells["cell_id"].to_numpy(object))
-    within = finite_evaluations(evaluations)
-    within = within[
-        within[cut.column].astype(float) <= within["cell_id"].map(limits).astype(float)
-    ]
-    kept = within.index.union(evaluations.index[evaluations["split"].isna()])
+    between = ~np.isnan(found.value)
+    limits = pd.DataFrame(
+        {
+            "budget_fraction": np.where(between, np.inf, found.fraction),
+            cut.column: np.where(between, found.value, np.inf),
+        },
+        found.cells["cell_id"].to_numpy(object),
+    )
+    finite = finite_evaluations(evaluations)
+    values = finite[limits.columns].to_numpy(float)
+    within = np.flatnonzero((values <= limits.loc[finite["cell_id"]].to_numpy()).all(axis=1))
+    kept = finite.index[within].union(evaluations.index[evaluations["split"].isna()])
     rows = evaluations.loc[kept]
     if cut.needs_heatmaps:
         heatmaps = [

@@ -1,4 +1,10 @@
-"""Equal compute: of each cell and split, the last evaluation within a limit.
+"""Equal compute: of each cell and split, the evaluation at which its comparison is cut.
+
+A budget that is counted in units of the axis is the same for all cells of a comparison, and at one
+fraction of it they are less than a step apart. So they are cut there: at the largest fraction that
+every done cell has recorded within the cut. Along any other axis, cells are at different values at
+one fraction (a costlier paradigm has seen fewer mosaics), and values are taken between the
+evaluations around one value of the axis.
 
 Evaluations come part by part, as `study.results` reads them, and of each part only what may count
 is kept, so that tens of millions of them need no memory. Pure functions of tables; the order of
@@ -31,6 +37,7 @@ from study.results import (
 T = TypeVar("T")
 
 _BINS = len(HEATMAP_EDGES) - 1
+_COUNTS = ("step", "mosaics_seen", "compute_flops")
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,8 @@ class Cut:
             every done cell of a comparison has reached.
         axis: `flops`, training compute; `seconds`, measured training time; `mosaics`, seen in
             training.
-        interpolate: take values between the last evaluation within the cut and the first beyond
-            it, in proportion, instead of those of the last.
+        interpolate: take values at the budget itself, between the last evaluation within it and
+            the first beyond it, in proportion, where they would be those of a fraction.
         threshold: SAIF is the share of instances with attention on the foreground and score of
             the true class both at least this: an inner edge of the heat maps.
 
@@ -76,17 +83,9 @@ class Cut:
         return "FLOPs" if self.axis == "flops" else self.axis
 
     @property
-    def by_fraction(self) -> bool:
-        """Whether cells are cut at a fraction of their budget, which is the same for all.
-
-        The compute that a fraction comes to differs by less than a step.
-        """
-        return self.axis == "flops" and self.budget is None
-
-    @property
     def column(self) -> str:
-        """Of the evaluations, what is cut."""
-        return "budget_fraction" if self.by_fraction else AXES[self.axis]
+        """Of the evaluations, what is made equal."""
+        return AXES[self.axis]
 
     @property
     def needs_heatmaps(self) -> bool:
@@ -117,22 +116,38 @@ class CutCells:
 
     Attributes:
         cells: one row a cell.
-        limits: (cells,) where each was cut, in units of the axis; infinite: nowhere.
-        last: one row a (cell, split) with a finite evaluation within its limit: `cell` and
-            `split`, numbers in `cells` and `SPLITS`, and the columns that were asked for. Where
-            values are between two evaluations, `weight` is the share of the later one, which
-            `next_fraction` names.
-        farthest: (cells,) the largest value of the axis at a finite evaluation, NaN: none.
-        farthest_fraction: (cells,) the same of the fraction of the budget.
+        fraction: (cells,) of the budget, at which every done cell of the comparison has its last
+            evaluation within the cut, or a later one where values are taken between evaluations;
+            1 where none is done.
+        value: (cells,) where values are taken, in units of the axis; NaN: at `fraction`;
+            infinite: none is done, each at its last evaluation.
+        last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`,
+            numbers in `cells` and `SPLITS`, and the columns that were asked for. Where values are
+            between two evaluations, `weight` is the share of the later one, which `next_fraction`
+            names.
+        reached: (cells,) whether it has a finite evaluation at the cut or beyond.
         splits: names of the splits that occur.
     """
 
     cells: pd.DataFrame
-    limits: NDArray[np.float64]
+    fraction: NDArray[np.float64]
+    value: NDArray[np.float64]
     last: pd.DataFrame
-    farthest: NDArray[np.float64]
-    farthest_fraction: NDArray[np.float64]
+    reached: NDArray[np.bool_]
     splits: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """Where cells are cut: an evaluation is within that lies beyond neither.
+
+    Attributes:
+        fraction: (cells,) of the budget, infinite: no limit.
+        value: (cells,) in units of the axis, infinite: no limit.
+    """
+
+    fraction: NDArray[np.float64]
+    value: NDArray[np.float64]
 
 
 def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
@@ -140,13 +155,15 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
 
     Args:
         source: of which cells, with the columns `cell_id`, `comparison_id`, `task`, `m`,
-            `status`, `pack` and `shared_prefix`.
+            `status`, `budget_amount`, `budget_unit`, `pack` and `shared_prefix`.
         cut: how.
-        columns: of the evaluations, to be kept; metrics are interpolated where `cut` says so.
+        columns: of the evaluations, to be kept. Metrics and what was spent (steps, mosaics,
+            compute, time) are interpolated where values are taken between evaluations.
 
     Raises:
-        ResultsError: no cell; a budget below an evaluation that every cell starts with; cells
-            that shared their training time, on the axis `seconds`.
+        ResultsError: no cell; a budget that lies beyond what any comparison has reached, or
+            before a done cell's first evaluation of a trained network; cells that shared their
+            training time, on the axis `seconds`.
     """
     columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
     needed = list(dict.fromkeys(["cell_id", "split", "loss", *columns]))
@@ -159,22 +176,21 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
                 "there is no finished cell to compare. Run or resume a study first."
             )
         _refuse_shared_time(cells, cut)
-        everywhere = math.inf if cut.budget is None else cut.budget
-        return _Reduction(cells, cut, np.full(len(cells), everywhere), columns).of(parts)
+        everywhere = np.full(len(cells), np.inf)
+        asked = everywhere if cut.budget is None else np.full(len(cells), cut.budget, float)
+        return _Reduction(cells, cut, _Limits(everywhere, asked), columns).of(parts)
 
-    found = source.scan(first, needed)
-    if cut.budget is not None:
-        found.refuse_early_budget()
-        if cut.axis != "flops":  # of which all cells of a comparison are given the same
-            _refuse_late_budget(found, cut)
-        return found.result(np.full(len(found.cells), cut.budget))
-    limits = _common_limits(found.cells, found.farthest)
-    if (found.farthest > limits).any():  # which is known only now: from the start, with limits
+    def again(limits: _Limits) -> _Reduction:
+        return source.scan(
+            lambda _, parts: _Reduction(started.cells, cut, limits, columns).of(parts), needed
+        )
 
-        def again(_: pd.DataFrame, parts: Iterator[pa.Table]) -> _Reduction:
-            return _Reduction(found.cells, cut, limits, columns).of(parts)
-
-        found = source.scan(again, needed)
+    started = found = source.scan(first, needed)
+    started.refuse_late_budget()
+    # What all cells have in common is known only when all were read: from the start, with limits.
+    while not found.lies_within(limits := found.common_limits()):
+        found = again(limits)
+    found.refuse_untrained(again)
     return found.result(limits)
 
 
@@ -198,32 +214,36 @@ def saif_at(heatmaps: pa.ChunkedArray, threshold: float) -> NDArray[np.float64]:
 
 
 class _Reduction:
-    """Keeps of each (cell, split) what the cut may need, while evaluations go by."""
+    """Keeps of each (cell, split) what the cut may need, while evaluations go by.
+
+    Its number is called its code.
+    """
 
     def __init__(
-        self,
-        cells: pd.DataFrame,
-        cut: Cut,
-        limits: NDArray[np.float64],
-        columns: Sequence[str],
+        self, cells: pd.DataFrame, cut: Cut, limits: _Limits, columns: Sequence[str]
     ) -> None:
         self.cells = cells
         self._cut, self._limits, self._columns = cut, limits, list(columns)
         self._number = {cell_id: number for number, cell_id in enumerate(cells["cell_id"])}
+        self._comparison = pd.factorize(cells["comparison_id"])[0]
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
-        self._size = len(cells) * len(SPLITS)
-        self._last: list[pa.Table] = []
+        self._done = (cells["status"] == "done").to_numpy(bool)
+        self._budgeted = (cells["budget_unit"] == cut.axis).to_numpy(bool)
+        exactly = cut.interpolate and cut.budget is not None
+        self._by_fraction = self._budgeted & (not exactly)
+        self._kept: list[pa.Table] = []
         self._next: list[pa.Table] = []
-        self._first = np.full(self._size, np.inf)
-        self.farthest = np.full(len(cells), -np.inf)
+        self._last = pd.DataFrame()
+        self._farthest = np.full(len(cells), -np.inf)
         self._farthest_fraction = np.full(len(cells), -np.inf)
+        # Minus the first fraction at which the network is trained, by code.
+        self._first = np.full(len(cells) * len(SPLITS), -np.inf)
 
     def of(self, parts: Iterator[pa.Table]) -> _Reduction:
         for part in parts:
             self._add(part)
-        if self._cut.by_fraction:
-            self._farthest_fraction = self.farthest.copy()
-        self.farthest[np.isinf(self.farthest)] = np.nan
+        self._last = self._one_a_code(self._kept)
+        self._farthest[np.isinf(self._farthest)] = np.nan
         self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
         return self
 
@@ -240,28 +260,31 @@ class _Reduction:
             finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
             finite &= ~lost[cell]
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
-        x = part[self._cut.column].to_numpy()
-        if not np.isfinite(x).all():
-            row = part["cell_id"][int(np.flatnonzero(~np.isfinite(x))[0])]
-            raise ResultsError(
-                f"cell {row} has evaluations without {self._cut.column}. Compare on another "
-                "axis, or move its files away and run its study again."
-            )
-        fraction = part["budget_fraction"].to_numpy()
-        _raise_to(self.farthest, number, cell, x)
-        if not self._cut.by_fraction:
-            _raise_to(self._farthest_fraction, number, cell, fraction)
+        x, fraction = (self._known(part, name) for name in (self._cut.column, "budget_fraction"))
         code = cell * len(SPLITS) + split
-        everywhere = number[cell] * len(SPLITS) + split
-        if self._cut.budget is not None:
-            np.minimum.at(self._first, everywhere, x)
-        part = part.append_column("code", pa.array(everywhere))
-        within = x <= self._limits[number][cell]
-        self._last.append(self._kept(part, _latest(code, x, fraction, within)))
-        if self._cut.interpolate:
-            self._next.append(self._kept(part, _latest(code, -x, -fraction, ~within)))
+        codes = np.add.outer(number * len(SPLITS), np.arange(len(SPLITS))).ravel()
+        _raise_to(self._farthest, number, cell, x)
+        _raise_to(self._farthest_fraction, number, cell, fraction)
+        _raise_to(self._first, codes, code, np.where(x > 0, -fraction, -np.inf))
+        within = fraction <= self._limits.fraction[number][cell]
+        within &= x <= self._limits.value[number][cell]
+        part = part.append_column("code", pa.array(codes[code]))
+        self._kept.append(self._taken(part, _latest(code, fraction, within)))
+        if not self._by_fraction.all():
+            after = ~(within | self._by_fraction[number][cell])
+            self._next.append(self._taken(part, _latest(code, -fraction, after)))
 
-    def _kept(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    def _known(self, part: pa.Table, column: str) -> NDArray[np.float64]:
+        values = part[column].to_numpy()
+        if not np.isfinite(values).all():
+            row = part["cell_id"][int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise ResultsError(
+                f"cell {row} has evaluations without {column}. Compare on another axis, or move "
+                "its files away and run its study again."
+            )
+        return values
+
+    def _taken(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
         kept = part.take(rows)
         if self._cut.needs_heatmaps and "saif" in self._columns:
             saif = saif_at(kept["heatmap"], self._cut.threshold)
@@ -269,114 +292,184 @@ class _Reduction:
             kept = kept.set_column(at, "saif", pa.array(saif, pa.float64()))
         return kept.select(["code", *self._columns])
 
-    def refuse_early_budget(self) -> None:
-        early = np.where(np.isfinite(self._first), self._first, -np.inf)
-        if (early > self._cut.budget).any():
-            row = self.cells.iloc[int(early.argmax()) // len(SPLITS)]
-            raise ResultsError(
-                f"a budget of {self._cut.budget:g} {self._cut.unit} lies below the first "
-                f"evaluation of {row['task']} m={row['m']}. The smallest usable budget is "
-                f"{early.max():,.10g} {self._cut.unit}."
-            )
-
-    def result(self, limits: NDArray[np.float64]) -> CutCells:
-        """What is left; nothing that was kept lies beyond `limits`."""
-        last = self._one_a_code(self._last)
-        last["weight"], last["next_fraction"] = 0.0, np.nan
-        if self._cut.interpolate:
-            self._move_on(last, self._one_a_code(self._next, -1))
-        code = last["code"].to_numpy()
-        last = last.assign(cell=code // len(SPLITS), split=code % len(SPLITS)).drop(columns="code")
-        splits = set(last["split"])
-        return CutCells(
-            cells=self.cells,
-            limits=limits,
-            last=last,
-            farthest=self.farthest,
-            farthest_fraction=self._farthest_fraction,
-            splits=[name for number, name in enumerate(SPLITS) if number in splits],
-        )
-
     def _one_a_code(self, parts: list[pa.Table], sign: int = 1) -> pd.DataFrame:
         """What is kept of all parts, since a cell may lie in several; sign -1: the earliest."""
         if not parts:
             return pd.DataFrame(columns=["code", *self._columns])
         rows = pa.concat_tables(parts).to_pandas()
-        x, fraction = (rows[name].to_numpy() for name in (self._cut.column, "budget_fraction"))
-        code = rows["code"].to_numpy()
-        among = np.ones(len(rows), bool)
-        kept = _latest(code, sign * x, sign * fraction, among)
+        fraction, among = rows["budget_fraction"].to_numpy(), np.ones(len(rows), bool)
+        kept = _latest(rows["code"].to_numpy(), sign * fraction, among)
         return rows.iloc[kept].reset_index(drop=True)
 
-    def _move_on(self, last: pd.DataFrame, after: pd.DataFrame) -> None:
-        """Interpolates between the last evaluations within the limits and the next ones."""
+    def lies_within(self, limits: _Limits) -> bool:
+        """Whether nothing that was kept lies beyond."""
+        cell, fraction, x = self._at_last()
+        return bool(np.all((fraction <= limits.fraction[cell]) & (x <= limits.value[cell])))
+
+    def common_limits(self) -> _Limits:
+        """Where cells are cut, by what all of a comparison have of what was kept.
+
+        A cell that ended early, diverged or censored, limits the others where its next evaluation
+        is beyond the budget, never by its end.
+        """
+        value = np.minimum(self._limits.value, self._common_reach())
+        return _Limits(
+            fraction=np.where(self._by_fraction, self._common_fraction(), np.inf),
+            value=np.where(self._by_fraction, self._limits.value, value),
+        )
+
+    def _at_last(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Of what was kept: cell, fraction of the budget, and value of the axis."""
+        fraction, x = (self._last[name] for name in ("budget_fraction", self._cut.column))
+        cell = self._last["code"].to_numpy(np.int64) // len(SPLITS)
+        return cell, fraction.to_numpy(float), x.to_numpy(float)
+
+    def _common_fraction(self) -> NDArray[np.float64]:
+        cell, fraction, _ = self._at_last()
+        budget = math.inf if self._cut.budget is None else self._cut.budget
+        counted = (self._done | (self._farthest > budget))[cell]
+        return self._least(cell[counted], fraction[counted])
+
+    def _common_reach(self) -> NDArray[np.float64]:
+        done = np.flatnonzero(self._done)
+        return self._least(done, self._reach()[done])
+
+    def _reach(self) -> NDArray[np.float64]:
+        """Of each cell: how far it got on the axis; a step more would have been beyond.
+
+        Steps end at the last one within the budget, at less than what was asked of them.
+        """
+        budget = self.cells["budget_amount"].to_numpy(float)
+        return np.where(self._budgeted, self._farthest_fraction * budget, self._farthest)
+
+    def _least(self, cell: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each cell: the least value of its comparison; infinite: there is none."""
+        least = np.full(len(self.cells), np.inf)
+        np.fmin.at(least, self._comparison[cell], values)
+        return least[self._comparison]
+
+    def refuse_late_budget(self) -> None:
+        """Where no comparison has got as far; one that has not is cut at what it has."""
+        reach, budget = self._common_reach(), self._cut.budget
+        if budget is not None and (reach < budget).all():
+            row = self.cells.iloc[int(reach.argmax())]
+            raise ResultsError(
+                f"a budget of {budget:g} {self._cut.unit} lies beyond what every cell of "
+                f"{row['task']} m={row['m']} has reached. The largest usable budget is "
+                f"{reach.max():,.10g} {self._cut.unit}; without --budget, comparisons are cut "
+                "there."
+            )
+
+    def refuse_untrained(self, again: Callable[[_Limits], _Reduction]) -> None:
+        """Nothing is compared that no step has changed: a budget before the first evaluation.
+
+        Args:
+            again: reads all evaluations once more, with limits.
+        """
+        cell, _, x = self._at_last()
+        kept = np.zeros(self._first.shape, bool)
+        kept[self._last["code"].to_numpy(np.int64)] = True
+        lacking = np.isfinite(self._first) & ~kept & np.repeat(self._done, len(SPLITS))
+        untrained = self._done[cell] & ~(x > 0)
+        if not (lacking.any() or untrained.any()):
+            return
+        row = self.cells.iloc[
+            int(cell[untrained][0] if untrained.any() else lacking.argmax() // len(SPLITS))
+        ]
+        where = f"{row['task']} m={row['m']}"
+        if self._cut.budget is None:
+            raise ResultsError(
+                f"the cells of {where} have no evaluation in common after their first step. "
+                "Compare all evaluations that they have."
+            )
+        raise ResultsError(
+            f"a budget of {self._cut.budget:g} {self._cut.unit} lies below the first evaluation "
+            f"of a trained network of {where}. The smallest usable budget is "
+            f"{self._smallest_budget(again):,.10g} {self._cut.unit}."
+        )
+
+    def _smallest_budget(self, again: Callable[[_Limits], _Reduction]) -> float:
+        """What the first fraction costs at which the networks of all are trained."""
+        first = np.where(np.isfinite(self._first), self._first, np.inf)
+        first = first.reshape(-1, len(SPLITS)).min(axis=1)
+        done = np.flatnonzero(self._done)
+        common = self._least(done, first[done])
+        limits = -np.where(self._by_fraction, common, first)
+        cell, _, x = again(_Limits(limits, np.full(len(limits), np.inf)))._at_last()
+        return float(x[self._done[cell]].max())
+
+    def result(self, limits: _Limits) -> CutCells:
+        """What is left; nothing that was kept lies beyond `limits`."""
+        last = self._last
+        last["weight"], last["next_fraction"] = 0.0, np.nan
+        if not self._by_fraction.all():
+            self._move_on(last, self._one_a_code(self._next, -1), limits)
+        code = last["code"].to_numpy(np.int64)
+        last = last.assign(cell=code // len(SPLITS), split=code % len(SPLITS)).drop(columns="code")
+        splits = set(last["split"])
+        fraction = self._common_fraction()
+        fraction[np.isinf(fraction)] = 1.0
+        return CutCells(
+            cells=self.cells,
+            fraction=fraction,
+            value=np.where(self._by_fraction, np.nan, limits.value),
+            last=last,
+            reached=np.where(
+                self._by_fraction,
+                self._farthest_fraction >= fraction,
+                self._reach() >= limits.value,
+            ),
+            splits=[name for number, name in enumerate(SPLITS) if number in splits],
+        )
+
+    def _move_on(self, last: pd.DataFrame, after: pd.DataFrame, limits: _Limits) -> None:
+        """Takes values between the last evaluations within the limits and the next ones."""
         after = after.set_index("code").reindex(last["code"])
-        limits = self._limits[last["code"] // len(SPLITS)]
-        x = last[self._cut.column].to_numpy(float)
+        cell, _, x = self._at_last()
         following = after[self._cut.column].to_numpy(float)
-        share = (limits - x) / (following - x)
+        share = (limits.value[cell] - x) / (following - x)
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
         between = last["weight"].to_numpy() > 0  # 0 times what is not known is not known
-        for name in {*METRICS, *RATIONALES} & set(self._columns):
+        measured = {*METRICS, *RATIONALES, *_COUNTS, "train_seconds"}
+        for name in measured & set(self._columns):
             old, new = last[name].to_numpy(float), after[name].to_numpy(float)
-            last[name] = np.where(between, old + share * (new - old), old)
+            values = old + share * (new - old)
+            if name in _COUNTS:
+                values = values.round()
+            last.loc[between, name] = values[between]
 
 
 def _latest(
-    code: NDArray[np.int64],
-    x: NDArray[np.float64],
-    fraction: NDArray[np.float64],
-    among: NDArray[np.bool_],
+    code: NDArray[np.int64], fraction: NDArray[np.float64], among: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Of each code, the row with the largest x, of equals the largest fraction, among some."""
+    """Of each code, the row with the largest fraction, among some."""
     rows = np.flatnonzero(among)
-    code, x = code[rows], x[rows]
-    largest = np.full(code.max(initial=0) + 1, x.min(initial=0), x.dtype)
-    np.maximum.at(largest, code, x)
-    best = np.flatnonzero(x == largest[code])
-    best = best[np.lexsort((fraction[rows[best]], code[best]))]
-    is_last = np.append(code[best][1:] != code[best][:-1], True)[: len(best)]
-    return rows[best[is_last]]
+    code, fraction = code[rows], fraction[rows]
+    largest = np.full(code.max(initial=0) + 1, -np.inf)
+    np.maximum.at(largest, code, fraction)
+    best = np.flatnonzero(fraction == largest[code])
+    return rows[best[np.unique(code[best], return_index=True)[1]]]
 
 
 def _raise_to(
     largest: NDArray[np.float64],
     number: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    x: NDArray[np.float64],
+    place: NDArray[np.int64],
+    values: NDArray[np.float64],
 ) -> None:
-    """Raises the largest value of every cell to that of its rows.
+    """Raises the largest value of every cell, or code, to that of its rows.
 
     Args:
-        largest: (cells,) changed in place.
-        number: (cells of the part,) of each in `largest`, -1: it has no row.
-        cell: (rows,) of each row in `number`.
-        x: (rows,) values.
+        largest: changed in place.
+        number: (of the part,) of each in `largest`, negative: it has no row.
+        place: (rows,) of each row in `number`.
+        values: (rows,) numbers.
     """
     here = np.full(len(number), -np.inf)
-    np.maximum.at(here, cell, x)
+    np.maximum.at(here, place, values)
     there = number >= 0
     largest[number[there]] = np.maximum(largest[number[there]], here[there])
-
-
-def _common_limits(cells: pd.DataFrame, farthest: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each cell: the largest value that all done cells of its comparison have reached."""
-    done = pd.Series(farthest).where((cells["status"] == "done").to_numpy())
-    common = done.groupby(cells["comparison_id"].to_numpy()).transform("min")
-    return common.fillna(np.inf).to_numpy()
-
-
-def _refuse_late_budget(found: _Reduction, cut: Cut) -> None:
-    """Nothing would be equal: some cells have ended, others have not."""
-    limits = _common_limits(found.cells, found.farthest)
-    if cut.budget is not None and (limits < cut.budget).any():
-        row = found.cells.iloc[int(limits.argmin())]
-        raise ResultsError(
-            f"a budget of {cut.budget:g} {cut.unit} lies beyond what every cell of {row['task']} "
-            f"m={row['m']} has reached. The largest usable budget is {limits.min():,.10g} "
-            f"{cut.unit}; without --budget, comparisons are cut there."
-        )
 
 
 def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:

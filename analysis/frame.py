@@ -21,8 +21,10 @@ from analysis.sections import named_once
 from analysis.table_one import flat_header, table_one_cells, table_one_notes
 
 _METHOD = (
-    "Equal compute: every cell is cut at the same point of the axis, at its last evaluation there "
-    "or before. A diverged cell counts as SAIF 0 and accuracy 1/C.",
+    "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
+    "their compute differs by less than a step. Where something else is made equal, values are "
+    "taken between the evaluations around one amount of it. A diverged cell counts as SAIF 0 and "
+    "accuracy 1/C.",
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
     "validation {noun}; all numbers are of the test {noun}.",
     "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "

@@ -96,6 +96,20 @@ def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:
     return f"{number(value)} {'s of training' if axis == 'seconds' else 'training FLOPs'}"
 
 
+def share_of_budget(fraction: float, budget: float, unit: Axis, noun: str = "mosaics") -> str:
+    """``10 % of the budget (4.9e9 training FLOPs)``: what the cells were given until there.
+
+    What they spend of it is up to a step less.
+
+    Args:
+        fraction: of the budget.
+        budget: of a cell, in units of `unit`, FLOPs or mosaics.
+        unit: what it is counted in.
+        noun: as `instances` gives it.
+    """
+    return f"{number(100 * fraction)} % of the budget ({amount(fraction * budget, unit, noun)})"
+
+
 def number(value: float) -> str:
     """Three significant digits: ``0.005``, ``1.25e12``; what is not finite is ``-``."""
     if not known(value):

@@ -295,8 +295,8 @@ def _parser() -> argparse.ArgumentParser:
         "--budget",
         type=float,
         metavar="X",
-        help="compare at X of the axis: training FLOPs, seconds or mosaics (default: as far as "
-        "every finished cell got)",
+        help="compare at X of the axis: training FLOPs, seconds or mosaics; of FLOPs, at the last "
+        "evaluation that every cell has within X (default: as far as every finished cell got)",
     )
     parser.add_argument(
         "--axis",
@@ -316,8 +316,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--interpolate",
         action="store_true",
-        help="interpolate between the evaluations around the cut instead of taking the last one "
-        "within it",
+        help="take values at X FLOPs itself, between the evaluations around it (of seconds and "
+        "mosaics they always are: cells are evaluated at other numbers of them)",
     )
     parser.add_argument(
         "--out",

@@ -19,7 +19,7 @@ from analysis.compare import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
 from analysis.groups import GROUP, OPTION, paradigm_order
-from analysis.labels import amount, instances, is_text, known, made_equal
+from analysis.labels import amount, instances, is_text, made_equal
 from analysis.page import Block, Code, Heading, Shown, Table, Text
 from analysis.rationales import PLAUSIBLE, plausibility_cells
 from analysis.tables import (
@@ -100,12 +100,16 @@ def stopped_options(comparison: Comparison) -> list[str]:
 def unusual_cut(comparison: Comparison) -> list[str]:
     """What must be said where cells are not cut at equal FLOPs, or SAIF is not the usual one."""
     texts = []
-    if comparison.axis != "flops":
-        where = ""
-        if comparison.budget is not None and known(comparison.budget):
-            where = f" ({amount(comparison.budget, comparison.axis, comparison.noun)})"
-        axis, usual = made_equal(comparison.axis, comparison.noun), made_equal("flops")
-        texts.append(f"Cells are cut at {axis}{where}, not at {usual}.")
+    asked, axis, noun = comparison.asked, comparison.axis, comparison.noun
+    if axis != "flops":
+        equal, usual = made_equal(axis, noun), made_equal("flops")
+        where = f" ({comparison.where})" if comparison.where != equal else ""
+        texts.append(f"Cells are cut at {equal}{where}, not at {usual}.")
+    if asked is not None and (comparison.budget is None or comparison.budget < asked):
+        texts.append(
+            f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
+            "all cells have of it."
+        )
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
     if comparison.threshold != SAIF_THRESHOLD:

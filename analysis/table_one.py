@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.compare import Comparison
 from analysis.groups import PARADIGM_ORDER, paradigm_order
-from analysis.labels import METRIC_NAMES, amount, is_text, known, made_equal
+from analysis.labels import METRIC_NAMES, is_text, made_equal
 from analysis.published import Row, published, setting_differences, sources_text
 from analysis.tables import HIDDEN_FOREGROUND, percent
 from analysis.verdicts import points
@@ -122,10 +122,8 @@ def conditions(found: Sequence[Comparison]) -> str:
 
 
 def _cut_at(comparison: Comparison) -> str:
-    budget = comparison.budget
-    if budget is None or not known(budget):
-        return ""
-    return f"at {amount(budget, comparison.axis, comparison.noun)}"
+    usual = comparison.asked is None and comparison.budget is None and comparison.cut == 1
+    return "" if usual else f"at {comparison.where}"
 
 
 def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:

@@ -11,7 +11,16 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels import amount, instances, known, made_equal, metric_name, setting_name
+from analysis.groups import AXES
+from analysis.labels import (
+    amount,
+    instances,
+    known,
+    made_equal,
+    metric_name,
+    setting_name,
+    share_of_budget,
+)
 from analysis.labels import number as number
 from analysis.published import published as published_row
 from study.results import SAIF_THRESHOLD
@@ -136,12 +145,21 @@ def cut_text(summary: pd.DataFrame) -> str:
     split, axis, noun = f"{first['split']} split", first["axis"], instances(first["task"])
     if known(cut_at := first.get("cut_at", math.nan)):
         return f"{split} at {amount(cut_at, axis, noun)}"
-    if axis != "flops":
+    if axis != first["budget_unit"]:
         return f"{split} at {made_equal(axis, noun)}"
-    flops = summary["compute_flops"].max()
-    return f"{split} at {percent(first['cut'], 0)} % of the budget" + (
-        f" ({amount(flops, axis)})" if known(flops) else ""
-    )
+    given = first["cut"] * first["budget_amount"]
+    share = share_of_budget(first["cut"], first["budget_amount"], axis, noun)
+    return f"{split} at {share}{_spent(summary, given)}"
+
+
+def _spent(summary: pd.DataFrame, given: float) -> str:
+    """``, of which whole batches spend 1.64e9``: where that is less, as it is printed."""
+    reached = summary[summary["num_diverged"] < summary["num_seeds"]]
+    spent = reached[AXES[summary["axis"].iloc[0]]].dropna()
+    texts = list(dict.fromkeys(number(value) for value in sorted(spent)))
+    if not texts or texts == [number(given)]:
+        return ""
+    return f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
 
 
 def footnotes(summary: pd.DataFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 
@@ -146,19 +146,15 @@ def _setting_lines(
     if first.alpha is not None:
         alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
-    amount = first.budget.amount
-    if first.budget.unit == "mosaics":
-        yield f"budget a cell: {amount:,} mosaics = {amount / first.n:g} epochs"
-    else:
-        epochs = amount / soft / first.n
-        yield f"budget a cell: {amount:.3g} training FLOPs = {epochs:g} epochs of soft"
+    end_of = {cell.id: compute.timeline(cell, flops)[-1] for cell in cells}
+    yield _budget(first, soft, end_of.values())
     yield (
         f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
         f"{'FLOPs/input':>14}{'x soft':>8}{'steps':>15}{'s/cell':>8}"
     )
     for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
         group = [cell for cell in cells if cell.paradigm == paradigm]
-        ends = [compute.timeline(cell, flops)[-1] for cell in group]
+        ends = [end_of[cell.id] for cell in group]
         steps = [end.steps_done for end in ends]
         costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
         times = [seconds[cell.id] for cell in group if cell.id in seconds]
@@ -170,6 +166,29 @@ def _setting_lines(
             f"{_mean(costs):>14.3g}{_mean(costs) / soft:>8.2f}{_span(steps):>15}"
             f"{f'{_mean(times):.1f}' if times else '-':>8}"
         )
+
+
+def _budget(cell: Cell, soft: float, ends: Iterable[compute.Stop]) -> str:
+    """What each cell is given, and what whole batches spend of it where that is visibly less.
+
+    Args:
+        cell: one of those that are given it.
+        soft: training FLOPs of soft on one input.
+        ends: where they end.
+    """
+    amount = cell.budget.amount
+    if cell.budget.unit == "mosaics":
+        form = "{:,}".format
+        text = f"{amount:,} mosaics = {amount / cell.n:g} epochs"
+        spent = {end.steps_done * cell.batch_size for end in ends}
+    else:
+        form = "{:.3g}".format
+        text = f"{amount:.3g} training FLOPs = {amount / soft / cell.n:g} epochs of soft"
+        spent = {end.compute_flops for end in ends}
+    texts = list(dict.fromkeys(map(form, sorted(spent))))
+    if texts != [form(amount)]:
+        text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
+    return f"budget a cell: {text}"
 
 
 def _mean(values: list[float]) -> float:

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 import analysis
 from analysis.compare import Comparison, compare, compare_results
-from analysis.cut import Cut, saif_at
-from study import metrics, parquet
+from analysis.cut import Cut, cut_cells, saif_at
+from analysis.groups import AXES
+from analysis.loading import TableSource
+from analysis.sections import unusual_cut
+from study import compute, metrics, parquet
+from study.cell import Budget, Cell
 from study.compact import compact
-from study.results import HEATMAP_EDGES, Results, ResultsError
+from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
@@ -63,6 +67,122 @@ def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
                 assert x == y, field.name
 
 
+# --- equal compute
+
+FLOPS = compute.ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
+
+
+def step_cost(cell: Cell, axis: str) -> float:
+    if axis == "mosaics":
+        return cell.batch_size
+    names = {phase.paradigm for phase in cell.schedule.phases}
+    return cell.batch_size * float(
+        max(compute.training_flops(name, FLOPS, cell.m) for name in names)
+    )
+
+
+@pytest.fixture(scope="module", params=["few steps", "many steps", "budget of mosaics"])
+def timed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[pd.DataFrame, dict[str, Cell]]:
+    """Every paradigm, evaluated when `study.compute` says; one cell diverged, one was censored."""
+    results = make_results(tmp_path_factory.mktemp("timed"))
+    epochs = 2 if request.param == "few steps" else 30
+    budget = compute.soft_epochs(epochs, FLOPS, m=10, n=50)
+    if request.param == "budget of mosaics":
+        budget = compute.epochs(epochs, n=50)
+    shared = {"n": 50, "batch_size": 8, "budget": budget}
+    shared["evaluation_points"] = points = tuple(i / 10 for i in range(11))
+    cells = {}
+    for paradigm in PARADIGMS:
+        for seed in range(2):
+            cell = make_cell(paradigm, seed=seed, **shared)
+            status = {("hard", 1): "diverged", ("lvml", 1): "censored"}.get((paradigm, seed))
+            done = {"status": status, "points": points[:6]} if status else {}
+            cells[cell.id] = write(results, cell, **done)
+    evaluations = analysis.load(results).drop(columns="heatmap")
+    stops = {
+        (id, fraction): stop
+        for id, cell in cells.items()
+        for stop in compute.timeline(cell, FLOPS)
+        for fraction in stop.evaluate_at
+    }
+    at = [
+        stops[each]
+        for each in zip(evaluations["cell_id"], evaluations["budget_fraction"], strict=True)
+    ]
+    evaluations["step"] = pd.array([stop.steps_done for stop in at], "Int64")
+    evaluations["compute_flops"] = pd.array([stop.compute_flops for stop in at], "Int64")
+    evaluations["mosaics_seen"] = 8 * evaluations["step"]
+    evaluations["train_seconds"] = evaluations["step"] * evaluations["paradigm"].map(len) / 1e3
+    return evaluations, cells
+
+
+@settings(max_examples=40)
+@given(
+    axis=st.sampled_from(["flops", "mosaics", "seconds"]),
+    interpolate=st.booleans(),
+    place=st.floats(0, 1.2),
+    near=st.sampled_from([None, -1, 0, 1]),
+)
+def test_what_is_compared_differs_by_less_than_a_step(
+    timed: tuple[pd.DataFrame, dict[str, Cell]],
+    axis: str,
+    interpolate: bool,
+    place: float,
+    near: int | None,
+) -> None:
+    """At any budget: tiny, huge, between evaluations, and at or beside a recorded cost."""
+    evaluations, cells = timed
+    column = AXES[axis]
+    recorded = np.sort(evaluations[column].unique().astype(float))
+    budget = place * recorded[-1]
+    if near is not None:
+        smallest = 1e-3 if axis == "seconds" else 1
+        budget = recorded[int(place / 1.2 * (len(recorded) - 1))] + near * smallest
+    budget = max(budget, 1e-9)
+    done = evaluations[evaluations["status"] == "done"]
+    budgeted = evaluations["budget_unit"].iloc[0] == axis
+    steps = done.groupby("budget_fraction")["step"].min()
+    dearest = evaluations.groupby("budget_fraction")[column].max()
+    usable = dearest.index[(dearest <= budget) & (steps > 0)]
+    try:
+        found = cut_cells(TableSource(evaluations), Cut(budget, axis, interpolate), ["step"])
+    except ResultsError:
+        reached = done.groupby("cell_id")[column].max().min()
+        starts = done[done["step"] > 0].groupby("cell_id")[column].min().max()
+        late = budget > (done["budget_amount"].iloc[0] if budgeted else reached)
+        early = usable.empty if budgeted and not interpolate else budget < starts
+        assert late or early
+        return
+    status = found.cells["status"].to_numpy()
+    counted = (status == "done") | ((status == "diverged") & found.reached)
+    last = found.last[counted[found.last["cell"]]]
+    assert len(last) == len(SPLITS) * counted.sum()
+    spent = last[column].to_numpy(float)
+    assert spent.min() > 0
+    assert spent.max() <= budget + (1e-12 if axis == "seconds" else 0.5)  # counts are whole
+    if axis == "seconds":
+        assert np.ptp(spent) <= 1e-12
+    else:
+        assert np.ptp(spent) < max(step_cost(cell, axis) for cell in cells.values())
+    if budgeted and not interpolate:
+        assert set(last["budget_fraction"]) == {usable.max()}
+
+
+def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: Results) -> None:
+    """Else hard at 50 % of the budget would be compared with soft at 25 %, as equal."""
+    write(results, make_cell("soft"), saif=0.5)
+    write(results, make_cell("hard"), saif=0.5)
+    evaluations = analysis.load(results)
+    cheaper = evaluations["paradigm"] == "hard"
+    evaluations["compute_flops"] -= 500 * cheaper.astype(int)
+    for budget, fraction in ((BUDGET / 2 - 501, 0.25), (BUDGET / 2 - 2, 0.25), (BUDGET / 2, 0.5)):
+        (comparison,) = compare(evaluations, budget)
+        assert set(comparison.at_budget["budget_fraction"]) == {fraction}
+        assert set(comparison.summary["saif"]) == {0.5 * fraction}
+
+
 # --- axes
 
 
@@ -76,15 +196,20 @@ def test_seconds_are_cut_where_the_fastest_done_cell_ended(results: Results) -> 
     assert set(rows["cut"]) == {0.5}
 
 
-@pytest.mark.parametrize(("budget", "expected"), [(1.0, (0.5, 0.25)), (1.9, (0.75, 0.25))])
-def test_a_budget_of_seconds_takes_the_last_evaluation_within_it(
-    results: Results, budget: float, expected: tuple[float, float]
-) -> None:
-    write(results, make_cell("soft"), seconds=2.0)
-    write(results, make_cell("hard"), seconds=4.0)
-    rows = analysis.equal_compute(analysis.load(results), budget, axis="seconds")
-    fractions = rows.groupby("paradigm")["budget_fraction"].max()
-    assert (fractions["soft"], fractions["hard"]) == expected
+def test_seconds_and_mosaics_are_equal_between_evaluations(results: Results) -> None:
+    """At equal fractions, cells have had unequal time: here one evaluation is a second apart."""
+    write(results, make_cell("soft"), accuracy=0.8, seconds=2.0, mosaics=2_000)
+    write(results, make_cell("hard"), accuracy=0.8, seconds=4.0, mosaics=4_000)
+    for axis, column, budget in (
+        ("seconds", "train_seconds", 1.9),
+        ("mosaics", "mosaics_seen", 1_900),
+    ):
+        (comparison,) = compare(analysis.load(results), budget, axis=axis)
+        rows = comparison.at_budget
+        assert comparison.interpolated
+        assert rows[column].to_numpy(float) == pytest.approx(budget)
+        accuracy = rows.groupby("paradigm")["accuracy"].mean()
+        assert accuracy.to_dict() == pytest.approx({"soft": 0.8 * 0.95, "hard": 0.8 * 0.475})
 
 
 def test_mosaics_are_an_axis(results: Results) -> None:
@@ -153,11 +278,22 @@ def test_at_an_evaluation_interpolation_changes_no_bit(results: Results) -> None
         pd.testing.assert_frame_equal(plain, between, check_exact=True)
 
 
-def test_beyond_its_last_evaluation_a_cell_keeps_it(results: Results) -> None:
+def test_within_the_last_step_a_cell_keeps_its_last_evaluation(results: Results) -> None:
     write(results, make_cell("soft"), accuracy=0.8)
     evaluations = analysis.load(results)
-    rows = analysis.equal_compute(evaluations, 10 * BUDGET, interpolate=True)
+    assert evaluations["compute_flops"].max() < BUDGET
+    rows = analysis.equal_compute(evaluations, BUDGET, interpolate=True)
     assert set(rows["accuracy"]) == {0.8}
+
+
+def test_a_cell_that_was_lost_before_the_cut_has_no_values_there(results: Results) -> None:
+    """Its last numbers are those of less compute than the others are compared at."""
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5))
+    evaluations = analysis.load(results)
+    for budget, diverged in ((0.49 * BUDGET, False), (0.6 * BUDGET, True)):
+        rows = analysis.equal_compute(evaluations, budget, interpolate=True)
+        assert set(rows.loc[rows["paradigm"] == "hard", "diverged"]) == {diverged}
 
 
 # --- threshold
@@ -313,6 +449,51 @@ def test_a_budget_that_not_all_have_reached_makes_nothing_equal(
     with pytest.raises(ResultsError, match=r"beyond what every cell .* usable budget is 4,000 "):
         analysis.equal_compute(evaluations, 4_001, axis=axis)
     assert len(analysis.equal_compute(evaluations, 4_000, axis=axis)) == 6
+
+
+@pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
+def test_a_budget_that_no_cell_was_given_is_refused(results: Results, axis: str) -> None:
+    largest = {"flops": BUDGET, "mosaics": 6_400, "seconds": 2.5}[axis]
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm))
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=f"largest usable budget is {largest:,.10g} "):
+        analysis.equal_compute(evaluations, 1.001 * largest, axis=axis)
+    assert set(analysis.equal_compute(evaluations, largest, axis=axis)["budget_fraction"]) == {1}
+
+
+@pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_untrained_networks_are_compared_at_no_budget(
+    results: Results, axis: str, interpolate: bool
+) -> None:
+    points = (0.0, 0.25, 1.0)
+    for paradigm in ("soft", "hard"):
+        cell = make_cell(paradigm, evaluation_points=points)
+        write(results, cell, mosaics=8_000, seconds=4.0)
+    evaluations = analysis.load(results)
+    smallest = {"flops": 249_999, "mosaics": 2_000, "seconds": 1}[axis]
+    how = {"axis": axis, "interpolate": interpolate}
+    with pytest.raises(ResultsError, match=f"smallest usable budget is {smallest:,} "):
+        analysis.equal_compute(evaluations, 0.999 * smallest, **how)
+    rows = analysis.equal_compute(evaluations, smallest, **how)
+    assert set(rows["budget_fraction"]) == {0.25}
+    untrained = evaluations[evaluations["budget_fraction"] == 0]
+    with pytest.raises(ResultsError, match="no evaluation in common after their first step"):
+        analysis.equal_compute(untrained, **how)
+
+
+def test_each_comparison_has_a_cut_of_its_own_and_says_which(results: Results) -> None:
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm))
+        write(results, make_cell(paradigm, m=20, budget=Budget(10 * BUDGET)))
+    small, large = compare(analysis.load(results), 6e6)
+    assert (small.cut, large.cut) == (1.0, 0.5)
+    (note,) = unusual_cut(small)
+    assert "Asked for: 6e6 training FLOPs. Cut at: 100 % of the budget (1e6 training" in note
+    (note,) = unusual_cut(large)
+    assert "Cut at: 50 % of the budget (5e6 training FLOPs)" in note
+    assert [unusual_cut(each) for each in compare(analysis.load(results))] == [[], []]
 
 
 @pytest.mark.parametrize("column", ["device", "threads"])

@@ -419,3 +419,22 @@ def test_what_a_plan_costs() -> None:
     assert cost(gpus_per_trial=0) == ""
     assert f"core hours: {4 * count:.3g}, " in cost(0.1, gpus_per_trial=0, threads=4)
     assert f"on {made.where}" in describe(made, "", seconds)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "unit", "text"),
+    [
+        (1.5, "flops", "of soft, of which whole batches spend 1.04e+08"),
+        (2, "flops", "= 2 epochs of soft"),
+        (1.5, "mosaics", "384 mosaics = 1.5 epochs, of which whole batches spend 256"),
+    ],
+)
+def test_a_plan_says_what_whole_batches_spend_of_the_budget(
+    epochs: float, unit: str, text: str
+) -> None:
+    """Where that is less; by the word of the report, which counts what was spent, too."""
+    sizes = ("n=256", "batch_size=256", f"epochs={epochs}", f"budget_unit={unit}")
+    made = plan("digits", "paradigm=soft", *sizes)
+    lines = describe(made, "", {cell.id: 1.0 for cell in made.cells}).splitlines()
+    (line,) = (line for line in lines if line.startswith("budget a cell: "))
+    assert line.endswith(text)

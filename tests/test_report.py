@@ -502,7 +502,9 @@ def test_command_prints_the_tables_and_the_path(
     assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
     assert (tmp_path / "results" / "report" / "report.html").exists()
     assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
-    assert "test split at 5e5 training FLOPs" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "test split at 50 % of the budget (5e5 training FLOPs)" in out
+    assert "note: Asked for: 5e5 training FLOPs. Cut at: 50 % of the budget" in out
     assert (tmp_path / "other" / "report.html").exists()
 
 
@@ -544,6 +546,7 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
     [
         (["--study", "digit"], "holds no study 'digit'. Did you mean 'digits'?"),
         (["--budget", "10"], "smallest usable budget"),
+        (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
         (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
         (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
         (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),

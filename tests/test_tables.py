@@ -106,7 +106,7 @@ def test_diverged_and_missing_seeds_are_marked(results: Results) -> None:
 def test_where_all_diverged_the_cut_is_still_said(results: Results) -> None:
     write(results, make_cell(), status="diverged", points=())
     heading = comparison_text(_summary(results)).splitlines()[0]
-    assert heading.endswith("test split at 100 % of the budget")
+    assert heading.endswith("test split at 100 % of the budget (1e6 training FLOPs)")
 
 
 def test_nothing_is_marked_where_all_is_well(results: Results) -> None:
@@ -184,7 +184,7 @@ def test_an_interval_beyond_what_a_share_can_be_is_explained(results: Results) -
 @pytest.mark.parametrize(
     ("axis", "cut_at", "text"),
     [
-        ("flops", math.nan, "test split at 100 % of the budget (4.9e10 training FLOPs)"),
+        ("flops", math.nan, "test split at 50 % of the budget (2.45e10 training FLOPs)"),
         ("flops", 2.5e10, "test split at 2.5e10 training FLOPs"),
         ("mosaics", 65_664.0, "test split at 65,664 mosaics"),
         ("seconds", 3.2, "test split at 3.2 s of training"),
@@ -192,10 +192,23 @@ def test_an_interval_beyond_what_a_share_can_be_is_explained(results: Results) -
     ],
 )
 def test_where_it_was_cut(axis: str, cut_at: float, text: str) -> None:
-    row = {"task": "digits", "split": "test", "axis": axis, "cut": 1.0, "compute_flops": 4.9e10}
+    row = {"task": "digits", "split": "test", "axis": axis, "cut": 0.5, "compute_flops": 2.4498e10}
+    row |= {"budget_amount": 4.9e10, "budget_unit": "flops", "num_diverged": 0, "num_seeds": 1}
     assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == text
     if math.isnan(cut_at):
         assert cut_text(pd.DataFrame([row])) == text
+
+
+def test_what_was_given_and_what_whole_batches_spent_have_a_word_each() -> None:
+    row = {"task": "digits", "split": "test", "axis": "flops", "cut": 1.0, "num_seeds": 2}
+    row |= {"budget_amount": 2_049_024_000, "budget_unit": "flops", "num_diverged": 0}
+    lost = row | {"compute_flops": 4e8, "num_diverged": 2}
+    soft, hard = (row | {"compute_flops": spent} for spent in (1_639_219_200.0, 1_810_000_000.0))
+    for rows, spent in (([soft, lost], "1.64e9"), ([hard, soft, lost], "1.64e9 to 1.81e9")):
+        assert cut_text(pd.DataFrame(rows)) == (
+            "test split at 100 % of the budget (2.05e9 training FLOPs), of which whole batches "
+            f"spend {spent}"
+        )
 
 
 def test_a_number_that_is_not_known_is_a_dash_and_said(results: Results) -> None:
@@ -484,7 +497,9 @@ def test_captions_say_what_was_made_equal(results: Results, name: str) -> None:
         "SAIF at threshold 0.6",
     ):
         assert words in other
-    assert "cut at 5e5 training FLOPs" in text(budget=5e5)
+    half = "cut at 50 % of the budget (5e5 training FLOPs)"
+    assert half in text(budget=5e5).replace("\\%", "%")
+    assert half not in usual
 
 
 def test_every_csv_says_axis_and_threshold(results: Results) -> None:

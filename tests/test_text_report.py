@@ -29,7 +29,7 @@ from analysis.sections import section_title
 from analysis.table_one import table_one, table_one_cells, table_one_notes
 from analysis.tables import comparison_cells, comparison_text, percent
 from study import run_store
-from study.repeat import compare_evaluations
+from study.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.run_store import RunStore
 from tests.synthetic_results import (
