@@ -357,8 +357,8 @@ def _why(pair: _Pair) -> str:
         return "because no difference is seen at all"
     if not math.isnan(pair.needed):
         return "not for want of seeds alone, see the reasons beside the verdicts"
-    few = {0: "because there is no common seed", 1: "because one seed is too few"}
-    return few.get(pair.n, "because a number is not known")
+    few = {0: "there is no common seed", 1: "one seed is too few"}
+    return f"because {few.get(pair.n, pair.reason)}"
 
 
 def _unusable(pairs: Iterable[_Pair]) -> str:

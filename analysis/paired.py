@@ -41,6 +41,9 @@ all agree has p = 2 / 2^5 = .0625."""
 RESAMPLES = 2_000
 """The 2.5 % quantile of so many resamples stands on 50 of them."""
 
+SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
+"""Why a pair is undecided whose differences do not vary."""
+
 POWER = 0.8
 """Of the test that `seeds_to_decide` plans."""
 
@@ -55,6 +58,7 @@ PAIRED_COLUMNS = [
 
 _SPLITS = ("validation", "test")
 _DIGITS = 12  # as in the choice: shares that differ in the last bit are equal
+_RESOLUTION = 1e-9  # of differences: less than one instance in any test split
 _CHUNK = 2**14  # numbers held at once where resamples meet options: they fit into a cache
 _LARGEST = np.finfo(np.float64).max
 
@@ -178,7 +182,8 @@ def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame
         `seeds_to_decide`: pairs at which the t test, at this row's level after Holm, has 80 %
         power for the difference and spread seen, never fewer than `MIN_SEEDS`, inf where there is
         no difference, NaN with fewer than two pairs; `confidence`. Scores are fractions. What is
-        not known is NaN: all bounds and p with fewer than two common seeds, everything that a
+        not known is NaN: all bounds and p with fewer than two common seeds, those of the t test
+        and `seeds_to_decide` where a difference is the same on all seeds, everything that a
         missing metric or a paradigm without a usable option touches.
 
     Raises:
@@ -397,7 +402,7 @@ def _common(a: _Draws, b: _Draws, metric: str) -> tuple[_Floats, _Floats, NDArra
 
 def _t_test(metric: str, first: _Paradigm, second: _Paradigm, confidence: float) -> PairedT:
     a, b, counts = _common(first.chosen, second.chosen, metric)
-    return paired_t(_rounded(a - b)[counts > 0], confidence)
+    return paired_t(_rounded(a - b)[counts > 0], confidence, _RESOLUTION)
 
 
 def _means(metric: str, first: _Paradigm, second: _Paradigm) -> dict[str, float]:
@@ -428,9 +433,8 @@ def _bootstrap(
 
 
 def _seeds_to_decide(t: PairedT, level: float) -> float:
-    if math.isnan(t.p):
-        return math.nan
-    return max(seeds_needed(t.mean, t.std, level, POWER), float(MIN_SEEDS))
+    needed = seeds_needed(t.mean, t.std, level, POWER)
+    return needed if math.isnan(needed) else max(needed, float(MIN_SEEDS))
 
 
 def _verdict(row: Mapping[str, Any], unusable: Sequence[str], level: float) -> tuple[str, str]:
@@ -448,8 +452,10 @@ def _doubts(row: Mapping[str, Any], unusable: Sequence[str], level: float) -> It
     elif n < MIN_SEEDS:
         alone = ": with one seed no interval exists" if n == 1 else ""
         yield f"n={n}, fewer than {MIN_SEEDS} seeds{alone}"
-    elif math.isnan(row["p"]):
+    elif math.isnan(row["difference"]):
         yield f"{row['metric']} is not known for every seed"
+    elif math.isnan(row["p"]):
+        yield SAME_EVERYWHERE
     else:
         if not row["p_holm"] < level:
             yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"

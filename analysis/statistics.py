@@ -23,6 +23,7 @@ MAX_SEEDS = 100_000
 """Beyond this, `seeds_needed` says that no number of seeds decides."""
 
 _LARGE_SHIFT = 1e4
+_ROUNDING = 1e-12  # of a number of size 1: some thousand times the last bit
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,12 @@ class PairedT:
 
     Attributes:
         mean: of the differences, in their unit.
-        low: lower bound of the mean; NaN when n < 2.
-        high: upper bound of the mean; NaN when n < 2.
-        p: two-sided, of the hypothesis that the mean is 0, in [0, 1]; NaN when n < 2.
+        low: lower bound of the mean; NaN when n < 2 or the differences do not vary.
+        high: upper bound of the mean; NaN likewise.
+        p: two-sided, of the hypothesis that the mean is 0, in [0, 1]; NaN likewise.
         n: number of pairs.
-        std: of the differences, with n - 1 in the denominator; NaN when n < 2.
+        std: of the differences, with n - 1 in the denominator; NaN when n < 2, 0 when they do
+            not vary.
     """
 
     mean: float
@@ -73,15 +75,18 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     return mean, mean - half, mean + half
 
 
-def paired_t(differences: ArrayLike, confidence: float = 0.95) -> PairedT:
+def paired_t(differences: ArrayLike, confidence: float = 0.95, resolution: float = 0.0) -> PairedT:
     """Paired t test and interval: the one-sample t test of the differences, t = d / (s / sqrt n).
 
-    Equals `scipy.stats.ttest_rel`, which warns where the differences do not vary. Here equal
-    differences give an interval of no width and p = 0, or p = 1 where all of them are 0.
+    Equals `scipy.stats.ttest_rel`, which warns where the differences do not vary. Here they give
+    neither an interval nor p: a spread of 0 in a few pairs is no estimate of the spread of all,
+    and t, which divides by it, would make any such difference, however small, certain.
 
     Args:
         differences: (n,) one a pair, any unit.
         confidence: of the interval, in (0, 1).
+        resolution: differences that lie no further apart do not vary, >= 0, in their unit; nor do
+            those that rounding tells apart.
 
     Raises:
         ValueError: `differences` is not one-dimensional or `confidence` is out of range.
@@ -93,9 +98,8 @@ def paired_t(differences: ArrayLike, confidence: float = 0.95) -> PairedT:
     n = array.size
     if n < 2 or math.isnan(mean):
         return PairedT(mean, low, high, math.nan, n, math.nan)
-    if (array == array[0]).all():  # the mean of equal numbers may differ from them in the last bit
-        same = float(array[0])
-        return PairedT(same, same, same, 1.0 if same == 0 else 0.0, n, 0.0)
+    if np.ptp(array) <= resolution + _ROUNDING * np.abs(array).max():
+        return PairedT(mean, math.nan, math.nan, math.nan, n, 0.0)
     std = float(array.std(ddof=1))
     p = 2 * float(stdtr(n - 1, -abs(mean) * math.sqrt(n) / std))
     return PairedT(mean, low, high, p, n, std)
@@ -288,8 +292,8 @@ def seeds_needed(mean: float, std: float, level: float, power: float = 0.8) -> f
         power: wanted chance to reject, in (0, 1).
 
     Returns:
-        A whole number n >= 2; 2 where the differences do not vary; inf where the mean is 0 or
-        `MAX_SEEDS` pairs are too few; NaN where mean or std is.
+        A whole number n >= 2; inf where the mean is 0 or `MAX_SEEDS` pairs are too few; NaN where
+        mean or std is, or where std is 0, which tells nothing of the spread of further pairs.
 
     Raises:
         ValueError: `std` < 0, or `level` or `power` is out of range.
@@ -305,7 +309,7 @@ def seeds_needed(mean: float, std: float, level: float, power: float = 0.8) -> f
     if mean == 0:
         return math.inf
     if std == 0:
-        return 2.0
+        return math.nan
     effect = abs(mean) / std
     # The power grows with n: double until it is enough, then halve the gap.
     low, high = 1, 2
