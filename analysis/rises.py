@@ -30,15 +30,18 @@ class Rises:
     Attributes:
         half: (n,) see `half_rise`.
         late_gain: (n,) likewise.
-        rose: how many of them rise by `SMALLEST_RISE` or more.
         gap: the widest between two evaluations of a curve, as a fraction of the cut: what happens
             within it is not resolved.
     """
 
     half: NDArray[np.float64]
     late_gain: NDArray[np.float64]
-    rose: int
     gap: float
+
+    @property
+    def rose(self) -> NDArray[np.bool_]:
+        """(n,) whether a curve rises by `SMALLEST_RISE` or more."""
+        return np.isfinite(self.half)
 
 
 def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
@@ -53,15 +56,16 @@ def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
     Returns:
         The first time at which half of the rise is made, by linear interpolation; and the gain
         from time 0.5 to the end as a share of the rise (negative where it falls). A curve that
-        rises by less than `SMALLEST_RISE` gives 1 and 1: half of a rise that is not seen lies at
-        the cut or beyond, and all of it is still to come. NaN and NaN where a value is NaN.
+        rises by less than `SMALLEST_RISE` gives infinity and NaN: half of its rise lies at the
+        cut or beyond, and of a rise that is not seen there is no share. NaN and NaN where a value
+        is NaN.
     """
     x, y = np.asarray(time, np.float64), np.asarray(attention, np.float64)
     rise = float(y.max() - y[0])
     if math.isnan(rise) or np.isnan(x).any():
         return math.nan, math.nan
     if rise < SMALLEST_RISE - _ROUNDING:
-        return 1.0, 1.0
+        return math.inf, math.nan
     target = y[0] + rise / 2
     after = int(np.argmax(y >= target))  # >= 1, as the rise is above 0
     part = (target - y[after - 1]) / (y[after] - y[after - 1])
@@ -106,9 +110,8 @@ def rises(
     found = {}
     for name, each in curves.items():
         half, late_gain = np.array([half_rise(time / cut, a_z) for time, a_z in each]).T
-        rose = sum(a_z.max() - a_z[0] >= SMALLEST_RISE - _ROUNDING for _, a_z in each)
         gap = max(float(np.diff(time).max()) for time, _ in each) / float(cut)
-        found[name] = Rises(half, late_gain, int(rose), gap)
+        found[name] = Rises(half, late_gain, gap)
     return found
 
 

@@ -19,7 +19,7 @@ from scipy import stats
 from analysis.claims import LEAD, NEARLY_EMPTY, STALLED, Claim, claims, claims_frame, middle_share
 from analysis.compare import Comparison, compare
 from analysis.loading import load
-from analysis.paired import paired_table, resample
+from analysis.paired import SAME_EVERYWHERE, paired_table, resample
 from analysis.rises import SMALLEST_RISE, half_rise
 from tests.synthetic_results import make_cell, make_results, write
 
@@ -70,11 +70,12 @@ def pair(
 
 def options_of(barred: Mapping[str, str]) -> pd.DataFrame:
     rows = [
-        {"paradigm": name, "num_seeds": 6, "num_censored": 0, "num_unswitched": 0}
+        {"paradigm": name, "can_be_chosen": True, "num_censored": 0, "num_unswitched": 0}
         | {"validation_accuracy": 0.9, column: math.nan if column.startswith("val") else 1}
         for name, column in barred.items()
     ]
-    columns = ["paradigm", "num_seeds", "num_censored", "num_unswitched", "validation_accuracy"]
+    columns = ["paradigm", "can_be_chosen", "num_censored", "num_unswitched"]
+    columns += ["validation_accuracy"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -305,6 +306,14 @@ def test_c16_asks_for_saif_and_for_accuracy(
     assert claim("C16", comparison(pairs=pairs)).verdict == verdict
 
 
+def test_c16_says_why_an_accuracy_without_an_interval_decides_nothing() -> None:
+    same = pair("accuracy", "hybrid", "soft") | {"difference": 0.0, "reason": SAME_EVERYWHERE}
+    pairs = [pair("saif", "hybrid", "soft", "better", 0.05, 0.11), same]
+    found = claim("C16", comparison(pairs=pairs))
+    assert found.verdict == "undecided"
+    assert f"+0.0 points (n=6, no interval), {SAME_EVERYWHERE}" in found.measured
+
+
 # --- rises
 
 
@@ -317,10 +326,11 @@ def test_half_of_a_rise_by_hand() -> None:
     assert half_rise(TIMES, falls) == pytest.approx((0.25, -0.5))
 
 
-def test_what_does_not_rise_is_put_at_the_cut() -> None:
-    assert half_rise(TIMES, FLAT) == (1.0, 1.0)
-    assert half_rise(TIMES, FLAT[0] - 0.3 * TIMES) == (1.0, 1.0)
-    assert half_rise(TIMES, 0.2 + 0.98 * SMALLEST_RISE * TIMES) == (1.0, 1.0)
+def test_what_does_not_rise_has_no_half_within_the_cut_and_no_share() -> None:
+    for curve in (FLAT, FLAT[0] - 0.3 * TIMES, 0.2 + 0.98 * SMALLEST_RISE * TIMES):
+        half, late_gain = half_rise(TIMES, curve)
+        assert half == math.inf
+        assert math.isnan(late_gain)
     assert half_rise(TIMES, 0.2 + SMALLEST_RISE * TIMES) == pytest.approx((0.5, 0.5))
     unknown = STEADY.copy()
     unknown[4] = math.nan
@@ -337,7 +347,7 @@ def test_half_of_a_rise_lies_where_the_curve_has_its_half(
 ) -> None:
     time, curve = np.linspace(0, 1, len(values)), np.array(values)
     half, late = half_rise(time, curve)
-    assert 0 <= half <= 1
+    assert 0 <= half <= 1 or half == math.inf
     if curve.max() - curve[0] >= SMALLEST_RISE:
         level = (curve[0] + curve.max()) / 2
         assert np.interp(half, time, curve) == pytest.approx(level, abs=1e-6)
@@ -361,7 +371,7 @@ def seeds_of(curve: np.ndarray, n: int = 6) -> list[np.ndarray]:
         (EARLY, EARLY, "does not hold"),  # not earlier by a tenth
         (STEADY, LATE, "does not hold"),  # earlier, but no stall
         (FLAT, LATE, "does not hold"),
-        (FLAT, FLAT, "does not hold"),
+        (FLAT, FLAT, "undecided"),  # nothing was learned
         (EARLY, FLAT, "undecided"),  # hard is not seen to rise
     ],
 )
@@ -378,6 +388,22 @@ def test_c17_holds_where_most_of_hards_curves_rise() -> None:
         found = claim("C17", comparison(curves={"soft": seeds_of(EARLY), "hard": hard}))
         assert found.verdict == verdict
         assert f"({risen} of 6)" in found.measured
+
+
+def test_c17_measures_nothing_where_nothing_rises() -> None:
+    nothing = claim("C17", comparison(curves={"soft": seeds_of(FLAT), "hard": seeds_of(FLAT)}))
+    assert nothing.measured == "neither soft nor hard rises within the cut, in 6 seeds"
+    # One seed of six in which neither rises is not one in which they rise at the same time.
+    curves = {name: [*seeds_of(LATE)[:5], FLAT] for name in ("soft", "hard")}
+    some = claim("C17", comparison(curves=curves))
+    assert some.verdict == "undecided"
+    assert "half of the rise at 75 % of the cut with soft (rises in 5 of 6 seeds)" in some.measured
+    assert "of 1 neither rises within the cut" in some.measured
+    # Where hard alone rises, soft is later, however late it is; it has nothing to stall.
+    late = claim("C17", comparison(curves={"soft": seeds_of(FLAT), "hard": seeds_of(LATE)}))
+    assert late.verdict == "does not hold"
+    assert "at - of the cut with soft (rises in 0 of 6 seeds)" in late.measured
+    assert "so whether it stalls is not seen" in late.measured
 
 
 def test_c17_needs_curves_that_show_a_rise() -> None:
@@ -467,8 +493,8 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
     saif = {"soft": 0.7, "hard": 0.5, "lvml": 0.97, "hybrid": 0.95}
     for paradigm, score in saif.items():
         for seed, jitter in enumerate(JITTER):
-            accuracy = 0.9 + jitter / 100
-            write(results, make_cell(paradigm, seed=seed), accuracy, score + jitter / 2)
+            accuracy = 0.9 + jitter / 100 * score
+            write(results, make_cell(paradigm, seed=seed), accuracy, score * (1 + jitter / 2))
     write(results, make_cell("soft", seed=6), status="diverged", points=(0.25,), accuracy=0.9)
     (found,) = compare(load(results))
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}

@@ -15,15 +15,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analysis.barred import barred_sentences
-from analysis.claims.base import TOO_FEW, Claim, Finding, decided, side
+from analysis.claims.base import TOO_FEW, Claim, Finding, decided, left_out, side
 from analysis.compare import Comparison
 from analysis.groups import AXES
 from analysis.labels import counted_instances, metric_name
 from analysis.paired import MIN_SEEDS
-from analysis.rises import FEWEST_POINTS, LATEST_START, SMALLEST_RISE, rises
+from analysis.rises import FEWEST_POINTS, LATEST_START, SMALLEST_RISE, Rises, rises
 from analysis.statistics import CONFIDENCE, t_interval
 
 NEARLY_EMPTY = 0.1
@@ -230,11 +230,12 @@ def _c17(comparison: Comparison) -> Claim:
         "beyond; and (2) soft stalls: in the last half of the cut it gains less than "
         f"{100 * STALLED:g} % of its rise (an even rise would gain twice that), the interval "
         "wholly below. Does not hold where one interval lies wholly on the other side (with wider "
-        "gaps: of 0). A curve "
-        f"that gains less than {100 * SMALLEST_RISE:g} points does not rise: its half is put at "
-        "the cut, and if it is soft's, it has not stalled; where fewer than half of hard's curves "
-        f"rise, (1) is undecided. Curves need {FEWEST_POINTS} evaluations, the first within the "
-        f"first {100 * LATEST_START:g} % of the cut; diverged seeds are left out and counted.",
+        f"gaps: of 0). A curve that gains less than {100 * SMALLEST_RISE:g} points does not rise. "
+        "Beside one that does, its half is put at the cut, the earliest that it can be; where "
+        "neither of a seed rises, or fewer than half of hard's curves do, (1) is undecided. (2) "
+        "is undecided where a curve of soft does not rise. Curves need "
+        f"{FEWEST_POINTS} evaluations, the first within the first {100 * LATEST_START:g} % of the "
+        "cut; diverged seeds are left out and counted.",
         ("soft", "hard"),
         lambda: _rise_findings(comparison),
     )
@@ -355,6 +356,8 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     text = f"{name}: {_difference(row)}"
     if row["num_pairs"] < MIN_SEEDS:
         return Finding(None, text, TOO_FEW)
+    if pd.isna(row["low"]):
+        return Finding(None, f"{text}, {row['reason']}")
     if row["low"] >= -ACCURACY_LOSS - _ROUNDING:
         return Finding(True, f"{text}, loses at most 1 point")
     if row["high"] < -ACCURACY_LOSS - _ROUNDING:
@@ -392,20 +395,31 @@ def _rise_findings(comparison: Comparison) -> list[Finding]:
     if isinstance(found, str):
         return [Finding(None, found)]
     soft, hard, n = found["soft"], found["hard"], len(seeds)
+    flat = int((np.isinf(soft.half) & np.isinf(hard.half)).sum())
+    if flat == n:
+        curves = f"{n} seeds" if n > 1 else "the one seed"
+        return [
+            Finding(
+                None,
+                f"neither soft nor hard rises within the cut, in {curves}"
+                + left_out(len(diverged)),
+            )
+        ]
     gap = max(soft.gap, hard.gap)
     coarse = gap > LEAD * (1 + _STEP)
-    lead = soft.half - hard.half
+    lead = _lead(soft.half, hard.half)
     earlier = side(
-        f"half of the rise at {_percent(soft.half.mean())} of the cut with soft (rises in "
-        f"{soft.rose} of {n} seeds) and {_percent(hard.half.mean())} with hard ({hard.rose} of "
-        f"{n}), difference",
+        f"half of the rise at {_when(soft)} of the cut with soft (rises in {soft.rose.sum()} of "
+        f"{n} seeds) and {_when(hard)} with hard ({hard.rose.sum()} of {n}), difference",
         lead,
         -gap if coarse else -LEAD,
         "below",
         len(diverged),
         _signed_percent,
     )
-    if earlier.so and 2 * hard.rose < n:
+    if flat:
+        earlier = Finding(None, f"{earlier.text}; of {flat} neither rises within the cut")
+    if earlier.so and 2 * hard.rose.sum() < n:
         earlier = Finding(None, f"{earlier.text}; hard seldom rises within the cut")
     if earlier.so is False and coarse and not t_interval(lead, CONFIDENCE)[1] > 0:
         gaps = f"the evaluations lie up to {_percent(gap)} of the cut apart"
@@ -417,7 +431,29 @@ def _rise_findings(comparison: Comparison) -> list[Finding]:
         "below",
         form=_percent,
     )
+    if np.isinf(soft.half).any():
+        rose = f"soft rises in {soft.rose.sum()} of {n} seeds"
+        stalls = Finding(None, f"{rose}, so whether it stalls is not seen")
     return [earlier, stalls]
+
+
+def _lead(soft: NDArray[np.float64], hard: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much soft makes half of its rise later than hard, as a share of the cut.
+
+    Args:
+        soft, hard: (n,) see `analysis.rises.half_rise`.
+
+    Returns:
+        (n,) fractions: where one of them does not rise, with its half at the cut; NaN where
+        neither does, or one is not known.
+    """
+    neither = np.isinf(soft) & np.isinf(hard)
+    return np.where(neither, math.nan, np.minimum(soft, 1.0) - np.minimum(hard, 1.0))
+
+
+def _when(rises: Rises) -> str:
+    """Where half of the rise is made, of the curves that rise."""
+    return _percent(rises.half[rises.rose].mean()) if rises.rose.any() else "-"
 
 
 def _percent(share: float) -> str:
