@@ -19,16 +19,14 @@ def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
 
     Returns:
         A reason an option, with the index of `options`: `STOPPED` (a seed was censored),
-        `UNSWITCHED` (a seed was in its first phase at the cut), `SEEDS` (it has fewer than
-        another option of its paradigm), `SCORE` (its validation score is not known), the first
-        that applies; empty where it can be chosen.
+        `UNSWITCHED` (a seed was in its first phase at the cut), `SEEDS` (it lacks one that
+        another option of its paradigm has), `SCORE` (its validation score is not known), the
+        first that applies; empty where it can be chosen.
     """
-    seeds = options["num_seeds"]
-    most = seeds.groupby(options["paradigm"]).transform("max")
     reasons = pd.Series("", index=options.index, dtype=object)
     for reason, applies in (
         (SCORE, options[f"validation_{select}"].isna()),
-        (SEEDS, seeds < most),
+        (SEEDS, ~options["can_be_chosen"]),
         (UNSWITCHED, options["num_unswitched"] > 0),
         (STOPPED, options["num_censored"] > 0),
     ):
@@ -68,7 +66,8 @@ def _sentence(reason: str, count: int, of: int, select: Select) -> str:
         every = {
             STOPPED: "every option has a censored seed",
             UNSWITCHED: "no option had switched within the cut",
-            SEEDS: "every option lacks seeds that others have",
+            SEEDS: "every option lacks seeds that others have, and means over different seeds "
+            "are not compared",
             SCORE: f"no option has a known {score}",
         }[reason]
         return f"{every}, so none can be chosen."

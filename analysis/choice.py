@@ -34,8 +34,9 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
         the comparison's best filled option: where `num_seeds` is smaller, cells failed or have
         not run.
 
-    An option can be chosen if no seed of it was censored or has not switched, and no other such
-    option of its group has more seeds: else one lucky seed would beat the mean of many.
+    An option can be chosen if no seed of it was censored or has not switched, and it has every
+    seed that another such option of its group has: else one lucky seed would beat the mean of
+    many, and options would be told apart by which seeds they were spared.
 
     Raises:
         ResultsError: there are no validation evaluations.
@@ -57,13 +58,12 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
     for metric in ("accuracy", "saif", "loss"):
         table[f"validation_{metric}"] = groups[metric].mean(skipna=False)
     table = table.reset_index()
-    groups = table.groupby(GROUP)
     whole = (table["num_censored"] == 0) & (table["num_unswitched"] == 0)
-    most = (
-        table["num_seeds"].where(whole).groupby([table[name] for name in GROUP]).transform("max")
-    )
-    table["can_be_chosen"] = whole & (table["num_seeds"] == most)
-    table["num_options"] = groups["lr"].transform("size")
+    of_whole = rows.merge(table.loc[whole, GROUP + OPTION])
+    every_seed = of_whole.groupby(GROUP)["seed"].nunique().rename("every_seed")
+    has_every = table["num_seeds"] == table.join(every_seed, on=GROUP)["every_seed"]
+    table["can_be_chosen"] = whole & has_every
+    table["num_options"] = table.groupby(GROUP)["lr"].transform("size")
     table["most_seeds"] = table.groupby(["task", "m"])["num_seeds"].transform("max")
     return in_order(table, GROUP + OPTION)
 
