@@ -36,7 +36,15 @@ from analysis.loading import (
     TableSource,
 )
 from analysis.paired import iqm_intervals, paired_table, resample
-from study.results import METRICS, RATIONALES, SAIF_THRESHOLD, SPLITS, Results, ResultsError
+from study.results import (
+    KEY,
+    METRICS,
+    RATIONALES,
+    SAIF_THRESHOLD,
+    SPLITS,
+    Results,
+    ResultsError,
+)
 
 _SETTINGS = [
     "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
@@ -48,7 +56,6 @@ _KEPT = [
     "foreground_attention_mean", *RATIONALES,
 ]  # fmt: skip
 _ROUNDING = 1e-6
-_KEY = ["cell_id", "split", "budget_fraction"]
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
@@ -260,6 +267,7 @@ def equal_compute(
     """
     cut = Cut(budget, axis, interpolate, threshold)
     source = TableSource(evaluations)
+    evaluations = source.rows
     _refuse_mixture(comparisons(evaluations))
     found = cut_cells(source, cut, _columns(evaluations))
     table = _at_cut(found, cut)
@@ -267,7 +275,7 @@ def equal_compute(
         table["heatmap"] = _heatmaps(table, evaluations)
     # Columns that are not ours are those of the evaluation at the cut, too.
     others = [name for name in evaluations.columns if name not in table]
-    table = table.merge(evaluations[[*_KEY, *others]], on=_KEY, how="left")
+    table = table.merge(evaluations[[*KEY, *others]], on=KEY, how="left")
     columns = [name for name in evaluations.columns if name not in _CUT]
     return table[[*columns, *_CUT]]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -15,9 +16,13 @@ from study.results import (
     CELLS_SCHEMA,
     DICTIONARIES,
     EVALUATIONS_SCHEMA,
+    KEY,
+    METRICS,
+    RATIONALES,
     SPLITS,
     Results,
     ResultsError,
+    agree,
 )
 
 T = TypeVar("T")
@@ -25,6 +30,8 @@ T = TypeVar("T")
 _COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
 _CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
+_REPEATED = ["status", "steps", *_COUNTS, *METRICS, *RATIONALES]
+"""What two records of one evaluation agree in; the others are circumstances."""
 
 
 def load(
@@ -69,14 +76,16 @@ class TableSource:
     """Cells and evaluations of a table at hand; see `analysis.cut.Source`.
 
     Args:
-        evaluations: as `load` gives it.
+        evaluations: as `load` gives it; a row may be there twice.
+
+    Attributes:
+        rows: each evaluation once.
 
     Raises:
-        ResultsError: a column is missing.
+        ResultsError: a column is missing, or two rows of one evaluation contradict each other.
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        self._rows = evaluations
         known = {*_CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
         missing = sorted(known - set(evaluations.columns))
         if missing:
@@ -88,22 +97,23 @@ class TableSource:
             raise ResultsError(
                 f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
             )
+        self.rows = _each_once(evaluations)
 
     def compared(self) -> TableSource | None:
         """The same without cells of learning dynamics; None where no other is left."""
-        kept = is_compared(self._rows)
+        kept = is_compared(self.rows)
         if len(kept) and not kept.any():
             return None
-        return self if kept.all() else TableSource(self._rows[kept])
+        return self if kept.all() else TableSource(self.rows[kept])
 
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
     ) -> T:
         """See `analysis.cut.Source`; one part."""
-        cells = self._rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
-        if "heatmap" in columns and "heatmap" not in self._rows:
+        cells = self.rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
+        if "heatmap" in columns and "heatmap" not in self.rows:
             raise ResultsError("the table has no column heatmap, which another threshold needs.")
-        held = self._rows[self._rows["split"].notna()]
+        held = self.rows[self.rows["split"].notna()]
         part = {}
         for name in columns:
             kind = EVALUATIONS_SCHEMA.field(name).type
@@ -114,7 +124,7 @@ class TableSource:
 
     def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
         """All rows of some cells."""
-        return self._rows[self._rows["cell_id"].isin(set(cell_ids))]
+        return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""
@@ -214,6 +224,42 @@ def _of_study(
             f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
         )
     return cells[cells["study"] == study].reset_index(drop=True)
+
+
+def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each evaluation once; of rows that agree, the same one in whatever order they come.
+
+    Raises:
+        ResultsError: two rows of one evaluation contradict each other.
+    """
+    if not rows.duplicated(KEY).any():
+        return rows
+    rows = rows.sort_values([*KEY, *_REPEATED, "train_seconds"], ignore_index=True)
+    again = rows.duplicated(KEY)
+    first = rows.index.to_series().mask(again).ffill().astype(int)
+    one, other = rows.loc[first[again]], rows[again]
+    for name in _REPEATED:
+        a, b = one[name].to_numpy(), other[name].to_numpy()
+        same = a == b if name == "status" else agree(_floats(one[name]), _floats(other[name]))
+        if not same.all():
+            at = int(np.flatnonzero(~same)[0])
+            row = other.iloc[at]
+            raise ResultsError(
+                f"cell {row['cell_id']} is in the table twice{_place(row)}, with {name} {a[at]} "
+                f"and {b[at]}. Keep one of the two rows."
+            )
+    return rows[~again].reset_index(drop=True)
+
+
+def _place(row: pd.Series) -> str:
+    """Which evaluation of its cell a row is; empty: it stands for a cell without any."""
+    if pd.isna(row["split"]):
+        return ""
+    return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"
+
+
+def _floats(column: pd.Series) -> np.ndarray:
+    return column.to_numpy(float, na_value=np.nan)
 
 
 def _opened(results_dir: str | os.PathLike[str] | Results) -> Results:

@@ -10,13 +10,22 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
 
 from study.coverage import IDENTITY, KEY
 from study.schema import METRICS, Table
 from study.storage import ResultsError, Storage
 
 DUPLICATE_TOLERANCE = 1e-6
-"""Two files of one cell whose metrics differ by more than this are a contradiction."""
+"""Two records of one cell whose metrics differ by more than this are a contradiction."""
+
+
+def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
+    """Which numbers of two records of one cell are the same within `DUPLICATE_TOLERANCE`.
+
+    It is absolute and relative; what is missing in both is the same.
+    """
+    return np.isclose(one, other, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
 
 
 def copies_of(rows: pa.Table) -> pd.DataFrame:
@@ -77,10 +86,9 @@ def refuse_different_evaluations(
     taken = taken_files(copies)
     for cell_id, file in zip(others["cell_id"], others["file"], strict=True):
         one, other = (rows.get((cell_id, each), none) for each in (taken[cell_id], file))
-        same = np.array_equal(keys[one], keys[other]) and np.allclose(
-            metrics[one], metrics[other], DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, True
-        )
-        if not same:
+        if not (
+            np.array_equal(keys[one], keys[other]) and agree(metrics[one], metrics[other]).all()
+        ):
             raise _contradiction(cell_id, "evaluations", [taken[cell_id], file], storage)
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from study import tasks
 from study.cell import Cell
-from study.copies import DUPLICATE_TOLERANCE
+from study.copies import DUPLICATE_TOLERANCE, agree
 from study.errors import RequestError
 from study.progress import Progress, duration
 from study.results import METRICS, RATIONALES, Results, ResultsError
@@ -165,7 +165,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         return 0.0, "", True
     names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
     a, b = _numbers(one, names), _numbers(other, names)
-    close = np.isclose(a, b, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
+    close = agree(a, b)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):  # of two infinities
         difference = np.where(equal, 0.0, np.abs(a - b))

@@ -45,13 +45,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from study import parquet
+from study.copies import agree as agree
 from study.copies import (
     copies_of,
     refuse_different_cells,
     refuse_different_evaluations,
     taken_files,
 )
-from study.coverage import IDENTITY, KEY, OWN_NAME, Coverage, faults_of, own_file, own_id
+from study.coverage import IDENTITY, OWN_NAME, Coverage, faults_of, own_file, own_id
+from study.coverage import KEY as KEY
 from study.coverage import Damage as Damage
 from study.coverage import coded as coded
 from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES

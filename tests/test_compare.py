@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import analysis
+from analysis.barred import STOPPED, barred, barred_sentences
 from analysis.choice import options
 from analysis.compare import compare, comparisons
 from analysis.groups import paradigm_order
@@ -115,6 +118,48 @@ def test_the_order_of_rows_changes_nothing(results: Results) -> None:
     pd.testing.assert_frame_equal(
         analysis.summarise(mixed, choice), analysis.summarise(at_budget, choice)
     )
+
+
+def test_a_row_that_is_there_twice_counts_once(results: Results) -> None:
+    _write_grid(results)
+    evaluations = analysis.load(results)
+    again = evaluations.sample(frac=0.3, random_state=1)
+    again = again.assign(saif=again["saif"] + 1e-9, train_seconds=0.0, study="another")
+    twice = pd.concat([evaluations, again]).sample(frac=1, random_state=2)
+    (once,), (found,) = compare(evaluations), compare(twice)
+    for name in ("options", "choice", "summary", "paired", "effort"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(once, name))
+    assert len(found.evaluations) == len(once.evaluations)
+    cut = analysis.equal_compute(twice.assign(mine="kept"))
+    assert len(cut) == len(analysis.equal_compute(evaluations))
+    assert (cut["mine"] == "kept").all()
+    other_order = compare(twice.sample(frac=1, random_state=3))[0].summary
+    pd.testing.assert_frame_equal(other_order, found.summary, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("accuracy", 0.7, "with accuracy 0.9 and 0.7"),
+        ("saif", math.nan, "with saif 0.5 and nan"),
+        ("compute_flops", BUDGET - 5, f"with compute_flops {BUDGET - 5} and {BUDGET - 1}"),
+        ("status", "censored", "with status done and censored"),
+    ],
+)
+@pytest.mark.parametrize("function", [compare, analysis.equal_compute])
+def test_rows_that_contradict_each_other_are_refused(
+    results: Results, function: Callable[[pd.DataFrame], Any], column: str, value: Any, words: str
+) -> None:
+    cell = write(results, make_cell())
+    evaluations = analysis.load(results)
+    at = (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 1)
+    twice = pd.concat([evaluations, evaluations[at].assign(**{column: value})])
+    with pytest.raises(ResultsError) as refusal:
+        function(twice)
+    text = str(refusal.value)
+    assert f"cell {cell.id} is in the table twice at 100 % of the budget on the test split" in text
+    first, _, second = words.partition(" and ")
+    assert words in text or f"with {column} {second} and {first.split()[-1]}" in text
 
 
 def test_another_m_changes_nothing(results: Results) -> None:
@@ -356,6 +401,33 @@ def test_an_option_that_lacks_seeds_cannot_be_chosen(results: Results) -> None:
     choice = analysis.choose(at_budget)
     assert choice["paradigm"].tolist() == ["hard", "soft"]
     assert _group(choice, "soft")["lr"] == 0.1
+
+
+def test_options_are_compared_over_the_same_seeds(results: Results) -> None:
+    """As many seeds are not the same seeds: some are easier than others."""
+    for lr, seeds, accuracy in ((0.1, (0, 1), 0.6), (0.2, (0, 2), 0.9)):
+        for seed in seeds:
+            write(results, make_cell("soft", lr, seed), accuracy=accuracy)
+    write(results, make_cell("hard"))
+    (comparison,) = compare(analysis.load(results))
+    assert comparison.choice["paradigm"].tolist() == ["hard"]
+    assert barred_sentences(comparison.options, comparison.cells) == [
+        "soft: every option lacks seeds that others have, and means over different seeds are not "
+        "compared, so none can be chosen."
+    ]
+    write(results, make_cell("soft", 0.1, 2), accuracy=0.6)
+    (comparison,) = compare(analysis.load(results))
+    assert _group(comparison.choice, "soft")["lr"] == 0.1
+
+
+def test_seeds_of_options_that_cannot_be_chosen_bar_no_other(results: Results) -> None:
+    write(results, make_cell("soft", 0.1, 0))
+    for seed, status in ((0, "done"), (1, "censored")):
+        points = None if status == "done" else (0.25, 0.5)
+        write(results, make_cell("soft", 0.2, seed), status=status, points=points)
+    (comparison,) = compare(analysis.load(results))
+    assert barred(comparison.options).tolist() == ["", STOPPED]
+    assert _group(comparison.choice, "soft")["lr"] == 0.1
 
 
 def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
