@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ from analysis.effort import effort_table
 from analysis.groups import GROUP, OPTION, Axis, Select, finite_evaluations, in_order, rows_of
 from analysis.labels import (
     amount,
+    differences,
+    full_name,
     instances,
     made_equal,
-    setting_name,
+    setting_words,
     share_of_budget,
-    unusual_rules,
 )
 from analysis.loading import (
     EVALUATION_COLUMNS,
@@ -76,6 +77,8 @@ class Comparison:
         threshold: of SAIF, see `analysis.cut.Cut`.
         interpolated: whether values are between evaluations.
         settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
+        differs: fields of `settings` in which it differs from comparisons of the same name that
+            were made with it.
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
         at_budget: one row a (cell, split), see `equal_compute`; of the evaluations, only the
             columns that are compared.
@@ -100,6 +103,7 @@ class Comparison:
     interpolated: bool
     select: Select
     settings: dict[str, Any]
+    differs: Sequence[str]
     cells: pd.DataFrame
     at_budget: pd.DataFrame
     options: pd.DataFrame
@@ -116,15 +120,8 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """Of the setting, see `analysis.labels.setting_name`."""
-        name = setting_name(self.task, self.m, self.architecture)
-        return ", ".join([f"{name} {self.inference}".strip(), *unusual_rules(self.settings)])
-
-    @property
-    def inference(self) -> str:
-        """``soft inference`` where all are evaluated by one formula; empty: each by its own."""
-        paradigm = self.settings.get("inference")
-        return f"{paradigm} inference" if paradigm else ""
+        """Of the setting, and what tells it from the others, see `differs`."""
+        return ", ".join([full_name(self.settings), *setting_words(self.settings, self.differs)])
 
     @property
     def where(self) -> str:
@@ -315,18 +312,22 @@ def _compare(
     chosen = [rows_of(choice, table) for choice, table in zip(choices, tables, strict=True)]
     ids = {cell_id for rows in chosen for cell_id in rows["cell_id"] if details}
     evaluations = source.of(ids)
-    examples = source.json_of([table["cell_id"].iloc[0] for table in tables])
+    first = [table["cell_id"].iloc[0] for table in tables]
+    examples = source.json_of(first)
+    settings = [json.loads(examples[cell_id]) for cell_id in first]
+    differs = differences([*map(full_name, settings)], settings)
     return [
-        _comparison(examples, found, cut, select, *each, evaluations)
-        for each in zip(tables, tried, choices, chosen, strict=True)
+        _comparison(found, cut, select, *each, evaluations)
+        for each in zip(settings, differs, tables, tried, choices, chosen, strict=True)
     ]
 
 
 def _comparison(
-    examples: Mapping[str, str],
     found: CutCells,
     cut: Cut,
     select: Select,
+    settings: dict[str, Any],
+    differs: Sequence[str],
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
@@ -350,7 +351,8 @@ def _comparison(
         threshold=cut.threshold,
         interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
-        settings=json.loads(examples[first["cell_id"]]),
+        settings=settings,
+        differs=differs,
         cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
         at_budget=at_budget,
         options=tried,

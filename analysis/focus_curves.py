@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, in_order
+from analysis.labels import differences, setting_words
 from analysis.statistics import CONFIDENCE, t_interval
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal as theory
@@ -294,19 +295,14 @@ def _rank(shared: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Task and m; then classes, n, and in the end the id, as far as they tell settings apart."""
-    names = [f"{each['task']} m={each['m']}" for each in settings]
-    marks = [
-        [f"C={each['num_classes']}" if "num_classes" in each else "" for each in settings],
-        [f"n={each['n']}" for each in settings],
-        [f"({_id(json.dumps(each, sort_keys=True))[:8]})" for each in settings],
+    """Task, m and classes; then all in which those differ that have these in common."""
+    names = [
+        " ".join([each["task"], *setting_words(each, ["m", "num_classes"])]) for each in settings
     ]
-    for mark in marks:
-        names = [
-            f"{name} {own}".rstrip() if names.count(name) > 1 or own.startswith("C=") else name
-            for name, own in zip(names, mark, strict=True)
-        ]
-    return names
+    return [
+        ", ".join([name, *setting_words(each, differs)])
+        for name, each, differs in zip(names, settings, differences(names, settings), strict=True)
+    ]
 
 
 def _id(shared: str) -> str:

@@ -90,12 +90,7 @@ def group_summaries(
     curves = _curves(comparison)
     if comparison.summary.empty:
         return []
-    table = "\n\n".join(
-        [
-            comparison_markdown(comparison.summary, threshold=comparison.threshold),
-            *share_sentences(comparison),
-        ]
-    )
+    table = "\n\n".join([_markdown(comparison), *share_sentences(comparison)])
     numbers = [table.to_csv(index=False) for table in _tables(comparison).values()]
     draw = functools.cache(lambda: _files(comparison, drawn))
     found = []
@@ -244,8 +239,14 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
 def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str, bytes]:
     """What all groups of a comparison show, by path."""
     drawn = pictures(comparison) if drawn is None else drawn
-    text = comparison_markdown(comparison.summary, threshold=comparison.threshold)
-    return run_files(_tables(comparison), drawn) | {"tables/comparison.md": text.encode()}
+    text = _markdown(comparison).encode()
+    return run_files(_tables(comparison), drawn) | {"tables/comparison.md": text}
+
+
+def _markdown(comparison: Comparison) -> str:
+    return comparison_markdown(
+        comparison.summary, threshold=comparison.threshold, name=comparison.name
+    )
 
 
 def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:

@@ -6,7 +6,7 @@ Nothing here computes a result.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,6 +18,22 @@ METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
 
 _TEXTS = ("hatexplain",)
 """Tasks whose instances are posts, and whose foreground is the tokens that people marked."""
+
+_LISTED = 11  # values of a list that are named one by one, as the usual evaluation points
+_OF_A_CELL = ("schedule", "seed")  # all else is shared by the cells of a comparison
+_WORDS = {
+    "m": "m={}",
+    "n": "n={}",
+    "num_classes": "C={}",
+    "architecture": "{}",
+    "batch_size": "batch {}",
+    "precision": "{}",
+    "inference": "{} inference",
+    "split": "{} bases",
+    "label_rule": "labels by {}",
+    "rationale_rule": "rationales by {}",
+    "data_digest": "data {}",
+}
 
 MANY_SEEDS = 10_000
 """Beyond, a number of seeds is no longer told."""
@@ -45,6 +61,59 @@ def setting_name(task: str, m: int, architecture: str) -> str:
     Every study of text compares several architectures, studies of mosaics only where asked to.
     """
     return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
+
+
+def full_name(settings: Mapping[str, Any]) -> str:
+    """The name of a setting with what is unusual about its formula and its data.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+    """
+    name = setting_name(settings["task"], settings["m"], settings["architecture"])
+    inference = setting_words(settings, ["inference"])
+    return ", ".join([" ".join([name, *inference]), *unusual_rules(settings)])
+
+
+def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Some of the settings in words: ``n=500``, ``data 0123456789abcdef``, ``momentum 0.5``.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+        names: of its fields; those that it has not are left out.
+    """
+    texts = []
+    for name in (name for name in names if name in settings):
+        value = settings[name]
+        if name == "budget":
+            value = _budget(value["amount"], value["unit"], instances(settings["task"]))
+        elif isinstance(value, list):
+            few = len(value) <= _LISTED
+            value = " ".join(map(str, value)) if few else f"({len(value)} values)"
+        form = _WORDS.get(name, f"{name.replace('_', ' ')} {{}}")
+        texts.append(form.format(value))
+    return texts
+
+
+def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Of each setting the fields in which those that have its name are not all alike.
+
+    Args:
+        names: one a setting.
+        settings: as `study.cell.Cell.to_dict` gives them.
+    """
+    found = []
+    for own in names:
+        same = [each for name, each in zip(names, settings, strict=True) if name == own]
+        fields = dict.fromkeys(field for each in same for field in each)
+        found.append(
+            [
+                field
+                for field in fields
+                if field not in _OF_A_CELL
+                and any(e.get(field) != same[0].get(field) for e in same)
+            ]
+        )
+    return found
 
 
 def unusual_rules(settings: Mapping[str, Any]) -> list[str]:
@@ -108,6 +177,13 @@ def share_of_budget(fraction: float, budget: float, unit: Axis, noun: str = "mos
         noun: as `instances` gives it.
     """
     return f"{number(100 * fraction)} % of the budget ({amount(fraction * budget, unit, noun)})"
+
+
+def _budget(value: int, unit: str, noun: str) -> str:
+    """With all of its digits: ``2e12 FLOPs``, ``2,048,000,001 FLOPs``, ``60,000 mosaics``."""
+    if unit != "flops":
+        return f"{value:,d} {noun}"
+    return f"{number(value) if float(number(value)) == value else f'{value:,d}'} FLOPs"
 
 
 def number(value: float) -> str:

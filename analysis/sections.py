@@ -19,7 +19,7 @@ from analysis.compare import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
 from analysis.groups import GROUP, OPTION, paradigm_order
-from analysis.labels import amount, instances, is_text, made_equal
+from analysis.labels import amount, instances, is_text, made_equal, setting_words
 from analysis.page import Block, Code, Heading, Shown, Table, Text
 from analysis.rationales import PLAUSIBLE, plausibility_cells
 from analysis.tables import (
@@ -29,7 +29,6 @@ from analysis.tables import (
     footnotes,
     interval,
     nats,
-    network_text,
     number,
     percent,
     rates,
@@ -49,15 +48,14 @@ _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 def section_title(comparison: Comparison) -> str:
     """What tells one comparison of a results directory from another."""
-    cell = comparison.cells.iloc[0]
-    data = f"{cell['split_scheme']} bases"
-    if is_text(comparison.task):
-        data = f"labels by {cell['label_rule']}, rationales by {cell['rationale_rule']}"
-    inference = f", {comparison.inference}" if comparison.inference else ""
-    return (
-        f"{cell['task']}, m={cell['m']}, n={cell['n']}, {network_text(cell)}{inference}, {data}, "
-        f"budget {number(cell['budget_amount'])} {_unit(cell)} ({short_id(comparison)})"
-    )
+    settings = comparison.settings
+    names = ["m", "n", "architecture", "batch_size", "precision", "inference"]
+    names += ["label_rule", "rationale_rule"] if is_text(comparison.task) else ["split"]
+    names = list(dict.fromkeys([*names, "budget", *comparison.differs]))
+    if settings["precision"] == "float32" and "precision" not in comparison.differs:
+        names.remove("precision")
+    words = ", ".join([comparison.task, *setting_words(settings, names)])
+    return f"{words} ({short_id(comparison)})"
 
 
 def _unit(cell: pd.Series) -> str:

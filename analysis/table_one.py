@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.compare import Comparison
 from analysis.groups import PARADIGM_ORDER, paradigm_order
-from analysis.labels import METRIC_NAMES, is_text, made_equal
+from analysis.labels import METRIC_NAMES, is_text, made_equal, setting_words
 from analysis.published import Row, published, setting_differences, sources_text
 from analysis.tables import HIDDEN_FOREGROUND, percent
 from analysis.verdicts import points
@@ -147,8 +147,8 @@ def _row_of(comparison: Comparison) -> Row:
 
 
 def _label(comparison: Comparison) -> str:
-    inference = f", {comparison.inference}" if comparison.inference else ""
-    return _row_of(comparison).label + inference
+    words = setting_words(comparison.settings, ["inference", *comparison.differs])
+    return ", ".join([_row_of(comparison).label, *words])
 
 
 def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def comparison_markdown(
             for row in [header, ["---"] * len(header), *rows]
         ]
         notes = [f"\n{note}" for note in footnotes(part)]
-        blocks.append("\n".join([f"**{heading(part)}**", "", *lines, *notes]))
+        blocks.append("\n".join([f"**{heading(part, name)}**", "", *lines, *notes]))
     return "\n\n".join(blocks)
 
 

@@ -18,10 +18,16 @@ import pytest
 from analysis.answer import QUESTION, answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
+from analysis.exports import short_id
+from analysis.handover import group_summaries
+from analysis.labels import setting_words
 from analysis.pictures import Picture, pictures
 from analysis.report import main, verdict_text, write_report
+from analysis.sections import section_title
+from analysis.table_one import table_one_cells
 from analysis.tables import comparison_cells, comparison_text
 from analysis.verdicts import paired_cells
+from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
@@ -225,6 +231,59 @@ def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> No
         "#comparison-1",
         "#comparison-2",
     ]
+
+
+def _another(value: Any) -> Any:
+    """Another value that a field of a cell may have."""
+    if isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value):
+        return value[::-1]
+    others: dict[Any, Any] = {"disjoint": "shared-base", "float32": "bfloat16", "mlp": "other"}
+    if value in others:
+        return others[value]
+    if isinstance(value, Budget):
+        return Budget(value.amount + 1)
+    if isinstance(value, tuple):
+        return (0.0, *value)
+    return value / 2 if isinstance(value, float) else value + 1
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        name
+        for name, value in make_cell().to_dict().items()
+        if name not in ("task", "schedule", "seed")
+    ],
+)
+def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> None:
+    """Whatever makes two comparisons of one study: in every heading, and on the terminal."""
+    one = make_cell()
+    other = make_cell(**{field: _another(getattr(one, field))})
+    for cell in (one, other):
+        write(results, cell)
+    found = compare_results(results, details=False)
+    words = {each.name: setting_words(each.settings, [field])[0] for each in found}
+    assert len(set(words.values())) == 2
+    text = verdict_text(found)
+    markdown = "".join(
+        each.note for comparison in found for each in group_summaries(comparison, [])
+    )
+    for comparison in found:
+        name, word = comparison.name, words[comparison.name]
+        assert word in name
+        assert word in section_title(comparison)
+        assert f"{name} ({short_id(comparison)}):" in text
+        assert name in comparison_text(comparison.summary, name=name)
+        assert name in markdown
+    rows = [row[:2] for row in table_one_cells(found)[1]]
+    assert rows[0] != rows[1]
+
+
+def test_comparisons_that_differ_in_more_than_their_name_are_named_alone(results: Results) -> None:
+    """Of two mosaic sizes, the sizes are enough."""
+    write(results, make_cell())
+    write(results, make_cell(m=5, n=500, data_digest="f" * 16))
+    assert [each.name for each in compare_results(results)] == ["digits m=5", "digits m=10"]
 
 
 @pytest.mark.usefixtures("no_pictures")

@@ -64,7 +64,7 @@ def write_study(
                             evaluation_points=EVERY_TENTH,
                             **settings,
                         )
-                        saif = SAIF[paradigm] + 0.05 * number + 0.004 * seed + point / 50
+                        saif = SAIF[paradigm] * (1 + 0.01 * seed) + 0.05 * number + point / 50
                         accuracy = 0.62 + 0.002 * (seed * len(paradigm) % 7) - lr / 10
                         write_text(results, cell, accuracy, saif, 0.8, mosaics=6 * cell.n)
 
@@ -189,7 +189,7 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
     for paradigm in ("soft", "hard", "hybrid", "lvml"):
         for seed in range(6):
             cell = make_text_cell(paradigm, seed=seed, evaluation_points=EVERY_TENTH)
-            accuracy = 0.5 + (paradigm == "soft") / 10 + seed**2 / 500
+            accuracy = 0.5 + (paradigm == "soft") * (10 + seed) / 100 + seed**2 / 500
             write_text(results, cell, accuracy, shares=dict.fromkeys(SHARES, 0.0))
     (comparison,) = compare_results(results)
     verdicts = comparison.paired.set_index(["metric", "first", "second"])["verdict"]

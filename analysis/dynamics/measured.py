@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS, in_order, paradigm_order
+from analysis.labels import differences, setting_words
 from analysis.statistics import t_interval
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal
@@ -80,9 +81,13 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     names: dict[tuple[str, str], str] = {}
     for (m, num_classes), group in cells.groupby(["m", "num_classes"]):
         examples = group.drop_duplicates("_key").sort_values("_key")
-        shared = [_shared(text) for text in examples["cell"]]
-        for (comparison_id, rates), mine in zip(examples["_key"], shared, strict=True):
-            parts = [f"m={m}", f"C={num_classes}", *_different(mine, shared)]
+        settings = [json.loads(text) for text in examples["cell"]]
+        alike = f"m={m}, C={num_classes}"
+        differs = differences([alike] * len(settings), settings)
+        for (comparison_id, rates), mine, fields in zip(
+            examples["_key"], settings, differs, strict=True
+        ):
+            parts = [alike, *setting_words(mine, fields)]
             name = ", ".join(parts + [f"lr={rates}"] * bool(rates))
             if name in names.values():
                 name += f" ({comparison_id[:8]})"
@@ -181,26 +186,3 @@ def _rates(cell: Mapping[Hashable, Any]) -> str:
     if pd.isna(cell["switch_point"]):
         return f"{cell['lr']:g}"
     return f"{cell['lr']:g} > {cell['last_lr']:g} at {cell['switch_point']:g}"
-
-
-def _shared(text: str) -> dict[str, Any]:
-    """What all cells of a comparison have in common, flat."""
-    values = json.loads(text)
-    budget = values["budget"]["amount"]
-    return {k: v for k, v in values.items() if k not in ("schedule", "seed")} | {"budget": budget}
-
-
-def _different(mine: Mapping[str, Any], all_of_them: Iterable[Mapping[str, Any]]) -> list[str]:
-    """``n=5000`` for each field in which a setting differs from another of its (m, C)."""
-    others = list(all_of_them)
-    names = sorted({name for each in others for name in each} - {"m", "num_classes"})
-    return [
-        f"{name}={_short(mine.get(name))}"
-        for name in names
-        if any(other.get(name) != mine.get(name) for other in others)
-    ]
-
-
-def _short(value: Any) -> str:
-    """A list by its length: evaluation points are many."""
-    return f"{len(value)} values" if isinstance(value, list) else str(value)
