@@ -1,8 +1,8 @@
 """Reads a results directory: equal compute, choice of options, intervals, tables, figures, report.
 
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
-knows of `study` only the schema of the results (`study.results`) and the closed forms
-(`study.theory`).
+knows of `study` only the schema of the results (`study.results`), the closed forms
+(`study.theory`) and how wide a terminal is (`study.terminal`).
 """
 
 from __future__ import annotations

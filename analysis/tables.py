@@ -23,6 +23,7 @@ from analysis.labels import (
 )
 from analysis.labels import number as number
 from analysis.published import published as published_row
+from study import terminal
 from study.results import SAIF_THRESHOLD
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
@@ -54,16 +55,20 @@ def comparison_text(
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for the terminal, as lines."""
+    """A table for the terminal, as lines; where it is too narrow, one row below the other."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
+    lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in [header, ["-" * width for width in widths], *rows]
     ]
+    return lines if terminal.fits(lines) else terminal.stacked(header, rows)
 
 
 def comparison_markdown(
-    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+    summary: pd.DataFrame,
+    published: bool = False,
+    threshold: float = SAIF_THRESHOLD,
+    name: str = "",
 ) -> str:
     """The same tables in Markdown; see `comparison_text`."""
     blocks = []

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 
-from study import compute
+from study import compute, terminal
 from study.cell import Cell
 from study.execution import has_bfloat16
 from study.plan import THIS_MACHINE, Plan
 from study.progress import duration
 from study.sharing import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
+
+_HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
+_HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
+_ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
 
 
 def describe(
@@ -26,7 +30,7 @@ def describe(
         seconds: estimated seconds of each cell that would run, by id.
         price_per_hour: of a GPU; of a CPU core where trials use no GPU.
     """
-    return "\n".join(_lines(plan, about, seconds, price_per_hour))
+    return terminal.fitted("\n".join(_lines(plan, about, seconds, price_per_hour)))
 
 
 def _lines(
@@ -148,10 +152,7 @@ def _setting_lines(
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
     end_of = {cell.id: compute.timeline(cell, flops)[-1] for cell in cells}
     yield _budget(first, soft, end_of.values())
-    yield (
-        f"{'paradigm':<13}{'cells':>6}{'to run':>8}{'rates':>7}{'switch':>8}{'seeds':>7}"
-        f"{'FLOPs/input':>14}{'x soft':>8}{'steps':>15}{'s/cell':>8}"
-    )
+    rows = []
     for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
         group = [cell for cell in cells if cell.paradigm == paradigm]
         ends = [end_of[cell.id] for cell in group]
@@ -160,12 +161,20 @@ def _setting_lines(
         times = [seconds[cell.id] for cell in group if cell.id in seconds]
         rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in group}
         switches = {cell.switch_point for cell in group if cell.switch_point is not None}
-        yield (
-            f"{paradigm:<13}{len(group):>6}{len(times):>8}{len(rates):>7}"
-            f"{len(switches) or '-':>8}{len({cell.seed for cell in group}):>7}"
-            f"{_mean(costs):>14.3g}{_mean(costs) / soft:>8.2f}{_span(steps):>15}"
-            f"{f'{_mean(times):.1f}' if times else '-':>8}"
+        counts = (len(group), len(times), len(rates), len(switches) or "-")
+        rows.append(
+            [
+                paradigm,
+                *map(str, counts),
+                str(len({cell.seed for cell in group})),
+                f"{_mean(costs):.3g}",
+                f"{_mean(costs) / soft:.2f}",
+                _span(steps),
+                f"{_mean(times):.1f}" if times else "-",
+            ]
         )
+    lines = [_ROW.format(*row) for row in (_HEADER, *rows)]
+    yield from lines if terminal.fits(lines) else terminal.stacked(_HEADER, rows)
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[compute.Stop]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -402,6 +403,19 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
         assert threads_of(with_packing(made, Packing(), room=room, threads=4)) == (10, 4)
     few = replace(made, cells=made.cells[:3])
     assert threads_of(with_packing(few, Packing(), room=room)) == (3, 1)
+
+
+@pytest.mark.parametrize("study", ["digits", "hatexplain", "fixed-focus"])
+def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, study: str) -> None:
+    made = plan(study)
+    seconds = {cell.id: 3600.0 for cell in made.cells}
+    about = SPACES[study].presets["quick"].about
+    monkeypatch.setenv("COLUMNS", "400")
+    wide = describe(made, about, seconds)
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = describe(made, about, seconds)
+    assert max(map(len, wide.splitlines())) > 40 >= max(map(len, narrow.splitlines()))
+    assert set(re.split(r":?\s+", wide)) <= set(re.split(r":?\s+", narrow))
 
 
 def test_what_a_plan_costs() -> None:

@@ -1,0 +1,62 @@
+"""No line is wider than the terminal, whatever the text; elsewhere every line is as it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study import terminal
+
+HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
+ROWS = [["hard", "78.9", "70.1 to 85.3", "-"], ["hybrid", "95.5", "93.0 to 98.1", "0.25"]]
+WORDS = st.lists(st.text("abc:,-", min_size=1, max_size=18), min_size=1, max_size=40)
+
+
+@given(st.lists(WORDS, max_size=4), st.integers(24, 120), st.integers(0, 1))
+def test_lines_fit_and_no_word_is_lost(
+    paragraphs: list[list[str]], width: int, indent: int
+) -> None:
+    text = "\n".join("  " * indent + " ".join(words) for words in paragraphs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        for folded in (terminal.fitted(text), terminal.sentence(text)):
+            assert folded.split() == text.split()
+            assert terminal.fits(folded.split("\n"))
+        assert terminal.fitted(terminal.fitted(text)) == terminal.fitted(text)
+        lines = terminal.fitted(text).split("\n")
+        assert all(line.startswith("  " * indent) for line in lines if line)
+
+
+def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("os.get_terminal_size", _no_terminal)
+    wide = "x " * 200
+    assert terminal.columns() is None
+    assert terminal.fitted(wide) == wide
+    assert terminal.fits([wide])
+    assert max(map(len, terminal.sentence(wide).split("\n"))) <= terminal.WIDEST
+
+
+def _no_terminal(*_: int) -> None:
+    raise OSError
+
+
+def test_a_path_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = f"/a/{'long-' * 12}path/report.html"
+    assert path in terminal.fitted(f"report: {path}").split()
+
+
+def test_a_narrow_table_says_all_that_a_wide_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    assert terminal.stacked(HEADER, ROWS) == [
+        "paradigm: hard",
+        "  SAIF %: 78.9",
+        "  95 % interval: 70.1 to 85.3",
+        "  switch: -",
+        "paradigm: hybrid",
+        "  SAIF %: 95.5",
+        "  95 % interval: 93.0 to 98.1",
+        "  switch: 0.25",
+    ]
