@@ -20,6 +20,10 @@ _OWN_TABLE = re.compile(
 )
 
 
+class Unwritable(ResultsError):
+    """A folder that takes no report; the message says why. What to do depends on the command."""
+
+
 def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | Path:
     """Every file whole: a reader finds the old one or the new one, never half of it.
 
@@ -34,7 +38,7 @@ def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | 
         The folder, a path if it is local and a URL if it is not.
 
     Raises:
-        ResultsError: one cannot be written.
+        Unwritable: one cannot be written.
     """
     folder = local_path(out_dir)
     if folder is None:
@@ -49,7 +53,7 @@ def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
     """Before the work: the folder, or what it would be made in, takes a file.
 
     Raises:
-        ResultsError: it does not.
+        Unwritable: it does not.
     """
     folder = local_path(out_dir)
     if folder is None:
@@ -110,7 +114,5 @@ def _refusing(folder: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ResultsError) as error:
-        raise ResultsError(
-            f"cannot write the report to {folder} ({error.__cause__ or error}). Choose a folder "
-            "with --out DIR of `python -m analysis.report`."
-        ) from error
+        reason = error.__cause__ or error
+        raise Unwritable(f"cannot write the report to {folder} ({reason}).") from error

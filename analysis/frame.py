@@ -45,6 +45,10 @@ _DYNAMICS = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
     "equal compute."
 )
+RUNNING = (
+    "A study is running with these results: the numbers are partial, of the cells that have ended "
+    "so far. Make the report again when it has ended."
+)
 _VERBS = {
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
@@ -79,10 +83,14 @@ def missing(
 
 
 def head(
-    found: Sequence[Comparison], dynamics: Sequence[Dynamics], notes: Sequence[str]
+    found: Sequence[Comparison],
+    dynamics: Sequence[Dynamics],
+    notes: Sequence[str],
+    running: bool = False,
 ) -> list[Block]:
     """What the page answers, and what has to be known to understand it."""
-    blocks = [*_question(found), *_shown(dynamics)]
+    blocks: list[Block] = [Text(RUNNING, "warning")] if running else []
+    blocks += [*_question(found), *_shown(dynamics)]
     return [*blocks, *(Text(note, "quiet") for note in notes)]
 
 

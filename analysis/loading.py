@@ -213,7 +213,9 @@ def _of_study(
     """The rows of a study; refuses where there is none."""
     if cells.empty:
         which = "no finished cell" if cell_ids is None else "none of the requested cells"
-        raise ResultsError(f"{results.url} holds {which}. Run or resume the study first.")
+        running = "A study is running with it: ask again when its first cells have ended."
+        advice = running if results.is_running() else "Run or resume the study first."
+        raise ResultsError(f"{results.url} holds {which}. {advice}")
     if study is None:
         return cells
     names = sorted(cells["study"].unique())

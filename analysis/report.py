@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import os
 import sys
-import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -21,7 +20,7 @@ from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
 from analysis.dynamics import Dynamics, find
 from analysis.exports import exports, short_id
-from analysis.files import refuse_unwritable, write
+from analysis.files import Unwritable, refuse_unwritable, write
 from analysis.groups import AXES, Axis, Select
 from analysis.page import Block, Contents, Heading, Shown, html, markdown
 from analysis.pictures import Picture, pictures
@@ -36,6 +35,7 @@ from analysis.sections import (
 )
 from analysis.tables import comparison_text
 from analysis.verdicts import verdict_lines
+from study import terminal
 from study.results import SAIF_THRESHOLD, Results, ResultsError, report_folder
 
 _EXAMPLES = """examples:
@@ -47,7 +47,6 @@ _EXAMPLES = """examples:
   python -m analysis.report s3://bucket/results --budget 2e12
   python -m analysis.report s3://bucket/results --out reports/cifar10
 """
-_WIDTH = 99  # of sentences in the terminal
 
 
 def write_report(
@@ -95,6 +94,7 @@ def write_report(
             the message says what to do.
     """
     results = results if isinstance(results, Results) else Results(results)
+    running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
     found = compare_results(results, study, cell_ids, budget, select, axis, threshold, interpolate)
     dynamics = find(results, study, cell_ids)
     if not found:
@@ -102,7 +102,11 @@ def write_report(
     title = title or frame.title(found, dynamics, study)
     _refuse_nothing(found, dynamics, results.url)
     notes = [*notes, *frame.missing(found, dynamics, cell_ids)]
-    return write_page(found, out_dir, title, results.url, notes, published, dynamics=dynamics)
+    return write_page(
+        *(found, out_dir, title, results.url, notes, published),
+        dynamics=dynamics,
+        running=running,
+    )
 
 
 def write_page(
@@ -114,6 +118,7 @@ def write_page(
     published: bool = False,
     drawn: Sequence[Sequence[Picture]] | None = None,
     dynamics: Sequence[Dynamics] = (),
+    running: bool = False,
 ) -> str | Path:
     """Writes the report of what is at hand; else as `write_report`.
 
@@ -123,6 +128,7 @@ def write_page(
         results: path or URL of the results directory, for the command that repeats a cell.
         drawn: the pictures of each comparison, where they are at hand.
         dynamics: as `analysis.dynamics.find` gives them.
+        running: a study runs with the results, so that they are not all that it will record.
     """
     drawn = drawn or [pictures(comparison) for comparison in found]
     files = exports(found, dynamics)
@@ -136,7 +142,7 @@ def write_page(
         cell_id = str(each.cells["cell_id"].iloc[0])
         blocks = [*each.blocks(shown), *repeat_blocks(cell_id, results)]
         sections.append((f"{each.title} ({each.key})", f"dynamics-{i}", blocks))
-    page = frame.head(found, dynamics, notes)
+    page = frame.head(found, dynamics, notes, running)
     if len(sections) > 1:
         page.append(Contents([(name, anchor) for name, anchor, _ in sections]))
     for name, anchor, blocks in sections:
@@ -166,8 +172,7 @@ def verdict_text(found: Sequence[Comparison]) -> str:
             lines.append(f"{comparison.name} ({short_id(comparison)}):")
         lone = lone_paradigm(comparison)
         lines += [lone] if lone else verdict_lines(comparison.paired)
-    sentences = [textwrap.fill(sentence, _WIDTH) for sentence in answer(found)]
-    return "\n".join([*lines, "", *sentences])
+    return "\n".join([*lines, "", *map(terminal.sentence, answer(found))])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -178,6 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = asked.out or report_folder(asked.results_dir, asked.study)
         if asked.out or results.storage.exists("cells"):
             refuse_unwritable(folder)
+        running = results.is_running()
         found = compare_results(
             results,
             study=asked.study,
@@ -199,11 +205,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         _refuse_nothing(found, dynamics, results.url)
         with _until_nobody_reads():
+            if running:
+                _print(f"note: {frame.RUNNING}")
             print_comparisons(found, asked.published)
             print_dynamics(dynamics)
         title = frame.title(found, dynamics, asked.study)
         path = write_page(
-            found, folder, title, results.url, published=asked.published, dynamics=dynamics
+            found,
+            folder,
+            title,
+            results.url,
+            published=asked.published,
+            dynamics=dynamics,
+            running=running,
         )
         with _until_nobody_reads():
             print(f"report: {path}")
@@ -211,7 +225,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("stopped: no report was written.", file=sys.stderr)
         return 130
     except ResultsError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        advice = " Choose a folder with --out DIR." if isinstance(error, Unwritable) else ""
+        print(f"error: {' '.join(str(error).split())}{advice}", file=sys.stderr)
         return 2
     return 0
 
@@ -232,18 +247,23 @@ def print_comparisons(found: Sequence[Comparison], published: bool = False) -> N
     for comparison in found:
         if len(comparison.summary):
             shown = (comparison.summary, published, comparison.threshold, comparison.name)
-            print(comparison_text(*shown), end="\n\n")
+            _print(comparison_text(*shown))
         notes = (unusual_cut, stopped_options, share_sentences)
         for sentence in (sentence for note in notes for sentence in note(comparison)):
-            print(f"note: {sentence}\n")
+            _print(f"note: {sentence}")
     if found:
-        print(verdict_text(found), end="\n\n")
+        _print(verdict_text(found))
 
 
 def print_dynamics(dynamics: Sequence[Dynamics]) -> None:
     """Prints the tables and claims of learning dynamics."""
     for each in dynamics:
-        print(each.text(), end="\n\n")
+        _print(each.text())
+
+
+def _print(text: str) -> None:
+    """A paragraph, no wider than the terminal."""
+    print(terminal.fitted(text), end="\n\n")
 
 
 def _refuse_options(

@@ -181,6 +181,10 @@ class Results:
         """
         return self.storage.lock()
 
+    def is_running(self) -> bool:
+        """Whether a study runs with the directory now, as far as locks tell: not of a store."""
+        return self.storage.is_locked()
+
     def mark(self) -> str:
         """Leaves a new mark in the directory, a fencing token.
 

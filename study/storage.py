@@ -12,10 +12,11 @@ import fcntl
 import io
 import os
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from study import urls
 from study.errors import ResultsError as ResultsError
@@ -23,6 +24,7 @@ from study.errors import ResultsError as ResultsError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_GLANCE = 0.05  # seconds, within which `is_locked` has long let go
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 
 
@@ -209,16 +211,29 @@ class Storage:
         with contextlib.ExitStack() as stack:
             with self._writing(".lock"):
                 file = stack.enter_context(open(self._path(".lock"), "w"))
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise Locked(
-                        f"another study is running with the results directory {self.url}. Wait "
-                        "for its end, or choose another directory with --results DIR."
-                    ) from None
+                if not _flock(file):
+                    time.sleep(_GLANCE)  # it may be a report that asked whether a study runs
+                    if not _flock(file):
+                        raise Locked(
+                            f"another study is running with the results directory {self.url}. "
+                            "Wait for its end, or choose another directory with --results DIR."
+                        )
             self._locked = True
             stack.callback(setattr, self, "_locked", False)
             yield
+
+    def is_locked(self) -> bool:
+        """Whether another process holds the lock of a local directory.
+
+        A lock that cannot be asked for, and an object store, which has none, count as free.
+        """
+        if not self.local or self._locked:
+            return False
+        try:
+            with open(self._path(".lock"), "rb") as file:
+                return not _flock(file, fcntl.LOCK_SH)
+        except OSError:  # never locked, or not readable
+            return False
 
     def path(self, name: str) -> str:
         """A name with the directory before it, for people."""
@@ -326,6 +341,15 @@ class _Pieces(io.RawIOBase):
 
 class Locked(ResultsError):
     """A results directory with which another study runs."""
+
+
+def _flock(file: IO[Any], kind: int = fcntl.LOCK_EX) -> bool:
+    """Whether a lock could be had; it ends with the file."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _sync_folder(path: str) -> None:
