@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -308,6 +309,7 @@ def _report(
     """Prints comparisons and learning dynamics, the path of the report, how to see the runs."""
     from analysis.compare import compare_results
     from analysis.dynamics import find
+    from analysis.files import Unwritable
     from analysis.frame import title
     from analysis.handover import claim_counts, group_summaries
     from analysis.pictures import pictures
@@ -340,6 +342,12 @@ def _report(
                 comparisons, folder, name, args.results, notes, published, drawn, dynamics
             )
             print(f"report: {page}")
+    except Unwritable as error:
+        command = f"python -m analysis.report {shlex.quote(args.results)} --study {plan.study}"
+        raise Unwritable(
+            f"{error} All results are kept. Make room there, and the same command writes it; "
+            f"`{command} --out DIR` writes it elsewhere."
+        ) from error
     finally:
         of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
         groups = [group for groups in of_all for group in groups]

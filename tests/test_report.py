@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import uuid
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +23,7 @@ from analysis.answer import QUESTION, answer
 from analysis.claims import claims
 from analysis.compare import Comparison, compare_results
 from analysis.exports import short_id
+from analysis.files import Unwritable
 from analysis.handover import group_summaries
 from analysis.labels import setting_words
 from analysis.pictures import Picture, pictures
@@ -28,6 +33,9 @@ from analysis.table_one import table_one_cells
 from analysis.tables import comparison_cells, comparison_text
 from analysis.verdicts import paired_cells
 from study.cell import Budget
+from study.drive import _report
+from study.options import parser
+from study.plan import Plan
 from study.results import Results, ResultsError
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
@@ -518,6 +526,87 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     message = "Choose a folder with --out DIR"
     for folder in ("file", "file/a/b"):
         _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_full_disk_has_the_advice_of_the_command(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    _write_small(results)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        message = "No space left on device). Choose a folder with --out DIR."
+        _assert_refused([results.url], message, capsys)
+        # At its end, study.run has no such option.
+        args = parser().parse_args(["digits", "--results", results.url])
+        plan = SimpleNamespace(study="digits", preset="quick", skipped=())
+        with pytest.raises(Unwritable) as refusal:
+            _report(cast(Plan, plan), results.cells()["cell_id"], (), Mock(), args)
+    text = str(refusal.value)
+    assert "No space left on device" in text
+    (command,) = re.findall("`(.*)`", text)
+    assert text.count("--out") == command.count("--out DIR") == 1
+    out = str(tmp_path / "out")
+    assert (
+        main(shlex.split(command.replace("DIR", out).removeprefix("python -m analysis.report")))
+        == 0
+    )
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_a_report_made_during_a_run_says_so(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str], prefix: str
+) -> None:
+    _write_small(results)
+    words = "A study is running with these results: the numbers are partial"
+    page = tmp_path / "out" / "report.html"
+    command = [f"{prefix}{results.url}", "--out", str(page.parent)]
+    with Results(results.url).lock():
+        assert main(command) == 0
+        assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
+        assert _page(page).text.count(words) == 1
+        assert words in (page.parent / "report.md").read_text()
+        assert words in _page(write_report(results, tmp_path / "other")).text
+    assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
+    assert main(command) == 0
+    assert words not in capsys.readouterr().out + _page(page).text
+
+
+def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Results(results.url).lock():
+        _assert_refused([results.url], "A study is running with it: ask again when", capsys)
+    _assert_refused([results.url], "Run or resume the study first", capsys)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_what_is_printed_is_no_wider_than_the_terminal(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _write_small(results)
+    _write_small(results, momentum=0.5)
+    write(results, make_cell("hybrid", switch_point=0.9))
+    printed = {}
+    for width in (400, 40):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main([results.url, "--out", str(tmp_path / "out"), "--axis", "mosaics"]) == 0
+        *lines, _ = capsys.readouterr().out.splitlines()  # the path stays whole
+        printed[width] = lines
+        assert max(map(len, lines)) <= width
+    words = {width: set(re.split(r"[\s:-]+", " ".join(lines))) for width, lines in printed.items()}
+    assert words[400] <= words[40]
 
 
 def test_ctrl_c_is_one_line(

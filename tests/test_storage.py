@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
 
@@ -214,6 +216,22 @@ def test_one_driver_at_a_time(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with storage.lock():
         pass
+
+
+def test_who_asks_for_the_lock_learns_of_others_and_is_in_nobodys_way(tmp_path: Path) -> None:
+    storage, other = Storage(tmp_path), Storage(tmp_path)
+    assert not storage.is_locked()
+    assert not (tmp_path / ".lock").exists()
+    with storage.lock():
+        assert other.is_locked()
+        assert not storage.is_locked()  # it is its own
+    assert not other.is_locked()
+    with open(tmp_path / ".lock") as glance:
+        fcntl.flock(glance, fcntl.LOCK_SH)
+        assert not other.is_locked()
+        threading.Timer(0.01, fcntl.flock, (glance, fcntl.LOCK_UN)).start()
+        with storage.lock():
+            assert other.is_locked()
 
 
 def test_errors_within_the_lock_are_not_those_of_the_lock(tmp_path: Path) -> None:
