@@ -316,9 +316,11 @@ def _compare(
     examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
+    named = zip(settings, differs, strict=True)
+    rows = zip(tables, tried, choices, chosen, strict=True)
     return [
-        _comparison(found, cut, select, *each, evaluations)
-        for each in zip(settings, differs, tables, tried, choices, chosen, strict=True)
+        _comparison(found, cut, select, *name, *each, evaluations)
+        for name, each in zip(named, rows, strict=True)
     ]
 
 
