@@ -27,8 +27,8 @@ from analysis.labels import (
     full_name,
     instances,
     made_equal,
-    setting_words,
     share_of_budget,
+    told_apart,
 )
 from analysis.loading import (
     EVALUATION_COLUMNS,
@@ -121,7 +121,7 @@ class Comparison:
     @property
     def name(self) -> str:
         """Of the setting, and what tells it from the others, see `differs`."""
-        return ", ".join([full_name(self.settings), *setting_words(self.settings, self.differs)])
+        return told_apart(full_name(self.settings), self.settings, self.differs)
 
     @property
     def where(self) -> str:

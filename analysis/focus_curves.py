@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, in_order
-from analysis.labels import differences, setting_words
+from analysis.labels import differences, setting_words, told_apart
 from analysis.statistics import CONFIDENCE, t_interval
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal as theory
@@ -300,8 +300,8 @@ def _names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
         " ".join([each["task"], *setting_words(each, ["m", "num_classes"])]) for each in settings
     ]
     return [
-        ", ".join([name, *setting_words(each, differs)])
-        for name, each, differs in zip(names, settings, differences(names, settings), strict=True)
+        told_apart(name, each, fields)
+        for name, each, fields in zip(names, settings, differences(names, settings), strict=True)
     ]
 
 

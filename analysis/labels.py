@@ -74,6 +74,17 @@ def full_name(settings: Mapping[str, Any]) -> str:
     return ", ".join([" ".join([name, *inference]), *unusual_rules(settings)])
 
 
+def told_apart(name: str, settings: Mapping[str, Any], fields: Iterable[str]) -> str:
+    """A name with some of the settings: ``digits m=10 [n=500, data 0123456789abcdef]``.
+
+    Args:
+        name: of the setting.
+        settings, fields: see `setting_words`; without any, the name is enough.
+    """
+    words = setting_words(settings, fields)
+    return f"{name} [{', '.join(words)}]" if words else name
+
+
 def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     """Some of the settings in words: ``n=500``, ``data 0123456789abcdef``, ``momentum 0.5``.
 

@@ -304,8 +304,8 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     record_linear(results)
     names = [setting.name for setting in settings_in(results)]
     assert names == [
-        "digits m=5, budget 60,000 mosaics, n=2000",
-        "digits m=5, budget 120,000 mosaics, n=4000",
+        "digits m=5 [budget 60,000 mosaics, n=2000]",
+        "digits m=5 [budget 120,000 mosaics, n=4000]",
         "digits m=10",
         "linear-orthogonal m=20 C=20",
     ]
