@@ -541,13 +541,14 @@ def test_a_full_disk_has_the_advice_of_the_command(
     _write_small(results)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
+        patch.setattr("analysis.pictures.pictures", lambda found: [])
         message = "No space left on device). Choose a folder with --out DIR."
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.
         args = parser().parse_args(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
         with pytest.raises(Unwritable) as refusal:
-            _report(cast(Plan, plan), results.cells()["cell_id"], (), Mock(), args)
+            _report(cast(Plan, plan), sorted(results.finished()), (), Mock(), args)
     text = str(refusal.value)
     assert "No space left on device" in text
     (command,) = re.findall("`(.*)`", text)
