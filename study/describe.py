@@ -178,7 +178,7 @@ def _setting_lines(
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[compute.Stop]) -> str:
-    """What each cell is given, and what whole batches spend of it where that is visibly less.
+    """What each cell is given, and what whole batches spend of it: if less by more than 1 %.
 
     Args:
         cell: one of those that are given it.
@@ -194,8 +194,8 @@ def _budget(cell: Cell, soft: float, ends: Iterable[compute.Stop]) -> str:
         form = "{:.3g}".format
         text = f"{amount:.3g} training FLOPs = {amount / soft / cell.n:g} epochs of soft"
         spent = {end.compute_flops for end in ends}
-    texts = list(dict.fromkeys(map(form, sorted(spent))))
-    if texts != [form(amount)]:
+    if min(spent) < 0.99 * amount:
+        texts = list(dict.fromkeys(map(form, sorted(spent))))
         text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
     return f"budget a cell: {text}"
 
