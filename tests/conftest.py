@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import os
@@ -53,6 +54,10 @@ ALLOWED_SKIPS = frozenset(
     }
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
+
+_ONE_PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
 
 needs_cuda = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
@@ -107,6 +112,14 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     patch.delenv("MLFLOW_TRACKING_URI", raising=False)
     yield folder
     patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_disks() -> Iterator[None]:
+    """Nothing that a test writes here is read after a loss of power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +192,15 @@ def tiny_flops() -> ModelFlops:
 def ray_instance() -> Iterator[None]:
     """One Ray for all tests of a session; `study.launch` uses the one that is there."""
     with ray_session(cores=2):
+        yield
+
+
+@contextlib.contextmanager
+def not_drawn() -> Iterator[None]:
+    """Figures are laid out as ever, but what is written of each is nothing: drawing takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.pictures.figure_png", lambda _: _ONE_PIXEL)
+        patch.setattr("analysis.pictures.figure_pdf", lambda _: b"%PDF-1.4")
         yield
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -286,14 +284,6 @@ def test_options_of_comparisons_are_refused_by_the_function_too(
     trajectories.write_study(results, seeds=1)
     with pytest.raises(ResultsError, match="--budget: there is nothing to compare"):
         write_report(results, tmp_path, budget=1e6)
-
-
-def test_as_a_command_without_warnings(alone: tuple[Results, Path], tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-m", "analysis.report", alone[0].url]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- MLflow

@@ -54,15 +54,20 @@ def count_faults(environment: dict[str, str]) -> int:
     return int(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def given_back() -> int:
+    """Page faults where memory that is freed is given back to the system."""
+    return count_faults({"MALLOC_ARENA_MAX": "8"})
+
+
 @needs_glibc
-def test_large_tensors_cost_page_faults_once_only() -> None:
-    given_back = count_faults({"MALLOC_ARENA_MAX": "8"})
+def test_large_tensors_cost_page_faults_once_only(given_back: int) -> None:
     assert count_faults({"MALLOC_ARENA_MAX": "1"}) < given_back / 10
 
 
 @needs_glibc
 @pytest.mark.usefixtures("ray_instance")
-def test_the_workers_of_a_study_keep_memory() -> None:
+def test_the_workers_of_a_study_keep_memory(given_back: int) -> None:
     """A real worker, and a thread of it, as trials have."""
     import ray
 
@@ -72,7 +77,7 @@ def test_the_workers_of_a_study_keep_memory() -> None:
         exec(COUNT_FAULTS, scope)
         return scope["faults"]()
 
-    assert ray.get(in_worker.remote()) < count_faults({"MALLOC_ARENA_MAX": "8"}) / 10
+    assert ray.get(in_worker.remote()) < given_back / 10
 
 
 @pytest.mark.usefixtures("ray_instance")

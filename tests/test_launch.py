@@ -222,7 +222,8 @@ def test_a_bug_stops_the_study_at_once_with_its_traceback(
 ) -> None:
     cells = [tiny_cell(digits, seed=seed) for seed in range(12)]
     attempts = tmp_path / "attempts"
-    launched = Launched(make_plan(cells), results, train=failing(attempts, cells[3].id, 99, "bug"))
+    plan = replace(make_plan(cells), max_concurrent=1)
+    launched = Launched(plan, results, train=failing(attempts, cells[3].id, 99, "bug"))
     (failure,) = launched.failures
     assert (failure.kind, failure.cell_ids) == ("bug", (cells[3].id,))
     assert "Traceback" in failure.text
@@ -276,7 +277,8 @@ def test_a_judge_stops_cells_which_are_recorded_as_censored(
         def verdict(self, event: dict[str, Any]) -> bool:
             return event["paradigm"] == "soft" and event["budget_fraction"] >= 0.5
 
-    launched = Launched(make_plan(cells), results, judge=Strict())
+    plan = replace(make_plan(cells), max_concurrent=1)
+    launched = Launched(plan, results, judge=Strict())
     assert "1 censored" in launched.line
     rows = results.cells().set_index("cell_id")
     assert rows["status"][cells[0].id] == "censored"

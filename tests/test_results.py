@@ -31,13 +31,6 @@ from tests.synthetic_results import POINTS, make_cell, make_results, write
 TABLES = ("cells", "evaluations")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_waiting_for_disks() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)
-        yield
-
-
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results")

@@ -25,7 +25,7 @@ import analysis
 from study import run
 from study.command import DONE
 from study.results import Results
-from tests.conftest import PROJECT, log_levels_kept
+from tests.conftest import PROJECT, log_levels_kept, not_drawn
 from tests.neutral_posts import write_posts
 
 TINY = [
@@ -54,17 +54,17 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take most of the time of so small a study; `finished` has all."""
+    """They take most of the time of so small a study; `finished` has them."""
     monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
     monkeypatch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", lambda _: [])
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, ray_instance: None) -> tuple[Path, str]:
-    """One real study, on Ray and with all pictures: its results directory, what it printed."""
+    """One real study, on Ray: its results directory, what it printed."""
     results = tmp_path_factory.mktemp("study") / "results"
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), log_levels_kept():
+    with contextlib.redirect_stdout(printed), log_levels_kept(), not_drawn():
         assert run.main(["digits", *TINY, "--results", str(results)]) == DONE
     return results, printed.getvalue()
 

@@ -32,6 +32,7 @@ from study import run_store
 from study.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.run_store import RunStore
+from tests.conftest import not_drawn
 from tests.synthetic_results import (
     OF_KNOWN,
     SHARES,
@@ -85,6 +86,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> _Study:
     write_study(results)
     found = compare_results(results)
     drawn = [pictures(comparison) for comparison in found]
+    with not_drawn():  # those of the second model: they are as those of the first
+        for picture in drawn[1]:
+            assert picture.pdf
     write_page(found, folder / "out", "Posts", results.url, drawn=drawn)
     text = (folder / "out" / "report.md").read_text()
     return _Study(results, found, drawn, folder / "out", re.sub(r"\\(.)", r"\1", text))
