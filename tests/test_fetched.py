@@ -417,7 +417,9 @@ def test_a_plan_copies_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # No step is timed: the times are not what this is about.
-    monkeypatch.setattr(run, "cell_seconds", lambda _, cells: {cell.id: 1.0 for cell in cells})
+    monkeypatch.setattr(
+        "study.drive.cell_seconds", lambda _, cells: {cell.id: 1.0 for cell in cells}
+    )
     url = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)).as_uri()
     small = ["--set", "paradigm=soft", "lr=0.1", "seed=0"]
     arguments = ["cifar10", "--plan", *small, "--results", str(tmp_path / "results"), "--data-dir"]
