@@ -73,14 +73,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 0 if asked or config.option.markexpr != "not faults" else 2
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests stay in one process, for its fixtures, and those with Ray share one Ray."""
-    with_ray = {item.path for item in items if "ray_instance" in getattr(item, "fixturenames", ())}
-    for item in items:
-        group = "ray" if item.path in with_ray else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turns a skip whose reason is not on the list into a failure."""
