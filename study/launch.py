@@ -118,7 +118,10 @@ def train_on_ray(
             run_config=tune.RunConfig(
                 name=plan.study,
                 storage_path=storage,
-                callbacks=[_observer(tune.Callback, running)],
+                callbacks=[
+                    _observer(tune.Callback, running),
+                    _silence(tune.progress_reporter.TrialProgressCallback),
+                ],
                 failure_config=tune.FailureConfig(max_failures=0),
                 stop=_stopper(tune.Stopper, running.jobs),
                 verbose=0,
@@ -234,12 +237,16 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
 def _scheduler(base: Any, running: Running) -> Any:
     """First come, first served; `base` is `ray.tune.schedulers.FIFOScheduler`.
 
-    That one looks through all trials, ended ones too, at every event of every trial.
+    That one looks through all trials, ended ones too, at every event of every trial. Here they are
+    let go of before the next one starts.
     """
 
     class Scheduler(base):
         def __getstate__(self) -> dict[str, Any]:
             return {}
+
+        def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+            _let_go_of_ended(tune_controller._tune_controller)
 
         def choose_trial_to_run(self, tune_controller: Any) -> Any:
             live = tune_controller.get_live_trials()
@@ -250,6 +257,28 @@ def _scheduler(base: Any, running: Running) -> Any:
     scheduler = Scheduler()
     scheduler.running = running
     return scheduler
+
+
+def _let_go_of_ended(controller: Any) -> None:
+    """Takes from Tune the trials that ended, each with its cells, its last event and its task.
+
+    It would keep them to the end of the study: for its own report, which nobody reads, in a list
+    of what is pending, which it shortens where no worker is, and with the workers that were asked
+    for where one was reused.
+    """
+    for ended in (controller._stopped_trials, controller._failed_trials):
+        controller._live_trials -= ended  # where failed ones stay
+        controller._trials_to_cache -= ended
+        for trials in (controller._trials, controller._pending_trials_list):
+            trials[:] = [trial for trial in trials if trial not in ended]
+        ended.clear()
+    workers = controller._actor_manager
+    asked, tasks = (
+        workers._pending_actors_to_attrs,
+        workers._pending_actors_to_enqueued_actor_tasks,
+    )
+    for worker in tasks.keys() - asked.keys():
+        del tasks[worker]
 
 
 def _stopper(base: Any, jobs: Jobs) -> Any:
@@ -294,6 +323,22 @@ def _observer(base: Any, running: Running) -> Any:
     observer = Observer()
     observer.running = running
     return observer
+
+
+def _silence(base: Any) -> Any:
+    """Takes the place of Tune's own printer, which keeps all trials, ended ones too.
+
+    `base` is `ray.tune.progress_reporter.TrialProgressCallback`.
+    """
+
+    class Silence(base):
+        def log_result(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def on_trial_complete(self, *_: Any, **__: Any) -> None:
+            pass
+
+    return Silence()
 
 
 class Running:

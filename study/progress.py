@@ -65,8 +65,9 @@ class Progress:
         """A cell ended as done, diverged, censored or failed."""
         self._running.pop(cell_id, None)
         self._ended[cell_id] = status
-        if status == "done" and cell_id in self._last:
-            paradigm, accuracy = self._paradigms[cell_id], self._last[cell_id]["accuracy"]
+        last = self._last.pop(cell_id, None)
+        if status == "done" and last is not None:
+            paradigm, accuracy = self._paradigms[cell_id], last["accuracy"]
             self._best[paradigm] = max(accuracy, self._best.get(paradigm, 0.0))
         self.show()
 

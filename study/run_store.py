@@ -146,6 +146,7 @@ class _Run(NamedTuple):
     """How the cell ended, when the run was logged; of a group, its digest."""
     is_group: bool
     metrics: frozenset[str]
+    """Of the parent run, none of others."""
 
 
 class RunStore:
@@ -363,26 +364,27 @@ class RunStore:
             self._looked_up = False
             raise
 
-    def _search(self, query: str) -> list[Any]:
-        """This study's runs, oldest first; not those that others keep in the experiment."""
-        found: list[Any] = []
+    def _search(self, query: str) -> list[tuple[str, _Run]]:
+        """This study's runs and their names, oldest first; none that others keep there."""
+        found: list[tuple[int, str, str, _Run]] = []
         token = None
         while True:
             page = self._client.search_runs(
                 [self._experiment], query, max_results=500, page_token=token
             )
-            found += [run for run in page if _name(run) is not None]
+            for run in page:  # of which little is kept: there may be 100,000
+                name = _name(run)
+                if name is not None:
+                    found.append((run.info.start_time, run.info.run_id, name, _known_run(run)))
             token = page.token
             if not token:
-                return sorted(found, key=lambda run: (run.info.start_time, run.info.run_id))
+                return [(name, known) for _, _, name, known in sorted(found)]
 
     def _tidy(self, query: str = "") -> None:
         """Looks up runs and leaves one complete run a cell and one parent: the oldest."""
         kept: dict[str, _Run] = {}
-        for run in self._search(query):
-            name = _name(run)
-            known = _known_run(run)
-            if name is not None and name not in kept and (known.complete or name == _PARENT):
+        for name, known in self._search(query):
+            if name not in kept and (known.complete or name == _PARENT):
                 kept[name] = known
             else:
                 self._client.delete_run(known.run_id)
@@ -581,7 +583,7 @@ def _known_run(run: Any) -> _Run:
         complete=run.info.status == "FINISHED",
         state=tags.get("digest" if "group" in tags else "status"),
         is_group="group" in tags,
-        metrics=frozenset(run.data.metrics),
+        metrics=frozenset(run.data.metrics if _name(run) == _PARENT else ()),
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -19,7 +22,7 @@ from study.axes import resolve
 from study.cell import Cell, Options, Schedule
 from study.cluster import join
 from study.errors import RequestError
-from study.launch import _failure_of_trial, _scheduler, launch
+from study.launch import _failure_of_trial, _scheduler, _search_algorithm, _silence, launch
 from study.packs import Packing
 from study.plan import Plan
 from study.progress import Progress
@@ -332,6 +335,72 @@ def test_the_scheduler_looks_at_no_trial_that_has_ended() -> None:
     assert scheduler.choose_trial_to_run(controller).trial_id == "b"
     running.job = {"c": None}
     assert scheduler.choose_trial_to_run(controller) is None
+
+
+@pytest.fixture
+def controller(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Tune's loop as `launch` has it made, without a Ray."""
+    from ray.tune.execution.tune_controller import TuneController
+    from ray.tune.progress_reporter import TrialProgressCallback
+    from ray.tune.schedulers import FIFOScheduler
+    from ray.tune.search import Searcher, SearchGenerator
+    from ray.tune.utils.callback import _create_default_callbacks
+
+    monkeypatch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
+    running = SimpleNamespace(job={})
+    return TuneController(
+        search_alg=SearchGenerator(_search_algorithm(Searcher, running, None)),
+        scheduler=_scheduler(FIFOScheduler, running),
+        callbacks=_create_default_callbacks([_silence(TrialProgressCallback)]),
+        resource_manager_factory=Mock,
+    )
+
+
+def add_trial(controller: Any) -> Any:
+    from ray.tune.experiment import Trial
+
+    trial = Trial("cell", config={"cells": []}, stub=True)
+    controller.add_trial(trial)
+    controller._set_trial_status(trial, Trial.RUNNING)
+    event = {"event": "evaluation", "accuracy": 0.5}
+    controller._callbacks.on_trial_result(iteration=0, trials=[], trial=trial, result=event)
+    trial.update_last_result(event)
+    return trial
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("its worker was lost")])
+def test_tune_keeps_no_trial_that_has_ended(controller: Any, error: Exception | None) -> None:
+    """The memory of the driver would grow with the cells that have ended."""
+    goes_on, ends = add_trial(controller), add_trial(controller)
+    if error:
+        controller._schedule_trial_stop(ends, exception=error)
+    else:
+        controller.stop_trial(ends)
+    ended = weakref.ref(ends)
+    del ends
+    last = add_trial(controller)
+    gc.collect()
+    assert ended() is None
+    assert controller.get_trials() == [goes_on, last]
+
+
+def test_tune_keeps_no_worker_that_was_not_needed(controller: Any) -> None:
+    """One is asked for with each trial, and told to stop where another is reused."""
+    from ray.tune import PlacementGroupFactory
+
+    workers = controller._actor_manager
+    first, second = (
+        workers.add_actor(object, {}, PlacementGroupFactory([{"CPU": 1}])) for _ in range(2)
+    )
+    for worker in (first, second):
+        workers.schedule_actor_task(worker, "stop")
+    workers.remove_actor(first)
+    asked = weakref.ref(first)
+    del first, worker
+    add_trial(controller)
+    gc.collect()
+    assert asked() is None
+    assert workers.pending_actors == [second]
 
 
 def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import weakref
 
 import pytest
 
@@ -26,6 +27,22 @@ def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
 
 def report(cell_id: str, fraction: float, accuracy: float) -> dict:
     return {"cell_id": cell_id, "budget_fraction": fraction, "accuracy": accuracy, "saif": 0.1}
+
+
+def test_what_an_ended_cell_reported_is_let_go(progress: tuple[Progress, list[str]]) -> None:
+    made, ids = progress
+
+    class Report(dict):
+        """One that can be referred to weakly."""
+
+    last = Report(report(ids[0], 1.0, 0.5))
+    held = weakref.ref(last)
+    made.started(ids[0])
+    made.evaluated(last)
+    del last
+    made.ended(ids[0], "done")
+    assert held() is None
+    assert made.line().endswith("best validation accuracy % soft 50.0")
 
 
 def test_it_counts_done_running_and_left(progress: tuple[Progress, list[str]]) -> None:

@@ -175,12 +175,12 @@ def test_a_summary_that_a_study_logged_is_left(
 def test_a_group_that_is_missing_is_made(
     results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(capsys, results.url)
+    main(capsys, results.url, "--study", "digits")
     before = snapshot(results)
     client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
     lost, kept = (run["info"]["run_id"] for run in of_role(before, "summary")[:2])
     client.delete_run(lost)
-    assert main(capsys, results.url)[0] == 0
+    assert main(capsys, results.url, "--study", "digits")[0] == 0
     after = snapshot(results)
     assert kept in after
     assert lost not in after
@@ -203,8 +203,8 @@ def test_more_seeds_change_a_group(results: Results, capsys: pytest.CaptureFixtu
 def test_what_cannot_be_logged_is_counted(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.relog.PATIENCE", 1.0)
-    monkeypatch.setattr(tracking, "DOWN_SECONDS", 1.0)
+    monkeypatch.setattr("study.relog.PATIENCE", 0.2)
+    monkeypatch.setattr(tracking, "DOWN_SECONDS", 0.2)
     monkeypatch.setattr(tracking, "FIRST_PAUSE", 0.1)
     monkeypatch.setattr(tracking, "LONGEST_PAUSE", 0.1)
     failing = Failing(monkeypatch)
@@ -236,8 +236,8 @@ def test_progress_is_shown(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("study.relog.FILE_INTERVAL", 0.0)
-    _, _, errors = main(capsys, results.url)
-    assert "/4 cells are in MLflow" in errors
+    _, _, errors = main(capsys, results.url, "--study", "other")
+    assert "/2 cells are in MLflow" in errors
 
 
 def test_ctrl_c_says_that_the_command_goes_on(
