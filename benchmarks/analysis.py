@@ -198,6 +198,8 @@ def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
             np.arange(rows + 1, dtype=np.int32) * 25, heatmap.ravel()
         ),
     }
+    others = [name for name in EVALUATIONS_SCHEMA.names if name not in columns]
+    columns |= {name: pa.nulls(rows) for name in others}  # of texts, and of known foregrounds
     return pa.table(columns).select(EVALUATIONS_SCHEMA.names).cast(EVALUATIONS_SCHEMA)
 
 
