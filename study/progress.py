@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -90,23 +91,42 @@ class Progress:
         self._printed = -float("inf")
         self.show()
 
-    def line(self) -> str:
-        """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``."""
+    def line(self, width: int | None = None) -> str:
+        """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``.
+
+        Args:
+            width: characters that it has at most; what matters least is left out.
+        """
+        forms = self._forms()
+        fitting = (form for form in forms if width is None or len(form) <= width)
+        return next(fitting, forms[-1][:width])
+
+    def _forms(self) -> list[str]:
+        """The line, and shorter ones: without names, the best, what follows from the rest."""
         total = self._finished + len(self._paradigms) + self._to_come
         done = self._finished + len(self._ended)
-        text = (
-            f"{done}/{total} cells done, {len(self._running)} running, "
-            f"{total - done - len(self._running)} left"
+        running, left = len(self._running), self.seconds_left()
+        counts = [
+            (status, sum(1 for each in self._ended.values() if each == status))
+            for status in ("diverged", "censored", "failed")
+        ]
+        ends = "".join(f", {count} {status}" for status, count in counts if count)
+        time_left = f" | {duration(left)} left" if left is not None else ""
+        names = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
+        best = f" | best validation accuracy % {names}" if names else ""
+        short_best = f" | best % {names}" if names else ""
+        cells = (
+            f"{done}/{total} cells done, {running} running, {total - done - running} left{ends}"
         )
-        for status in ("diverged", "censored", "failed"):
-            count = sum(1 for each in self._ended.values() if each == status)
-            text += f", {count} {status}" if count else ""
-        left = self.seconds_left()
-        text += f" | {duration(left)} left" if left is not None else ""
-        if self._best:
-            best = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
-            text += f" | best validation accuracy % {best}"
-        return text
+        return [
+            cells + time_left + best,
+            cells + time_left + short_best,
+            cells + time_left,
+            f"{done}/{total} done, {running} running{ends}{time_left}",
+            f"{done}/{total} done{ends}{time_left}",
+            f"{done}/{total}{ends}",
+            f"{done}/{total}",
+        ]
 
     def seconds_left(self) -> float | None:
         """The estimate of what is left, scaled by how long the work so far took; None at first."""
@@ -126,7 +146,9 @@ class Progress:
             return
         self._printed = now
         if terminal:
-            self._stream.write(f"\r\x1b[K{self.line()}" + ("\n" if last else ""))
+            # A line that is wrapped cannot be rewritten; one that fills a row is, on some.
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{self.line(width)}" + ("\n" if last else ""))
         else:
             self._stream.write(self.line() + "\n")
         self._stream.flush()

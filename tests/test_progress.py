@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import weakref
 
 import pytest
@@ -98,6 +99,57 @@ def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:
     assert text.count("\n") == 2
     assert "\r" not in text
     assert text.splitlines()[-1].startswith("7/7 cells done")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [8, 20, 40, 60, 80, 100, 200])
+def test_the_line_of_a_terminal_is_never_wrapped(
+    progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """Only a line that is not can be rewritten."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    made, ids = progress
+    made._stream = _Terminal()
+    for cell_id, end in zip(ids, ("done", "done", "failed"), strict=False):
+        made.started(cell_id)
+        made.evaluated(report(cell_id, 1.0, 0.5))
+        made.ended(cell_id, end)
+    made.show(last=True)
+    lines = [line.strip("\n") for line in made._stream.getvalue().split("\r\x1b[K")[1:]]
+    assert all(0 < len(line) < columns for line in lines), lines
+    assert lines[-1].startswith("6/7")
+    if columns == 200:
+        assert lines[-1] == made.line()
+
+
+def test_a_narrow_line_leaves_out_what_matters_least(
+    progress: tuple[Progress, list[str]],
+) -> None:
+    made, ids = progress
+    made.started(ids[0])
+    made.evaluated(report(ids[0], 1.0, 0.5))
+    made.ended(ids[0], "done")
+    made.started(ids[1])
+    made.ended(ids[1], "failed")
+    left = made.line().split(" | ")[1]
+    whole = f"5/7 cells done, 0 running, 2 left, 1 failed | {left}"
+    forms = [
+        f"{whole} | best validation accuracy % soft 50.0",
+        f"{whole} | best % soft 50.0",
+        whole,
+        f"5/7 done, 0 running, 1 failed | {left}",
+        f"5/7 done, 1 failed | {left}",
+        "5/7, 1 failed",
+        "5/7",
+    ]
+    assert made.line() == forms[0]
+    for form, shorter in itertools.pairwise(forms):
+        assert made.line(len(form)) == form
+        assert made.line(len(form) - 1) == shorter
 
 
 @pytest.mark.parametrize(
