@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,15 @@ OWN = "own"
 BUDGET_UNITS = ("flops", "mosaics")
 
 LARGEST_RANGE = 1_000_000
+
+_MOST_NAMED = 12
+"""Values that an error names."""
+
+OF_HYBRIDS = ("hard_lr", "switch_point")
+"""Axes that have a meaning for hybrids only."""
+
+NAMED = ("paradigm", "task")
+"""Axes whose values stand for themselves after an @, since no two share a name."""
 
 
 def _number(text: str) -> float:
@@ -181,11 +190,17 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
 
 
 def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict[str, Values | By]:
-    """All axes of a study: the preset's, overridden by ``axis=v1,v2`` texts.
+    """All axes of a study: the preset's, overridden by what is assigned.
+
+    ``axis=v1,v2`` replaces all that the preset says of an axis. ``axis@where=v1,v2`` replaces it
+    where another axis has one of some values: `where` is a paradigm, a task or
+    ``other_axis:value``, several with commas. Where several @ follow one another, all have to
+    hold.
+    Where several assignments fit, the one with more conditions holds, of equals the last.
 
     Raises:
         RequestError: unknown preset, axis or name (with the nearest), or a value of another kind;
-            or the preset itself declares an unknown axis.
+            a condition that the study never meets; or the preset itself declares an unknown axis.
     """
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
@@ -197,17 +212,32 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
         name: declared.get(name, axis.default) for name, axis in AXES.items()
     }
     axes["task"] = declared.get("task", (space.task,))
-    seen = set()
+    given: dict[tuple[str, frozenset[_Condition]], Values] = {}
     for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
-        name, equals, values = text.partition("=")
+        target, equals, values = text.partition("=")
         if not equals:
             raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
+        name, *wheres = target.split("@")
         if name not in AXES:
             raise unknown("axis", name, AXES)
-        if name in seen:
-            raise RequestError(f"--set names the axis {name} twice; write {name}=v1,v2 once.")
-        seen.add(name)
-        axes[name] = _parse_values(name, values, tasks_of(axes))
+        conditions = frozenset(_condition(name, where, tasks_of(axes)) for where in wheres)
+        if len({other for other, _ in conditions}) < len(wheres):
+            raise RequestError(
+                f"--set {target}: every @ names another axis; several values of one are "
+                "separated by commas, as in lr@soft,hard=0.01."
+            )
+        if (name, conditions) in given:
+            what = "the axis" if name == target else "the values of"
+            raise RequestError(f"--set names {what} {target} twice; write {target}=v1,v2 once.")
+        given[name, conditions] = _parse_values(name, values, tasks_of(axes), text)
+        if not conditions:
+            axes[name] = given[name, conditions]
+    for (name, conditions), parsed in sorted(given.items(), key=lambda item: len(item[0][1])):
+        if conditions:
+            axes[name] = _replaced(axes[name], conditions, parsed)
+    for name, conditions in given:
+        for other, values in conditions:
+            _require_met(name, other, values, axes)
     return axes
 
 
@@ -220,16 +250,74 @@ def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
     """The values of an axis where the other axes have those of a point.
 
     Raises:
-        RequestError: there is none.
+        RequestError: there is none, or they depend on an axis that the point lacks.
     """
     while isinstance(axis, By):
+        if axis.axis not in point:
+            raise RequestError(
+                f"{name} cannot have values by {axis.axis}, which is not known where {name} is "
+                f"chosen. Give them for all with --set {name}=VALUE."
+            )
         axis = axis.values.get(point[axis.axis], axis.otherwise)
     if not axis:
         raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
     return axis
 
 
-def _parse_values(name: str, text: str, of_tasks: Sequence[str]) -> Values:
+def possible_values(axis: Values | By) -> Values:
+    """All values that an axis has somewhere, each once."""
+    if not isinstance(axis, By):
+        return axis
+    parts = map(possible_values, (*axis.values.values(), axis.otherwise))
+    return tuple(dict.fromkeys(value for part in parts for value in part))
+
+
+_Condition = tuple[str, Values]
+"""Another axis, and those of its values where an assignment holds."""
+
+
+def _condition(name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
+    """What follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
+    other, colon, values = where.partition(":")
+    if not colon:
+        valid = [value for axis in NAMED for value in choices(axis, of_tasks) or ()]
+        first, values = where.split(",")[0].strip(), where
+        if first not in valid:
+            raise unknown(f"paradigm or task in {name}@", first, [*valid, "AXIS:VALUE"])
+        other = next(axis for axis in NAMED if first in (choices(axis, of_tasks) or ()))
+    elif other not in AXES:
+        raise unknown(f"axis in {name}@{where}", other, AXES)
+    parsed = _parse_values(other, values, of_tasks, f"{name}@{where}")
+    if name in OF_HYBRIDS and other == "paradigm" and "hybrid" not in parsed:
+        raise RequestError(
+            f"--set {name}@{where}: only a hybrid has a {name}. Write {name}=VALUE; the rate of "
+            f"{parsed[0]} itself is lr@{parsed[0]}=VALUE."
+        )
+    return other, parsed
+
+
+def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Values) -> Values | By:
+    """An axis that has other values where all conditions hold."""
+    replaced: Values | By = values
+    for other, where in conditions:
+        replaced = By(other, dict.fromkeys(where, replaced), otherwise=axis)
+    return replaced
+
+
+def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Values | By]) -> None:
+    there = possible_values(axes[other])
+    for value in values:
+        if value not in there:
+            where = value if other in NAMED else f"{other}:{value}"
+            has = ", ".join(map(str, there[:_MOST_NAMED])) + ", ..." * (len(there) > _MOST_NAMED)
+            raise RequestError(
+                f"--set {name}@{where}: the study has no {other} {value}, only {has}. Leave it "
+                f"out, or add {value} with --set {other}=V,V."
+            )
+
+
+def _parse_values(name: str, text: str, of_tasks: Sequence[str], typed: str) -> Values:
+    """The values of an axis in a text; `typed` is all that it is a part of, for messages."""
     axis, names = AXES[name], choices(name, of_tasks)
     values: list[Any] = []
     for part in text.split(","):
@@ -239,7 +327,7 @@ def _parse_values(name: str, text: str, of_tasks: Sequence[str]) -> Values:
             first, last = int(span[1]), int(span[2])
             if not first <= last < first + LARGEST_RANGE:
                 raise RequestError(
-                    f"--set {name}={text}: a range runs upwards and has at most "
+                    f"--set {typed}: a range runs upwards and has at most "
                     f"{LARGEST_RANGE:,} values, got {part!r}."
                 )
             values.extend(range(first, last + 1))
@@ -250,6 +338,6 @@ def _parse_values(name: str, text: str, of_tasks: Sequence[str]) -> Values:
             values.append(axis.parse(part))
         except ValueError:
             raise RequestError(
-                f"--set {name}={text}: {name} takes {axis.expects}, got {part!r}."
+                f"--set {typed}: {name} takes {axis.expects}, got {part!r}."
             ) from None
     return tuple(dict.fromkeys(values))

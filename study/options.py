@@ -117,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
         lines += [
             f"    --preset {name:<8} {preset.about}" for name, preset in space.presets.items()
         ]
-    lines.append("\naxes, for --set axis=value,value ...:")
+    lines.append("\naxes, for --set axis=value,value ... or axis@paradigm=value,value ...:")
     lines += [f"  {name:<20}{axis.about}" for name, axis in AXES.items()]
     lines.append(_EXAMPLES)
     about = "Runs a study of attention paradigms at equal compute."
@@ -127,7 +127,15 @@ def parser() -> argparse.ArgumentParser:
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")
     add("--plan", action="store_true", help="print what would run, its cost and time; run nothing")
     add("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
-    add("--set", nargs="+", action="extend", default=[], metavar="AXIS=V,V", help="values of axes")
+    add(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="AXIS[@WHERE]=V,V",
+        help="values of axes; AXIS@hard=V is for one paradigm or task, AXIS@m:20=V for a value of "
+        "another axis, AXIS@hard@m:20=V where both hold",
+    )
     add("--results", default="results", metavar="DIR", help="results directory (./results)")
     add(
         "--data-dir",
@@ -243,5 +251,6 @@ examples:
   python -m study.run cifar10 --data-dir ~/data/cifar10 --plan
   python -m study.run cifar10 --preset paper --set m=5 seed=0-5
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
+  python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
 """

@@ -14,7 +14,7 @@ import torch
 
 from search_spaces import By, SearchSpace, Values
 from study import compute, models, tasks
-from study.axes import ALL, AXES, SAME, values_at
+from study.axes import ALL, AXES, OF_HYBRIDS, SAME, values_at
 from study.cell import (
     LARGEST_WIDTH,
     WIDTH_RULE,
@@ -247,7 +247,7 @@ def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
     on axes before it in this order.
     """
     _refuse_huge_grid(axes)
-    fastest = ("paradigm", "lr", "hard_lr", "switch_point")
+    fastest = ("paradigm", "lr", *OF_HYBRIDS)
     order = [*(name for name in AXES if name not in fastest), *fastest]
 
     def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -255,7 +255,7 @@ def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
             yield point
             return
         name, *rest = names
-        if name in fastest[2:] and point["paradigm"] != "hybrid":
+        if name in OF_HYBRIDS and point["paradigm"] != "hybrid":
             yield from extend(point, rest)
             return
         for value in values_at(axes[name], name, point):

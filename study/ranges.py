@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from search_spaces import By, Values
-from study.axes import AXES, SAME, values_at
+from study.axes import AXES, OF_HYBRIDS, SAME, values_at
 from study.cell import is_positive
 from study.errors import RequestError, unknown
 
 if TYPE_CHECKING:
     import optuna
 
-OBJECTIVES = ("accuracy", "saif")
+LABELS = {"accuracy": "accuracy", "saif": "SAIF"}
+OBJECTIVES = tuple(LABELS)
 
 SIGNIFICANT_DIGITS = 4
 """Of a suggested number before it becomes a cell: finer steps do not change how a cell learns, and
 a cell's id shall not depend on the last bit of a logarithm."""
 
-_HYBRID_AXES = ("lr", "hard_lr", "switch_point")
+_HYBRID_AXES = ("lr", *OF_HYBRIDS)
 _SEARCHED = ("paradigm", *_HYBRID_AXES)
 
 
@@ -126,7 +127,7 @@ class Space:
         count = len(self.seeds)
         head = (
             f"search: {num_samples} suggestions x {count} seed{'s' * (count > 1)} = "
-            f"{num_samples * count} cells, by validation {' and '.join(in_order(objective))}"
+            f"{num_samples * count} cells, improving {improved(objective)}"
         )
         return "\n".join([head, *(f"  {line}" for line in self.lines)])
 
@@ -167,6 +168,12 @@ def in_order(objective: Sequence[str]) -> tuple[str, ...]:
     if not objective:
         raise RequestError(f"a search needs an objective: {' or '.join(OBJECTIVES)}.")
     return tuple(name for name in OBJECTIVES if name in objective)
+
+
+def improved(objective: Sequence[str]) -> str:
+    """What a search improves, for people."""
+    names = " and ".join(LABELS[name] for name in in_order(objective))
+    return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
 
 
 def _only(name: str, values: Values) -> Any:

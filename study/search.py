@@ -28,7 +28,7 @@ import pandas as pd
 from search_spaces import By, Values
 from study.cell import Cell, stream_seed
 from study.errors import RequestError
-from study.ranges import OBJECTIVES, Space, in_order
+from study.ranges import LABELS, OBJECTIVES, Space, improved, in_order
 from study.results import Results
 from study.urls import sqlite_url
 
@@ -174,15 +174,22 @@ class Search:
                     suggestion.failed |= status == "failed"
                     self._settle(suggestion)
 
-    def summary(self) -> str:
-        """For print at the end: the best suggestion or the Pareto front, counts, how to look."""
+    def summary(self, select: str = "accuracy") -> str:
+        """For print at the end: the best suggestion or the Pareto front, counts, how to look.
+
+        Args:
+            select: the metric by which the tables' options were chosen among all suggestions.
+        """
         with _readable(self._path):
             trials = self._study.get_trials(deepcopy=False)
             lines = [_counts(trials)]
             if any(trial.state.name == "COMPLETE" for trial in trials):
                 lines += self._best()
         if "saif" in self._objective:
-            lines.append("Suggestions were chosen by validation SAIF: uses the hidden foreground.")
+            lines.append(
+                f"The search improved {improved(self._objective)}; SAIF uses the hidden "
+                f"foreground. The tables show what validation {LABELS[select]} chose (--select)."
+            )
         return "\n".join([*lines, f"search: uvx optuna-dashboard {shlex.quote(self._url)}"])
 
     def _best(self) -> list[str]:

@@ -345,14 +345,102 @@ def test_a_huge_grid_is_refused_rather_than_laid_out() -> None:
         plan("digits", "seed=0-999999", "paradigm=soft,hard")
 
 
-@given(st.text(max_size=30))
+def rates(laid_out: Plan) -> set[tuple[str, int, float]]:
+    """(paradigm, m, lr of the first phase) of the cells."""
+    return {(cell.paradigm, cell.m, cell.lr) for cell in laid_out.cells}
+
+
+def test_rates_by_paradigm_are_one_grid() -> None:
+    """A.2 of CIFAR-10: .01 for soft, .005 for hard, and a hybrid of both."""
+    cells = plan(
+        "digits", "lr=0.01", "lr@hard=0.005", "hard_lr=0.005", "paradigm=soft,hard,hybrid"
+    ).cells
+    texts = {cell.schedule.text for cell in cells if cell.switch_point in (None, 0.2)}
+    assert texts == {"soft lr=0.01", "hard lr=0.005", "soft lr=0.01 until 0.2 > hard lr=0.005"}
+    assert len({cell.comparison_id for cell in cells}) == 1
+
+
+def test_values_by_paradigm_replace_those_of_the_preset_there_only() -> None:
+    preset, changed = (
+        rates(plan("cifar10", "m=5", "seed=0", *more, preset="paper"))
+        for more in ((), ("lr@hard=0.3",))
+    )
+    hard = {point for point in preset if point[0] == "hard"}
+    assert len(hard) > 1
+    assert changed == (preset - hard) | {("hard", 5, 0.3)}
+
+
+def test_the_narrower_condition_holds_in_whatever_order_they_are_typed() -> None:
+    asked = [
+        "lr=0.1", "lr@hard,lvml=0.2", "lr@m:20@hard=0.3", "m=5,20", "paradigm=soft,hard,lvml",
+        "seed=0",
+    ]  # fmt: skip
+    expected = {
+        ("soft", 5, 0.1), ("hard", 5, 0.2), ("lvml", 5, 0.2),
+        ("soft", 20, 0.1), ("hard", 20, 0.3), ("lvml", 20, 0.2),
+    }  # fmt: skip
+    for order in itertools.permutations(asked[:3]):
+        assert rates(plan("digits", *order, *asked[3:])) == expected
+
+
+def test_of_equal_conditions_the_last_holds() -> None:
+    asked = ["lr@m:5=0.2", "lr@hard=0.3"]
+    of_both = [
+        next(lr for name, _, lr in rates(plan("digits", *order, "m=5", "lr=1")) if name == "hard")
+        for order in (asked, asked[::-1])
+    ]
+    assert of_both == [0.3, 0.2]
+
+
+def test_values_by_task_and_by_numbers() -> None:
+    cells = plan("fixed-focus", "n@digits=500", "lr@alpha:0.2=7", "alpha=0.2,1", "seed=0").cells
+    assert {(cell.task, cell.n) for cell in cells} == {
+        ("digits", 500),
+        ("linear-orthogonal", 10_000),
+    }
+    assert {cell.alpha for cell in cells if cell.lr == 7} == {0.2}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("lr@hrad=0.1", "unknown paradigm or task in lr@ 'hrad'. Did you mean 'hard'"),
+        ("lr@=0.1", "unknown paradigm or task in lr@ ''"),
+        ("lr@hard,sotf=0.1", "unknown paradigm 'sotf'. Did you mean 'soft'"),
+        ("lr@hard-sampled=0.1", "the study has no paradigm hard-sampled, only soft, hard, lvml"),
+        ("lr@cifar10=0.1", "the study has no task cifar10, only digits"),
+        ("lr@m:7=0.1", "--set lr@m:7: the study has no m 7, only 10"),
+        ("lr@mm:7=0.1", "unknown axis in lr@mm:7 'mm'"),
+        ("lr@m:x=0.1", "--set lr@m:x: m takes a whole number, got 'x'"),
+        ("lr@hard=fast", "--set lr@hard=fast: lr takes a number, got 'fast'"),
+        ("lr@hard", "got 'lr@hard'"),
+        ("lrr@hard=0.1", "unknown axis 'lrr'. Did you mean 'lr'"),
+        ("lr@hard@soft=0.1", "every @ names another axis"),
+        ("hard_lr@hard=0.1", "only a hybrid has a hard_lr.*lr@hard=VALUE"),
+        ("lr@hard=0", "learning rate must be a number > 0, got 0.0"),
+        ("seed@hard=0-11", "seed cannot have values by paradigm"),
+        ("lr@lr:0.01=0.1", "lr cannot have values by lr"),
+    ],
+)
+def test_bad_conditions_are_named(assignment: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
+        plan("digits", assignment)
+    assert "\n" not in str(caught.value)
+
+
+def test_values_at_a_place_are_set_once() -> None:
+    with pytest.raises(RequestError, match=r"--set names the values of lr@m:10@hard twice"):
+        plan("digits", "lr@hard@m:10=0.1", "lr@m:10@hard=0.2")
+
+
+@given(st.text(max_size=30) | st.from_regex(r"(lr|n|task)(@(hard|digits|m:10|\w:?)){1,2}=\w*"))
 @settings(max_examples=300)
 def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
     try:
         axes = resolve(SPACES["digits"], "quick", [text])
     except RequestError:
         return
-    name = text.partition("=")[0]
+    name = text.partition("=")[0].partition("@")[0]
     assert name in AXES
     assert axes[name]
 

@@ -224,9 +224,18 @@ def test_ranges_that_depend_on_the_fixed_point() -> None:
     assert next(Space.of(axes).middles())["lr"] == pytest.approx(math.sqrt(0.08))
 
 
+def test_ranges_by_paradigm() -> None:
+    axes = axes_of("paradigm=soft,hard", "lr=0.01,1", "lr@hard=0.001,0.1", "seed=0")
+    assert Space.of(axes).lines == [
+        "soft: lr 0.01 to 1 (log-uniform)",
+        "hard: lr 0.001 to 0.1 (log-uniform)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
+        (("lr@seed:0=0.1,1",), "lr cannot have values by seed, which is not known where lr is"),
         (("m=5,10",), r"m has 2 values \(5, 10\). Give one with --set m=5"),
         (("n=100,200",), "n has 2 values"),
         (("lr=0,1",), "takes values > 0 for lr, got 0.0, 1.0"),
@@ -260,7 +269,10 @@ def test_its_database_lies_here_where_the_results_are_elsewhere(
 
 def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> None:
     text = Space.of(AXES).describe(20, ["saif", "accuracy"])
-    assert "20 suggestions x 2 seeds = 40 cells, by validation accuracy and saif" in text
+    assert (
+        "20 suggestions x 2 seeds = 40 cells, improving validation accuracy and SAIF (a Pareto"
+        in text
+    )
     assert "  soft: lr 0.01 to 1 (log-uniform)" in text.splitlines()
     hybrid = "lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform)"
     assert f"  hybrid: {hybrid}, switch_point 0.2 to 0.8 (uniform)" in text.splitlines()
@@ -363,7 +375,17 @@ def test_the_pareto_front_is_that_of_all_suggestions(results: Results) -> None:
     listed = [line.split("  ")[-1] for line in table if line.startswith("  ")]
     assert sorted(listed) == sorted(front)
     assert 1 < len(front) < 15
-    assert "uses the hidden foreground" in search.summary()
+
+
+def test_the_summary_says_once_what_was_improved_and_what_chose(results: Results) -> None:
+    search = search_in(results, 1, "saif,accuracy")
+    run(search, results)
+    for select, name in (("accuracy", "accuracy"), ("saif", "SAIF")):
+        told = [line for line in search.summary(select).splitlines() if "validation" in line]
+        assert told == [
+            "The search improved validation accuracy and SAIF (a Pareto front); SAIF uses the "
+            f"hidden foreground. The tables show what validation {name} chose (--select)."
+        ]
 
 
 def test_the_summary_names_the_best_suggestion_and_the_dashboard(results: Results) -> None:
