@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from search_spaces import By, SearchSpace, Values, all_studies
 from study import packs
-from study.axes import AXES, resolve, values_at
+from study.axes import AXES, possible_values, resolve
 from study.checkpoints import DEFAULT_INTERVAL
 from study.command import Parser
 from study.errors import RequestError, unknown
@@ -32,7 +32,7 @@ def requested(
     args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
     space = studies[args.study]
     axes = resolve(space, args.preset, args.set)
-    if args.scheduler and set(values_at(axes["alpha"], "alpha", {})) != {None}:
+    if args.scheduler and possible_values(axes["alpha"]) != (None,):
         raise RequestError(
             "--scheduler asha compares options at equal compute, which cells with a held "
             "attention are not: leave it out, or --set alpha=none."
