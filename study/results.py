@@ -276,6 +276,42 @@ class Results:
         found = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
         return found[0] if len(found) == 1 else None
 
+    def statuses(self, cell_ids: Iterable[str]) -> dict[str, str]:
+        """Id -> how it ended, of those of some cells that are complete, in whatever file.
+
+        Lists the directory unless all have files of their own name, and reads the ids in files of
+        many cells; more only of those that hold one of the cells.
+
+        Raises:
+            ResultsError: a file of many cells is of another schema.
+        """
+        ids = set(cell_ids)
+        found = {cell_id: status for cell_id in ids if (status := self.status(cell_id))}
+        missing = {cell_id for cell_id in ids if found.get(cell_id, "censored") == "censored"}
+        if missing:
+            elsewhere = self._while_files_vanish(lambda: self._statuses_elsewhere(missing))
+            found |= {i: s for i, s in elsewhere.items() if i not in found or s != "censored"}
+        return found
+
+    def _statuses_elsewhere(self, cell_ids: set[str]) -> dict[str, str]:
+        """`statuses` in files that are not in their own place; damaged ones hold none."""
+        listed = self._list()
+        found: dict[str, str] = {}
+        for file in self._may_hold(cell_ids, set(listed["cells"]) & set(listed["evaluations"])):
+            try:
+                rows = parquet.read(self.storage, "cells", file, cell_ids, IDENTITY)
+                parts = parquet.read_parts(self.storage, file, cell_ids, KEY)
+                if not len(rows) or faults_of(file, rows, parts):
+                    continue
+            except parquet.Damaged:
+                continue
+            for cell_id, status in zip(
+                *(rows[n].to_pylist() for n in ("cell_id", "status")), strict=True
+            ):
+                if found.get(cell_id, "censored") == "censored":
+                    found[cell_id] = status
+        return found
+
     def finished(self) -> set[str]:
         """Ids of the complete cells, none without a directory.
 
@@ -586,14 +622,15 @@ class Results:
         there = self._each(self.has_cell, sorted(cell_ids))
         missing = {cell_id for cell_id in cell_ids if not there[cell_id]}
         own = {own_file(cell_id) for cell_id in cell_ids - missing}
-        if not missing:
-            return sorted(own)
-        wanted = {own_file(cell_id) for cell_id in missing}
-        files = [(file, os.path.basename(file)) for file in self._files()]
+        return sorted(own | self._may_hold(missing, self._files())) if missing else sorted(own)
+
+    @staticmethod
+    def _may_hold(cell_ids: set[str], files: Iterable[str]) -> set[str]:
+        """The files, of some, to look for some cells in."""
+        wanted = {own_file(cell_id) for cell_id in cell_ids}
+        names = ((file, os.path.basename(file)) for file in files)
         # A file that is named like a cell holds that cell: others need not be opened.
-        return sorted(
-            own | {file for file, name in files if name in wanted or not OWN_NAME.match(name)}
-        )
+        return {file for file, name in names if name in wanted or not OWN_NAME.match(name)}
 
     def _left_over(self, cells: pa.Table) -> list[str]:
         listed = self._list()

@@ -46,7 +46,9 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             gpu: whether to use a GPU if there is one (yes).
             micro_batch: mosaics a forward and backward pass; None: chosen by the device.
             code_version: recorded beside each cell.
-            mark: of the results directory, see `study.results.Results.mark` (not looked for).
+            mark: of the results directory, see `study.results.Results.mark`, left by a command
+                that holds the directory's lock and gives only cells that it lacks (not looked for:
+                then every file is one in which the cells may be).
             source: `study.version.source_digest` of the command (not compared).
             dry_run: if True, nothing is recorded.
             checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
@@ -73,7 +75,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
     device = execution.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:
-        recorded = [cell.id for cell in cells if results.has_cell(cell.id)]
+        recorded = _recorded(results, [cell.id for cell in cells], "mark" in config)
         for cell_id in recorded:  # by a worker that was lost before it removed its checkpoint
             discard(results.storage, cell_id)
         cells = [cell for cell in cells if cell.id not in recorded]
@@ -106,6 +108,18 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             results.write_cell(row, evaluations)
             discard(results.storage, cell.id)
     return {cell.id: outcome.status for cell, outcome in zip(cells, outcomes, strict=True)}
+
+
+def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> set[str]:
+    """Which cells need no training.
+
+    A command has looked into every file before it left its mark, and keeps others and compaction
+    out meanwhile: then a cell has a file of its own name, or no file.
+    """
+    if of_a_command:
+        return {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
+    statuses = results.statuses(cell_ids).items()
+    return {cell_id for cell_id, status in statuses if status != "censored"}
 
 
 @functools.lru_cache(maxsize=4)

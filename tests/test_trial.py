@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from study.cell import Cell, Schedule
+from study.compact import compact
 from study.errors import RequestError
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.storage import Storage
@@ -89,6 +90,25 @@ def test_a_repeated_trial_leaves_finished_cells_alone(
     train_cells(config([cell], results), reports.append)
     assert not reports
     assert files == {path: path.read_bytes() for path in files}
+
+
+def test_a_repeated_trial_finds_cells_in_merged_files(
+    digits: MosaicTask, results: Results, tmp_path: Path
+) -> None:
+    done = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
+    for cell in done:
+        train_cells(config([cell], results))
+    compact(results)
+    assert not results.has_cell(done[0].id)
+    files = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.parquet")}
+    assert len(files) == 2
+    reports: list[dict] = []
+    for cell in done:
+        assert train_cells(config([cell], results), reports.append) == {}
+    assert not reports
+    assert files == {p: p.read_bytes() for p in (tmp_path / "results").rglob("*.parquet")}
+    other = tiny_cell(digits, seed=2)
+    assert train_cells(config([done[0], other], results)) == {other.id: "done"}
 
 
 def test_a_killed_cell_leaves_no_row(
