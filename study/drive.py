@@ -9,6 +9,7 @@ import functools
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -56,17 +57,25 @@ def drive(args: argparse.Namespace, space: SearchSpace, axes: Mapping[str, Value
         require_lasting(results.url)
     elif args.search or tracking_uri(args.tracking) is None:
         require_lasting(os.getcwd())  # there the databases are
-    survey = results.survey()
+    trains = not (args.plan or args.dry_run)
     address = default_address() if args.address is None else args.address
     with contextlib.ExitStack() as stack:
+        there = results.storage.exists("cells")
+        if trains and there:  # first, so that no other command records or merges what is surveyed
+            stack.enter_context(results.lock())
+        survey = results.survey()
         cluster = None
         if address is not None and not args.dry_run:
             cluster = stack.enter_context(join(address))
             cluster.require()
         plan = _plan(space, axes, args, survey)
-        if not (args.plan or args.dry_run):
+        if trains:
             results.prepare()
-            stack.enter_context(results.lock())
+            if not there:
+                stack.enter_context(results.lock())
+                survey = results.survey()  # another command may have been faster
+                done = frozenset(_finished(survey, args) & {cell.id for cell in plan.cells})
+                plan = dataclasses.replace(plan, finished=done)
         return _carry_out(plan, axes, survey, args, cluster)
 
 
@@ -247,9 +256,9 @@ def _train(
     if suggestions:  # which may have found cells that an earlier run recorded
         tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
     _sweep(results, cells, ended)
-    _report(plan, [cell.id for cell in cells if cell.id not in failed], failed, tracker, args)
+    _report(plan, cells, failed, survey, tracker, args)
     if suggestions:
-        print(suggestions.search.summary())
+        print(suggestions.search.summary(args.select))
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
@@ -301,12 +310,17 @@ def _search(
 
 def _report(
     plan: Plan,
-    cell_ids: Sequence[str],
+    cells: Sequence[Cell],
     failed: Collection[str],
+    survey: Survey,
     tracker: Tracker,
     args: argparse.Namespace,
 ) -> None:
-    """Prints comparisons and learning dynamics, the path of the report, how to see the runs."""
+    """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
+
+    The report and MLflow's summaries are of the whole study, as far as the directory holds it;
+    what is printed is what this command has a cell in.
+    """
     from analysis.compare import compare_results
     from analysis.dynamics import find
     from analysis.files import Unwritable
@@ -316,19 +330,28 @@ def _report(
     from analysis.report import print_comparisons, print_dynamics, write_page
 
     results = absolute(args.results)
-    comparisons = (
-        compare_results(results, cell_ids=cell_ids, select=args.select) if cell_ids else []
-    )
-    dynamics = find(results, cell_ids=cell_ids) if cell_ids else []
-    published = plan.preset == "paper" and not args.set
+    asked = {cell.id for cell in cells} - set(failed)
+    ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
+    comparisons = compare_results(results, cell_ids=ids, select=args.select) if ids else []
+    dynamics = find(results, cell_ids=ids) if ids else []
+    shown = [each for each in comparisons if asked & set(each.cells["cell_id"])]
+    shown_dynamics = [each for each in dynamics if asked & set(each.cells["cell_id"])]
+    others = len(comparisons) + len(dynamics) - len(shown) - len(shown_dynamics)
+    published = plan.preset == "paper" and not args.set and not others
     print()
-    print_comparisons(comparisons, published)
-    print_dynamics(dynamics)
+    print_comparisons(shown, published)
+    print_dynamics(shown_dynamics)
     about = all_studies()[plan.study].presets[plan.preset].about
     changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
     print(f"preset {plan.preset}: {about}{changed}")
+    new = [cell for cell in cells if cell.id in asked - _finished(survey, args)]
+    told = _added(new, len(ids))
+    told += [f"the report also shows {others} other settings of the study"] * bool(others)
+    for sentence in told:
+        print(sentence)
     notes = [
         f"Preset {plan.preset}: {about}{changed}.",
+        *(f"The last command: {sentence}." for sentence in told[:1]),
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
@@ -358,3 +381,22 @@ def _report(
             tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
+
+
+def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:
+    """Ids of all cells of a study, and of those that others recorded in its comparisons."""
+    ids = {cell.id for cell in cells}
+    if survey.statuses.keys() <= ids:
+        return ids
+    held = results.cells(columns=["cell_id", "study", "comparison_id"])
+    compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
+    return set(held.loc[compared | (held["study"] == study), "cell_id"])
+
+
+def _added(new: Sequence[Cell], total: int) -> list[str]:
+    """What a command added to a study, in a sentence; none where it is the whole study."""
+    if len(new) == total:
+        return []
+    counts = Counter(cell.paradigm for cell in new)
+    which = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return [f"{len(new)} of the study's {total} cells are new" + (f" ({which})" if which else "")]

@@ -300,8 +300,8 @@ class Results:
         for file in self._may_hold(cell_ids, set(listed["cells"]) & set(listed["evaluations"])):
             try:
                 rows = parquet.read(self.storage, "cells", file, cell_ids, IDENTITY)
-                parts = parquet.read_parts(self.storage, file, cell_ids, KEY)
-                if not len(rows) or faults_of(file, rows, parts):
+                parts = parquet.read_parts(self.storage, file, cell_ids, KEY) if len(rows) else ()
+                if faults_of(file, rows, parts):
                     continue
             except parquet.Damaged:
                 continue

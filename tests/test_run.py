@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +24,12 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 import analysis
-from study import run
+from study import drive, run
 from study.command import DONE
-from study.results import Results
+from study.compact import compact
+from study.options import requested
+from study.results import Results, ResultsError
+from study.tracking import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn
 from tests.neutral_posts import write_posts
 
@@ -138,6 +143,73 @@ def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     wider = [*TINY[:5], "seed=0-2", *TINY[6:]]
     status, printed, _ = main(capsys, "digits", *wider, "--plan", "--results", str(results))
     assert "12 cells: 8 done already, 4 to run" in printed
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_commands_of_one_study_make_one_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second adds a paradigm; the third another m, which is told apart from what is there."""
+    summaries: list[set[tuple[str, str]]] = []
+
+    class Told(NullTracker):
+        def finish(self, metrics: dict, files: list, groups: Sequence[Group] = ()) -> None:
+            summaries.append({tuple(name.split("/")[1::2]) for name in metrics})
+
+    monkeypatch.setattr("study.drive.open_tracker", lambda *_: Told())
+    page = tmp_path / "report" / "digits" / "report.md"
+
+    def asked(paradigm: str, m: int = 3) -> tuple[str, str]:
+        tiny = [text.replace("m=3", f"m={m}") for text in TINY]
+        status, printed, errors = main(
+            capsys, "digits", *tiny, f"paradigm={paradigm}", "--results", str(tmp_path)
+        )
+        assert status == 0, errors
+        return printed, page.read_text()
+
+    printed, _ = asked("soft")
+    assert "are new" not in printed
+    printed, text = asked("hard")
+    for name in ("soft", "hard"):
+        assert re.search(rf"^{name} .* 2 ", printed, re.M), printed
+        assert f"| {name} |" in text
+    assert "verdict is possible" not in printed
+    assert "\n2 of the study's 4 cells are new (hard 2)\n" in printed
+    assert "The last command: 2 of the study's 4 cells are new (hard 2)." in text
+    assert {name for _, name in summaries[-1]} >= {"soft", "hard"}
+
+    printed, text = asked("soft", m=4)
+    assert "digits m=4 (" in printed
+    assert "digits m=3 (" not in printed
+    assert "2 of the study's 6 cells are new (soft 2)" in printed
+    assert "the report also shows 1 other settings of the study" in printed
+    assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
+    assert "m=3" in text
+    assert "m=4" in text
+
+
+def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
+    finished: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one ends, and its files are merged, while this one still plans."""
+    results, planned = tmp_path / "results", drive._plan
+
+    def slow_plan(*args: Any) -> Any:
+        shutil.copytree(finished[0] / "cells", results / "cells")
+        shutil.copytree(finished[0] / "evaluations", results / "evaluations")
+        compact(Results(results))
+        return planned(*args)
+
+    def refuse(plan: Any, *_: Any) -> int:
+        assert len(plan.finished) == len(plan.cells) == 8
+        return DONE
+
+    monkeypatch.setattr(drive, "_plan", slow_plan)
+    monkeypatch.setattr(drive, "_carry_out", refuse)
+    assert run.main(["digits", *TINY, "--tracking", "none", "--results", str(results)]) == 0
+    monkeypatch.setattr(drive, "_plan", lambda *_: compact(Results(results)))
+    with pytest.raises(ResultsError, match="another study is running"):
+        drive.drive(*requested(["digits", *TINY, "--results", str(results)]))
 
 
 def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
