@@ -236,8 +236,8 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
         if conditions:
             axes[name] = _replaced(axes[name], conditions, parsed)
     for name, conditions in given:
-        for other, values in conditions:
-            _require_met(name, other, values, axes)
+        for other, where in conditions:
+            _require_met(name, other, where, axes)
     return axes
 
 

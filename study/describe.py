@@ -9,6 +9,7 @@ import torch
 from study import compute, terminal
 from study.cell import Cell
 from study.execution import has_bfloat16
+from study.overhead import Overhead
 from study.plan import THIS_MACHINE, Plan
 from study.progress import duration
 from study.sharing import saved_flops
@@ -20,7 +21,11 @@ _ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
 
 
 def describe(
-    plan: Plan, about: str, seconds: Mapping[str, float], price_per_hour: float | None = None
+    plan: Plan,
+    about: str,
+    seconds: Mapping[str, float],
+    price_per_hour: float | None = None,
+    overhead: Overhead | None = None,
 ) -> str:
     """The plan in lines: cells, cost of each paradigm, what is skipped, the time it takes.
 
@@ -29,12 +34,23 @@ def describe(
         about: the preset's one line.
         seconds: estimated seconds of each cell that would run, by id.
         price_per_hour: of a GPU; of a CPU core where trials use no GPU.
+        overhead: what precedes and follows training; None: assumed.
     """
-    return terminal.fitted("\n".join(_lines(plan, about, seconds, price_per_hour)))
+    lines = _lines(plan, about, seconds, price_per_hour, overhead or Overhead())
+    return terminal.fitted("\n".join(lines))
+
+
+def num_settings(cells: Iterable[Cell]) -> int:
+    """How many tables and figures a report of some cells has."""
+    return len({(cell.setting_id, cell.alpha is None) for cell in cells})
 
 
 def _lines(
-    plan: Plan, about: str, seconds: Mapping[str, float], price_per_hour: float | None
+    plan: Plan,
+    about: str,
+    seconds: Mapping[str, float],
+    price_per_hour: float | None,
+    overhead: Overhead,
 ) -> Iterator[str]:
     yield f"study {plan.study}, preset {plan.preset}: {about}"
     if plan.search:
@@ -55,10 +71,8 @@ def _lines(
         total = sum(seconds[cell.id] for cell in plan.to_run)
         if plan.search:
             total *= plan.searched_cells / len(plan.to_run)
-        yield (
-            f"estimated time on {plan.where}: {duration(total / plan.concurrent)}, trials at a "
-            f"time: {plan.concurrent}, CPU threads each: {plan.threads}"
-        )
+        yield _time(plan, total / plan.concurrent, overhead)
+        yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
         yield from _cost(plan, total, price_per_hour)
         yield _packing(plan)
         yield _sharing(plan)
@@ -69,6 +83,17 @@ def _lines(
             and any(c.precision == "bfloat16" for c in plan.to_run)
         ):
             yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
+
+
+def _time(plan: Plan, training: float, overhead: Overhead) -> str:
+    """How long it takes from the plan on, and what that is made of."""
+    report = overhead.report * num_settings(plan.cells)
+    source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
+    return (
+        f"estimated time on {plan.where}: {duration(overhead.start + training + report)} "
+        f"(start {duration(overhead.start)}, training {duration(training)}, report "
+        f"{duration(report)}; start and report {source})"
+    )
 
 
 def _cost(plan: Plan, seconds: float, price_per_hour: float | None) -> Iterator[str]:

@@ -9,32 +9,35 @@ import functools
 import os
 import shlex
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from search_spaces import By, SearchSpace, Values, all_studies
-from study import checkpoints, tasks
+from study import checkpoints, overhead, tasks
 from study.asha import Judge
 from study.axes import tasks_of
 from study.cell import Cell, Options
 from study.cluster import default_address, join, require_lasting
 from study.command import DONE, FAILED
-from study.describe import describe
+from study.describe import describe, num_settings
 from study.dry_run import dry_run
 from study.errors import RequestError
 from study.estimate import cell_seconds, choose_packing
 from study.failures import Failure
 from study.launch import launch
 from study.nodes import Cluster
+from study.overhead import Overhead
 from study.packs import Packing
-from study.plan import CellMaker, Plan, make_plan, with_packing
+from study.plan import THIS_MACHINE, CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
 from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.run_store import tracking_uri
 from study.search import Search, Suggestions
 from study.tasks.base import Facts
+from study.tasks.cache import cache_root
 from study.tracking import Tracker, open_tracker, summary_metrics
 from study.urls import absolute
 from study.version import code_version, source_digest
@@ -98,7 +101,8 @@ def _carry_out(
     }
     plan, seconds = _divided(plan, args, cluster)
     about = all_studies()[plan.study].presets[plan.preset].about
-    print(describe(plan, about, seconds, args.price_per_hour), flush=True)
+    known = overhead.recall(cache_root(args.cache_dir), _where(cluster))
+    print(describe(plan, about, seconds, args.price_per_hour, known), flush=True)
     if args.plan:
         for damage in survey.damaged:
             print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
@@ -106,7 +110,7 @@ def _carry_out(
     if args.dry_run:
         dry_run(plan, config)
         return DONE
-    return _train(plan, axes, config, survey, seconds, args, cluster)
+    return _train(plan, axes, config, survey, seconds, known, args, cluster)
 
 
 def _plan(
@@ -177,6 +181,11 @@ def _where_it_trains(
     return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
 
 
+def _where(cluster: Cluster | None) -> str:
+    """By which `study.overhead` tells apart where cells train."""
+    return "a cluster" if cluster else THIS_MACHINE
+
+
 def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
     """Ids of the cells that need no run.
 
@@ -192,19 +201,23 @@ def _train(
     config: dict[str, Any],
     survey: Survey,
     seconds: dict[str, float],
+    known: Overhead,
     args: argparse.Namespace,
     cluster: Cluster | None,
 ) -> int:
     """Trains what is missing while MLflow is told, then compares and reports."""
+    started = time.monotonic()
     results = Results(config["results"])
     if survey.damaged:
         names = ", ".join(results.set_aside(survey.damaged))
         print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
     _sweep(results, plan.cells, {*plan.finished, *_finished(survey, args)})
-    progress = Progress(plan.to_run, seconds, plan.concurrent, len(plan.finished))
+    after = known.report * num_settings(plan.cells)
+    done = len(plan.finished)
+    progress = Progress(plan.to_run, seconds, plan.concurrent, done, afterwards=after)
     suggestions = None
     if args.search:
-        progress, suggestions = _search(plan, axes, results, survey, args, seconds)
+        progress, suggestions = _search(plan, axes, results, survey, args, seconds, after)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
     tracker = open_tracker(results, plan.study, args.tracking)
     tracker.log_cells(sorted(plan.finished), survey.statuses)
@@ -256,7 +269,11 @@ def _train(
     if suggestions:  # which may have found cells that an earlier run recorded
         tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
     _sweep(results, cells, ended)
-    _report(plan, cells, failed, survey, tracker, args)
+    shown = _report(plan, cells, failed, survey, tracker, args)
+    if progress.began and progress.ended_at and shown and not failures:
+        after = (time.monotonic() - progress.ended_at) / shown
+        measured = Overhead(progress.began - started, after)
+        overhead.remember(cache_root(args.cache_dir), _where(cluster), measured)
     if suggestions:
         print(suggestions.search.summary(args.select))
     for failure in failures:
@@ -284,12 +301,20 @@ def _search(
     survey: Survey,
     args: argparse.Namespace,
     seconds: Mapping[str, float],
+    afterwards: float,
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
     maker = CellMaker(lambda task, options: plan.facts[task, options])
     of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
     mean = sum(seconds.values()) / len(seconds)
-    progress = Progress([], {}, plan.concurrent, to_come=plan.searched_cells, seconds_each=mean)
+    progress = Progress(
+        [],
+        {},
+        plan.concurrent,
+        to_come=plan.searched_cells,
+        seconds_each=mean,
+        afterwards=afterwards,
+    )
     search = Search(
         name=plan.study,
         results=results,
@@ -315,11 +340,14 @@ def _report(
     survey: Survey,
     tracker: Tracker,
     args: argparse.Namespace,
-) -> None:
+) -> int:
     """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
 
     The report and MLflow's summaries are of the whole study, as far as the directory holds it;
     what is printed is what this command has a cell in.
+
+    Returns:
+        How many settings the report shows.
     """
     from analysis.compare import compare_results
     from analysis.dynamics import find
@@ -381,6 +409,7 @@ def _report(
             tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
+    return len(comparisons) + len(dynamics)
 
 
 def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:

@@ -201,7 +201,8 @@ def parser() -> argparse.ArgumentParser:
         "--no-share",
         action="store_true",
         help="train every cell from its start; default: hybrids fork from the soft cell of the "
-        "same seed and learning rate, with the same numbers",
+        "same seed and learning rate, with the same numbers, but no time of their own, which "
+        "`analysis.report --axis seconds` needs",
     )
     add(
         "--gpus-per-trial",

@@ -26,6 +26,11 @@ class Progress:
         stream: where to print.
         to_come: further cells, which `add` will name.
         seconds_each: estimate of one of those.
+        afterwards: estimated seconds from the end of the last cell on, which are left, too.
+
+    Attributes:
+        began: when the first cell was heard of, in seconds of `time.monotonic`; None: not yet.
+        ended_at: when the last one ended.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Progress:
         stream: TextIO | None = None,
         to_come: int = 0,
         seconds_each: float = 0.0,
+        afterwards: float = 0.0,
     ) -> None:
         self._paradigms = {cell.id: cell.paradigm for cell in cells}
         self._estimates = dict(estimates)
@@ -49,11 +55,15 @@ class Progress:
         self._ended: dict[str, str] = {}
         self._last: dict[str, Mapping[str, Any]] = {}
         self._best: dict[str, float] = {}
-        self._started = time.monotonic()
+        self._afterwards = afterwards
+        self.began: float | None = None
+        self.ended_at: float | None = None
         self._printed = -float("inf")
 
     def evaluated(self, report: Mapping[str, Any]) -> None:
         """A running cell reported an evaluation: cell_id, budget_fraction, accuracy, saif."""
+        if self.began is None:
+            self.began = time.monotonic()
         self._running[report["cell_id"]] = report["budget_fraction"]
         self._last[report["cell_id"]] = report
         self.show()
@@ -66,6 +76,7 @@ class Progress:
         """A cell ended as done, diverged, censored or failed."""
         self._running.pop(cell_id, None)
         self._ended[cell_id] = status
+        self.ended_at = time.monotonic()
         last = self._last.pop(cell_id, None)
         if status == "done" and last is not None:
             paradigm, accuracy = self._paradigms[cell_id], last["accuracy"]
@@ -129,14 +140,18 @@ class Progress:
         ]
 
     def seconds_left(self) -> float | None:
-        """The estimate of what is left, scaled by how long the work so far took; None at first."""
+        """The estimate of what is left, scaled by how long training took so far; None at first.
+
+        The start of Ray and its workers, before the first cell is heard of, says nothing of that.
+        """
         spent = sum(self._estimates[cell_id] for cell_id in self._ended)
         spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
         total = sum(self._estimates[cell_id] for cell_id in self._paradigms)
         total += self._to_come * self._seconds_each
-        if not spent:
-            return total / self._concurrent if total else None
-        return (time.monotonic() - self._started) * max(0.0, total - spent) / spent
+        if not spent or self.began is None:
+            return total / self._concurrent + self._afterwards if total else None
+        passed = time.monotonic() - self.began
+        return passed * max(0.0, total - spent) / spent + self._afterwards
 
     def show(self, last: bool = False) -> None:
         """Prints the line, unless it did so a moment ago."""

@@ -51,7 +51,7 @@ STOREYS = [
     ["study.schema", "study.storage", "study.artifacts"],
     ["study.urls"],
     ["study.theory"],
-    ["study.cell", "search_spaces", "study.execution", "study.failures"],
+    ["study.cell", "search_spaces", "study.execution", "study.failures", "study.overhead"],
     ["study.paradigms"],
     ["study.command"],
     ["study.errors", "study.terminal", "study.version", "study"],

@@ -26,6 +26,17 @@ def progress(digits: MosaicTask) -> tuple[Progress, list[str]]:
     return made, [cell.id for cell in cells]
 
 
+class Clock:
+    now = 0.0
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of progress lines, from now on set by hand."""
+    clock = Clock()
+    monkeypatch.setattr("study.progress.time.monotonic", lambda: clock.now)
+    return clock
+
+
 def report(cell_id: str, fraction: float, accuracy: float) -> dict:
     return {"cell_id": cell_id, "budget_fraction": fraction, "accuracy": accuracy, "saif": 0.1}
 
@@ -77,9 +88,13 @@ def test_the_time_left_follows_what_was_measured(
     progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, ids = progress
+    clock = set_clock(monkeypatch)
     assert made.seconds_left() == 20  # four cells of 10 s, two at a time
-    begun = made._started
-    monkeypatch.setattr("study.progress.time.monotonic", lambda: begun + 40)
+    clock.now = 13  # Ray has started, which is no measure of training
+    made.started(ids[0])
+    made.evaluated(report(ids[0], 0.0, 0.3))
+    assert made.seconds_left() == 20
+    clock.now = 13 + 40
     made.evaluated(report(ids[0], 0.5, 0.3))
     made.ended(ids[1], "done")
     # Half of one and all of another cell took 40 s: two and a half of four cells are left.
@@ -87,6 +102,19 @@ def test_the_time_left_follows_what_was_measured(
     for cell_id in ids:
         made.ended(cell_id, "done")
     assert made.seconds_left() == 0
+    assert (made.began, made.ended_at) == (13, 53)
+
+
+def test_what_follows_training_is_left_until_the_end(
+    progress: tuple[Progress, list[str]],
+) -> None:
+    made, ids = progress
+    made._afterwards = 12.0
+    assert made.seconds_left() == 20 + 12
+    for cell_id in ids:
+        made.evaluated(report(cell_id, 1.0, 0.3))
+        made.ended(cell_id, "done")
+    assert made.seconds_left() == 12
 
 
 def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:

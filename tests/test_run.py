@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 import analysis
-from study import drive, run
+from study import drive, overhead, run
 from study.command import DONE
 from study.compact import compact
 from study.options import requested
+from study.plan import THIS_MACHINE
 from study.results import Results, ResultsError
 from study.tracking import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn
@@ -186,6 +187,20 @@ def test_commands_of_one_study_make_one_report(
     assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
     assert "m=3" in text
     assert "m=4" in text
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_the_next_plan_counts_what_a_study_took_besides_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["digits", *TINY, "paradigm=soft", "--tracking", "none", "--cache-dir", str(tmp_path)]
+    _, first, _ = main(capsys, *asked, "--results", str(tmp_path / "results"))
+    assert "start and report assumed" in first
+    _, planned, _ = main(capsys, *asked, "--plan", "--results", str(tmp_path / "others"))
+    assert "start and report as in the last study here" in planned
+    measured = overhead.recall(tmp_path, THIS_MACHINE)
+    assert measured.start > 0
+    assert measured.report > 0
 
 
 def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
