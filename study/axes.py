@@ -195,50 +195,42 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     ``axis=v1,v2`` replaces all that the preset says of an axis. ``axis@where=v1,v2`` replaces it
     where another axis has one of some values: `where` is a paradigm, a task or
     ``other_axis:value``, several with commas. Where several @ follow one another, all have to
-    hold.
-    Where several assignments fit, the one with more conditions holds, of equals the last.
+    hold. Where several assignments fit, the one with more conditions holds, of equals the last.
 
     Raises:
         RequestError: unknown preset, axis or name (with the nearest), or a value of another kind;
             a condition that the study never meets; or the preset itself declares an unknown axis.
     """
+    axes = _declared(space, preset)
+    given: dict[tuple[str, _Conditions], Values] = {}
+    for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
+        name, conditions, values = _assigned(text, tasks_of(axes))
+        if (name, conditions) in given:
+            target = text.partition("=")[0]
+            what = "the values of" if conditions else "the axis"
+            raise RequestError(f"--set names {what} {target} twice; write {target}=v1,v2 once.")
+        given[name, conditions] = values
+        if not conditions:
+            axes[name] = values
+    for (name, conditions), values in sorted(given.items(), key=lambda item: len(item[0][1])):
+        if conditions:
+            axes[name] = _replaced(axes[name], conditions, values)
+    for name, conditions in given:
+        for other, where in conditions:
+            _require_met(name, other, where, axes)
+    return axes
+
+
+def _declared(space: SearchSpace, preset: str) -> dict[str, Values | By]:
+    """All axes as a preset has them."""
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
     declared = space.presets[preset].axes
     for name in declared:
         if name not in AXES:
             raise unknown(f"axis in preset {preset} of {space.name}", name, AXES)
-    axes: dict[str, Values | By] = {
-        name: declared.get(name, axis.default) for name, axis in AXES.items()
-    }
-    axes["task"] = declared.get("task", (space.task,))
-    given: dict[tuple[str, frozenset[_Condition]], Values] = {}
-    for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
-        target, equals, values = text.partition("=")
-        if not equals:
-            raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
-        name, *wheres = target.split("@")
-        if name not in AXES:
-            raise unknown("axis", name, AXES)
-        conditions = frozenset(_condition(name, where, tasks_of(axes)) for where in wheres)
-        if len({other for other, _ in conditions}) < len(wheres):
-            raise RequestError(
-                f"--set {target}: every @ names another axis; several values of one are "
-                "separated by commas, as in lr@soft,hard=0.01."
-            )
-        if (name, conditions) in given:
-            what = "the axis" if name == target else "the values of"
-            raise RequestError(f"--set names {what} {target} twice; write {target}=v1,v2 once.")
-        given[name, conditions] = _parse_values(name, values, tasks_of(axes), text)
-        if not conditions:
-            axes[name] = given[name, conditions]
-    for (name, conditions), parsed in sorted(given.items(), key=lambda item: len(item[0][1])):
-        if conditions:
-            axes[name] = _replaced(axes[name], conditions, parsed)
-    for name, conditions in given:
-        for other, where in conditions:
-            _require_met(name, other, where, axes)
-    return axes
+    axes = {name: declared.get(name, axis.default) for name, axis in AXES.items()}
+    return {**axes, "task": declared.get("task", (space.task,))}
 
 
 def tasks_of(axes: Mapping[str, Values | By]) -> Values:
@@ -274,6 +266,25 @@ def possible_values(axis: Values | By) -> Values:
 
 _Condition = tuple[str, Values]
 """Another axis, and those of its values where an assignment holds."""
+
+_Conditions = frozenset[_Condition]
+
+
+def _assigned(text: str, of_tasks: Sequence[str]) -> tuple[str, _Conditions, Values]:
+    """Axis, conditions and values of ``axis@where=v1,v2``."""
+    target, equals, values = text.partition("=")
+    if not equals:
+        raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
+    name, *wheres = target.split("@")
+    if name not in AXES:
+        raise unknown("axis", name, AXES)
+    conditions = frozenset(_condition(name, where, of_tasks) for where in wheres)
+    if len({other for other, _ in conditions}) < len(wheres):
+        raise RequestError(
+            f"--set {target}: every @ names another axis; several values of one are separated by "
+            "commas, as in lr@soft,hard=0.01."
+        )
+    return name, conditions, _parse_values(name, values, of_tasks, text)
 
 
 def _condition(name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
