@@ -374,7 +374,9 @@ def _report(
     print(f"preset {plan.preset}: {about}{changed}")
     new = [cell for cell in cells if cell.id in asked - _finished(survey, args)]
     told = _added(new, len(ids))
-    told += [f"the report also shows {others} other settings of the study"] * bool(others)
+    if others:
+        what = "setting" if others == 1 else "settings"
+        told.append(f"the report also shows {others} other {what} of the study")
     for sentence in told:
         print(sentence)
     notes = [

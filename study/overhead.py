@@ -21,7 +21,7 @@ class Overhead:
         start: from the plan to the first evaluation of a cell: MLflow, Ray, its workers, data.
         report: from the end of the last cell on, for each setting that the report shows: figures,
             the page, MLflow.
-        measured: here, by the last study that trained; else on the machine of docs/log.md.
+        measured: here, by the last study that trained; else they are those of one on two cores.
     """
 
     start: float = 13.0

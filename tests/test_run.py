@@ -183,7 +183,7 @@ def test_commands_of_one_study_make_one_report(
     assert "digits m=4 (" in printed
     assert "digits m=3 (" not in printed
     assert "2 of the study's 6 cells are new (soft 2)" in printed
-    assert "the report also shows 1 other settings of the study" in printed
+    assert "the report also shows 1 other setting of the study" in printed
     assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
     assert "m=3" in text
     assert "m=4" in text
