@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from study import terminal
 from study.cell import Cell
 
 TERMINAL_INTERVAL = 1.0
@@ -155,14 +155,14 @@ class Progress:
 
     def show(self, last: bool = False) -> None:
         """Prints the line, unless it did so a moment ago."""
-        terminal = self._stream.isatty()
+        rewritten = self._stream.isatty()
         now = time.monotonic()
-        if not last and now - self._printed < (TERMINAL_INTERVAL if terminal else FILE_INTERVAL):
+        if not last and now - self._printed < (TERMINAL_INTERVAL if rewritten else FILE_INTERVAL):
             return
         self._printed = now
-        if terminal:
+        if rewritten:
             # A line that is wrapped cannot be rewritten; one that fills a row is, on some.
-            width = shutil.get_terminal_size().columns - 1
+            width = (terminal.columns() or 80) - 1
             self._stream.write(f"\r\x1b[K{self.line(width)}" + ("\n" if last else ""))
         else:
             self._stream.write(self.line() + "\n")
