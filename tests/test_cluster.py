@@ -56,7 +56,13 @@ class Nodes:
         from ray.cluster_utils import Cluster as RayCluster
 
         self._folder = folder
-        head = {"num_cpus": 0, "include_dashboard": False, "dashboard_port": None}
+        head = {
+            "num_cpus": 0,
+            "include_dashboard": False,
+            "dashboard_port": None,
+            # Ray takes a node for lost that fails five checks, by default one every 3 s.
+            "_system_config": {"health_check_period_ms": 300},
+        }
         self._cluster = RayCluster(initialize_head=True, head_node_args=head)
         self.address: str = self._cluster.address
 
@@ -99,9 +105,10 @@ class Nodes:
         self._cluster.shutdown()
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    made = Nodes(tmp_path)
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """No node that trains is left by a test."""
+    made = Nodes(tmp_path_factory.mktemp("nodes"))
     yield made
     made.stop()
 
@@ -111,15 +118,17 @@ def test_nodes_share_a_study_come_and_go(
 ) -> None:
     """What is lost with a node are steps since a checkpoint; what comes out, no bit of it."""
     lost = nodes.add("lost", nodes.hold(until="never"))
-    nodes.add("kept", nodes.hold(until="late"))
+    kept = nodes.add("kept", nodes.hold(until="late"))
     results = tmp_path / "results"
     process = start(results, "--address", nodes.address)
     wait_until(lambda: len(list(results.glob("checkpoints/*.ckpt"))) == 2, process)
-    nodes.add("late")
+    late = nodes.add("late")
     wait_for("cells/*.parquet", results, process)
     saved = {path.stem for path in results.glob("checkpoints/*.ckpt")}
     nodes.lose(lost)
     printed, _ = process.communicate(timeout=400)
+    nodes.lose(kept)
+    nodes.lose(late)
     assert process.returncode == 0, printed
     given_up = set(re.findall(r"cell (\w+): worker lost", printed))
     assert given_up, printed
