@@ -2,14 +2,19 @@
 
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
 knows of `study` only the schema of the results (`study.results`), the closed forms
-(`study.theory`) and how wide a terminal is (`study.terminal`).
+(`study.theory`), how wide a terminal is (`study.terminal`) and how a command ends
+(`study.command`).
 """
 
 from __future__ import annotations
 
-from analysis.choice import choose, summarise
-from analysis.compare import compare, compare_results, comparisons, equal_compute
-from analysis.loading import load
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analysis.choice import choose, summarise
+    from analysis.comparison import compare, compare_results, comparisons, equal_compute
+    from analysis.loading import load
 
 __all__ = [
     "choose",
@@ -20,3 +25,12 @@ __all__ = [
     "load",
     "summarise",
 ]
+
+_MODULES = {"choose": "choice", "summarise": "choice", "load": "loading"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a function when it is asked for: pandas and SciPy take seconds."""
+    if name not in __all__:
+        raise AttributeError(f"module 'analysis' has no attribute {name!r}")
+    return pkgutil.resolve_name(f"analysis.{_MODULES.get(name, 'comparison')}:{name}")

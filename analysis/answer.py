@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.groups import AXES, paradigm_order
 from analysis.labels import MANY_SEEDS, instances, made_equal, metric_name
 from analysis.paired import MIN_SEEDS
@@ -78,7 +78,7 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
     several they count in how many settings a paradigm is better.
 
     Args:
-        comparisons: as `analysis.compare.compare` gives them.
+        comparisons: as `analysis.comparison.compare` gives them.
 
     Returns:
         Three sentences, on SAIF, on accuracy and on what is undecided.

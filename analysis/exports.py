@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analysis.claims import claims_frame
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.groups import GROUP, OPTION
 from analysis.labels import is_text
 from analysis.page import Table, latex, markdown
@@ -42,7 +42,7 @@ def exports(found: Sequence[Comparison], dynamics: Sequence[Dynamics] = ()) -> d
     """Every table file of a report: name -> content.
 
     Args:
-        found: as `analysis.compare.compare` gives them.
+        found: as `analysis.comparison.compare` gives them.
         dynamics: as `analysis.dynamics.find` gives them.
     """
     csv = _comparison_tables(found) if found else {}

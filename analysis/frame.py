@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.answer import QUESTION, answer
 from analysis.claims import Claim
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.dynamics import Dynamics
 from analysis.labels import instances, made_equal
 from analysis.page import Block, Heading, Table, Text

@@ -20,7 +20,7 @@ import pandas as pd
 
 from analysis.choice import PLAUSIBILITY, SUMMARISED
 from analysis.claims import Claim, Verdict
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.figures import METRIC_LABELS, learning_curve
 from analysis.groups import paradigm_order
 from analysis.pictures import Picture, pictures
@@ -81,7 +81,7 @@ def group_summaries(
     """One summary a paradigm, in the order of the comparison's table.
 
     Args:
-        comparison: as `analysis.compare.compare` gives it.
+        comparison: as `analysis.comparison.compare` gives it.
         drawn: its pictures, where they are at hand.
 
     Returns:

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.barred import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.figures.curves import compute_figure, learning_curve
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from analysis.choice import PLAUSIBILITY
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.labels import number
 from analysis.tables import interval, percent
 from study.results import SPLITS

@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.barred import barred_sentences
 from analysis.claims import Claim
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
 from analysis.groups import GROUP, OPTION, paradigm_order

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.groups import PARADIGM_ORDER, paradigm_order
 from analysis.labels import METRIC_NAMES, is_text, made_equal, setting_words
 from analysis.published import Row, published, setting_differences, sources_text
@@ -28,7 +28,7 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
     """Ours, the published number and the difference, as numbers.
 
     Args:
-        found: as `analysis.compare.compare` gives them.
+        found: as `analysis.comparison.compare` gives them.
 
     Returns:
         One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`, `axis`,
@@ -46,7 +46,7 @@ def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[s
     """Header and rows for print: in a cell ours, and in brackets the paper's and the difference.
 
     Args:
-        found: as `analysis.compare.compare` gives them.
+        found: as `analysis.comparison.compare` gives them.
 
     Returns:
         A header ``task``, ``m``, then the paradigms twice, see `group_header`; ``62.5 (62.0,

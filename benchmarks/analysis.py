@@ -77,7 +77,7 @@ def main() -> None:
 
 def measure(directory: str) -> dict[str, float]:
     """Seconds of each stage, and the peak of memory until its end, in bytes."""
-    from analysis.compare import compare_results
+    from analysis.comparison import compare_results
     from analysis.tables import comparison_markdown
 
     found: dict[str, float] = {}

@@ -349,13 +349,13 @@ def _report(
     Returns:
         How many settings the report shows.
     """
-    from analysis.compare import compare_results
+    from analysis.comparison import compare_results
+    from analysis.conclude import print_comparisons, print_dynamics, write_page
     from analysis.dynamics import find
     from analysis.files import Unwritable
     from analysis.frame import title
     from analysis.handover import claim_counts, group_summaries
     from analysis.pictures import pictures
-    from analysis.report import print_comparisons, print_dynamics, write_page
 
     results = absolute(args.results)
     asked = {cell.id for cell in cells} - set(failed)

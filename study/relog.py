@@ -69,7 +69,7 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
-    from analysis.compare import compare_results
+    from analysis.comparison import compare_results
     from analysis.dynamics import find
     from analysis.handover import claim_counts, group_summaries
 

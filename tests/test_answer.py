@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.answer import QUESTION, answer
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.groups import PARADIGM_ORDER
 from analysis.labels import setting_name
 from analysis.paired import PAIRED_COLUMNS, SAME_EVERYWHERE

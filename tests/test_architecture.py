@@ -123,7 +123,7 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
     for module, path in MODULES.items():
         if module.startswith("analysis"):
             known = {n for n in imports(path) if n == "study" or n.startswith("study.")}
-            doors = ("study.results", "study.theory", "study.terminal")
+            doors = ("study.results", "study.theory", "study.terminal", "study.command")
             assert all(n == "study" or n.startswith(doors) for n in known), module
 
 

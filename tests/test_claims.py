@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.claims import LEAD, NEARLY_EMPTY, STALLED, Claim, claims, claims_frame, middle_share
-from analysis.compare import Comparison, compare
+from analysis.comparison import Comparison, compare
 from analysis.loading import load
 from analysis.paired import SAME_EVERYWHERE, paired_table, resample
 from analysis.rises import SMALLEST_RISE, half_rise

@@ -41,6 +41,7 @@ print([name for name in {HEAVY} if name in sys.modules])
 @pytest.mark.parametrize(
     ("command", "kept"),
     [
+        ("analysis.report nowhere", "no report was written"),
         ("study.run digits --plan", "the same command goes on where this one ended"),
         ("study.repeat nowhere 3f2a", "the results are as they were"),
         ("study.track nowhere", "the same command goes on where this one ended"),

@@ -16,7 +16,7 @@ import pytest
 import analysis
 from analysis.barred import STOPPED, barred, barred_sentences
 from analysis.choice import options
-from analysis.compare import compare, comparisons
+from analysis.comparison import compare, comparisons
 from analysis.groups import paradigm_order
 from study.cell import Budget
 from study.results import Results, ResultsError

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import analysis
-from analysis.compare import Comparison, compare, compare_results
+from analysis.comparison import Comparison, compare, compare_results
 from analysis.cut import Cut, cut_cells, saif_at
 from analysis.groups import AXES
 from analysis.loading import TableSource

@@ -9,12 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.compare import compare, compare_results, equal_compute
+from analysis.comparison import compare, compare_results, equal_compute
+from analysis.conclude import write_report
 from analysis.dynamics import find
 from analysis.handover import claim_counts
 from analysis.loading import load
 from analysis.pictures import FILE_STEM, Picture
-from analysis.report import main, write_report
+from analysis.report import main
 from study.results import Results, ResultsError
 from tests import synthetic_results as comparisons
 from tests import synthetic_trajectories as trajectories
@@ -35,7 +36,7 @@ def results(tmp_path: Path) -> Results:
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
     none: list[Picture] = []
-    monkeypatch.setattr("analysis.report.pictures", lambda found: none)
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: none)
     monkeypatch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", lambda self: none)
 
 
@@ -274,7 +275,7 @@ def test_options_of_comparisons_are_refused_without_one(
     assert main([results.url, *options]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith(f"error: {named}: there is nothing to compare here")
+    assert captured.err.startswith(f"analysis.report: {named}: there is nothing to compare here")
     assert captured.err.count("\n") == 1
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import analysis
 from analysis.choice import by_preference, choose, options
-from analysis.compare import Comparison, compare
+from analysis.comparison import Comparison, compare
 from analysis.effort import EFFORT_COLUMNS, best_of_k, edge_warnings, effort_table
 from analysis.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.statistics import t_interval

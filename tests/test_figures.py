@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import analysis
-from analysis.compare import Comparison, compare
+from analysis.comparison import Comparison, compare
 from analysis.effort import effort_table
 from analysis.figures import (
     METRIC_LABELS,

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from analysis import handover
-from analysis.compare import Comparison, compare
+from analysis.comparison import Comparison, compare
 from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
 from analysis.pictures import Picture

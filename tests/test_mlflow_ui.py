@@ -21,7 +21,7 @@ from mlflow import MlflowClient
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as NotShown
 
-from analysis.compare import compare
+from analysis.comparison import compare
 from analysis.loading import load
 from study import track
 from study.results import Results

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import analysis
-from analysis.compare import Comparison, compare
+from analysis.comparison import Comparison, compare
 from analysis.figures import figure_png
 from analysis.pictures import FILE_STEM, Picture, pictures
 from analysis.tables import percent

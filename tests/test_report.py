@@ -21,13 +21,14 @@ import pytest
 
 from analysis.answer import QUESTION, answer
 from analysis.claims import claims
-from analysis.compare import Comparison, compare_results
+from analysis.comparison import Comparison, compare_results
+from analysis.conclude import verdict_text, write_report
 from analysis.exports import short_id
 from analysis.files import Unwritable
 from analysis.handover import group_summaries
 from analysis.labels import setting_words
 from analysis.pictures import Picture, pictures
-from analysis.report import main, verdict_text, write_report
+from analysis.report import main
 from analysis.sections import section_title
 from analysis.table_one import table_one_cells
 from analysis.tables import comparison_cells, comparison_text
@@ -103,7 +104,7 @@ def results(tmp_path: Path) -> Results:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
-    monkeypatch.setattr("analysis.report.pictures", lambda found: [])
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])
 
 
 class _Small(NamedTuple):
@@ -515,7 +516,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
 ) -> None:
     _write_small(results)
     (tmp_path / "file").touch()
-    monkeypatch.setattr("analysis.report.compare_results", None)  # would fail if called
+    monkeypatch.setattr("analysis.conclude.compare_results", None)  # would fail if called
     message = "Choose a folder with --out DIR"
     for folder in ("file", "file/a/b"):
         _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
@@ -613,9 +614,9 @@ def test_ctrl_c_is_one_line(
         raise KeyboardInterrupt
 
     _write_small(results)
-    monkeypatch.setattr("analysis.report.pictures", interrupted)
+    monkeypatch.setattr("analysis.conclude.pictures", interrupted)
     assert main([results.url, "--out", str(tmp_path / "out")]) == 130
-    assert capsys.readouterr().err == "stopped: no report was written.\n"
+    assert capsys.readouterr().err == "\nstopped; no report was written\n"
     assert not (tmp_path / "out").exists()
 
 
@@ -757,13 +758,10 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def _assert_refused(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        status = main(arguments)
-    except SystemExit as end:  # argparse ends the process itself
-        status = int(str(end.code))
+    status = main(arguments)
     captured = capsys.readouterr()
     assert status == 2
     assert "report:" not in captured.out
-    assert captured.err.startswith("error: ")
+    assert captured.err.startswith("analysis.report: ")
     assert captured.err.count("\n") == 1
     assert message in captured.err

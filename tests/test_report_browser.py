@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.report import write_report
+from analysis.conclude import write_report
 from tests.synthetic_results import make_cell, make_results, write
 
 if TYPE_CHECKING:

@@ -255,7 +255,7 @@ def test_a_cell_of_it_is_repeated(studied: Studied, capsys: pytest.CaptureFixtur
 def test_its_report_is_written_anew_beside_it_elsewhere_and_here(
     studied: Studied, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.report.pictures", lambda found: [])  # they take time
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])  # they take time
     results = studied.results
     assert report([results.url]) == 0
     assert report([results.url, "--out", f"s3://{bucket}/r"]) == 0

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.compare import Comparison, compare_results
+from analysis.comparison import Comparison, compare_results
 from analysis.exports import exports
 from analysis.labels import amount
 from analysis.page import Table, latex, markdown

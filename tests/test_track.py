@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from analysis.compare import compare
+from analysis.comparison import compare
 from analysis.loading import load
 from study import track, tracking
 from study.results import Results

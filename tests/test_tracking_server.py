@@ -22,7 +22,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from analysis.compare import compare
+from analysis.comparison import compare
 from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
 from study.cell import Cell

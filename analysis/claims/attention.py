@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.barred import barred_sentences
 from analysis.claims.base import TOO_FEW, Claim, Finding, decided, left_out, side
-from analysis.compare import Comparison
+from analysis.comparison import Comparison
 from analysis.groups import AXES
 from analysis.labels import counted_instances, metric_name
 from analysis.paired import MIN_SEEDS

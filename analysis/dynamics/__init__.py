@@ -1,7 +1,7 @@
 """Learning dynamics: what cells of the studies fixed-focus and linear-orthogonal show.
 
-They are no comparisons: `analysis.compare` leaves their cells out. Each kind has a module with a
-function `find(results, cells)`, which is given the rows of its cells.
+They are no comparisons: `analysis.comparison` leaves their cells out. Each kind has a module with
+a function `find(results, cells)`, which is given the rows of its cells.
 """
 
 from __future__ import annotations

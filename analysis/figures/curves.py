@@ -43,7 +43,7 @@ def learning_curve(
 
     Args:
         evaluations: of one (task, m) and one option a paradigm, as
-            `analysis.compare.Comparison.evaluations` holds them.
+            `analysis.comparison.Comparison.evaluations` holds them.
         metric: `saif` or `accuracy`.
         split: name of the split.
         confidence: of the intervals, in (0, 1).
