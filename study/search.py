@@ -234,7 +234,8 @@ class Search:
         title = f"{self._name} {'+'.join(self._objective)} {comparison_id[:8]} {digest}"
         # A dashboard may hold the database for a moment; no connection stays open in between.
         engine = {"poolclass": NullPool, "connect_args": {"timeout": 60}}
-        storage = optuna.storages.RDBStorage(self._url, engine_kwargs=engine)
+        template = self._url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
+        storage = optuna.storages.RDBStorage(template, engine_kwargs=engine)
         study = optuna.create_study(
             storage=storage,
             study_name=title,

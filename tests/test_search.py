@@ -660,4 +660,4 @@ def test_a_directory_with_any_name_holds_a_search(tmp_path: Path) -> None:
     search = search_in(results, 1)
     run(search, results)
     assert (Path(results.url) / DATABASE).is_file()
-    assert "'sqlite:////" in search.summary()
+    assert "'sqlite+pysqlite:////" in search.summary()
