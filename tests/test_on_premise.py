@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from study.results import Results
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, run_without_ray
 from tests.hosts import PATH, TOOLS, Host, NoHosts, find, join
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
@@ -158,29 +158,15 @@ def prepare(desk: Host) -> str:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Path]]:
-    """The same study on this machine alone, which runs while the cluster comes up."""
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the same study on this machine alone."""
     results = tmp_path_factory.mktemp("alone") / "results"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "study.run", "digits", *GRID.split(), "--results", str(results),
-         "--max-concurrent", "1"],
-        cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-    def wait() -> Path:
-        printed, _ = process.communicate(timeout=500)
-        assert process.returncode == 0, printed
-        return results
-
-    try:
-        yield wait
-    finally:
-        process.kill()
-        process.communicate()
+    run_without_ray(["digits", *GRID.split(), "--results", str(results), "--max-concurrent", "1"])
+    return results
 
 
 @pytest.fixture(scope="module")
-def cluster(site: Site, alone: Callable[[], Path]) -> Site:
+def cluster(site: Site) -> Site:
     """The cluster, up, with both hosts in it."""
     site.run(command("ray up"))
     wait_until(lambda: any("raylet" in line for line in site.worker.commands()), 120)
@@ -213,14 +199,14 @@ def table(results: Path) -> pd.DataFrame:
 
 
 def test_a_study_runs_on_both_hosts_with_the_numbers_of_one_machine(
-    cluster: Site, alone: Callable[[], Path]
+    cluster: Site, alone: Path
 ) -> None:
     study = command("ray exec on-premise.yaml 'cd ")
     with_grid = f"{study.removesuffix(chr(39))} {GRID}'"
     printed = cluster.run(with_grid)
     results = cluster.shared / "results"
     assert f"{CELLS}/{CELLS} cells done" in printed
-    pd.testing.assert_frame_equal(table(results), table(alone()), check_exact=True)
+    pd.testing.assert_frame_equal(table(results), table(alone), check_exact=True)
     assert len(list(results.glob("cells/*"))) == CELLS
     assert [*results.glob("checkpoints/*"), *results.glob("forks/*")] == []
     groups = [path.stat().st_gid for path in results.glob("cells/*")]
