@@ -7,15 +7,13 @@ import contextlib
 import dataclasses
 import functools
 import os
-import shlex
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from search_spaces import By, SearchSpace, Values, all_studies
-from study import checkpoints, overhead, tasks
+from study import checkpoints, closing, overhead, tasks
 from study.asha import Judge
 from study.axes import tasks_of
 from study.cell import Cell, Options
@@ -33,12 +31,12 @@ from study.packs import Packing
 from study.plan import THIS_MACHINE, CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
-from study.results import Results, ResultsError, Survey, report_files, report_folder
+from study.results import Results, ResultsError, Survey
 from study.run_store import tracking_uri
 from study.search import Search, Suggestions
 from study.tasks.base import Facts
 from study.tasks.cache import cache_root
-from study.tracking import Tracker, open_tracker, summary_metrics
+from study.tracking import open_tracker
 from study.urls import absolute
 from study.version import code_version, source_digest
 
@@ -269,7 +267,8 @@ def _train(
     if suggestions:  # which may have found cells that an earlier run recorded
         tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
     _sweep(results, cells, ended)
-    shown = _report(plan, cells, failed, survey, tracker, args)
+    before = _finished(survey, args)
+    shown = closing.report(plan, cells, failed, survey, before, tracker, args)
     if progress.began and progress.ended_at and shown and not failures:
         after = (time.monotonic() - progress.ended_at) / shown
         measured = Overhead(progress.began - started, after)
@@ -331,103 +330,3 @@ def _search(
             cells, {cell.id: of_paradigm[cell.paradigm] for cell in cells}, done
         ),
     )
-
-
-def _report(
-    plan: Plan,
-    cells: Sequence[Cell],
-    failed: Collection[str],
-    survey: Survey,
-    tracker: Tracker,
-    args: argparse.Namespace,
-) -> int:
-    """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
-
-    The report and MLflow's summaries are of the whole study, as far as the directory holds it;
-    what is printed is what this command has a cell in.
-
-    Returns:
-        How many settings the report shows.
-    """
-    from analysis.comparison import compare_results
-    from analysis.conclude import print_comparisons, print_dynamics, write_page
-    from analysis.dynamics import find
-    from analysis.files import Unwritable
-    from analysis.frame import title
-    from analysis.handover import claim_counts, group_summaries
-    from analysis.pictures import pictures
-
-    results = absolute(args.results)
-    asked = {cell.id for cell in cells} - set(failed)
-    ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
-    comparisons = compare_results(results, cell_ids=ids, select=args.select) if ids else []
-    dynamics = find(results, cell_ids=ids) if ids else []
-    shown = [each for each in comparisons if asked & set(each.cells["cell_id"])]
-    shown_dynamics = [each for each in dynamics if asked & set(each.cells["cell_id"])]
-    others = len(comparisons) + len(dynamics) - len(shown) - len(shown_dynamics)
-    published = plan.preset == "paper" and not args.set and not others
-    print()
-    print_comparisons(shown, published)
-    print_dynamics(shown_dynamics)
-    about = all_studies()[plan.study].presets[plan.preset].about
-    changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
-    print(f"preset {plan.preset}: {about}{changed}")
-    new = [cell for cell in cells if cell.id in asked - _finished(survey, args)]
-    told = _added(new, len(ids))
-    if others:
-        what = "setting" if others == 1 else "settings"
-        told.append(f"the report also shows {others} other {what} of the study")
-    for sentence in told:
-        print(sentence)
-    notes = [
-        f"Preset {plan.preset}: {about}{changed}.",
-        *(f"The last command: {sentence}." for sentence in told[:1]),
-        *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
-        *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
-    ]
-    page = None
-    drawn = [pictures(comparison) for comparison in comparisons]
-    try:
-        if comparisons or dynamics:
-            folder = report_folder(args.results, plan.study)
-            name = title(comparisons, dynamics, plan.study)
-            page = write_page(
-                comparisons, folder, name, args.results, notes, published, drawn, dynamics
-            )
-            print(f"report: {page}")
-    except Unwritable as error:
-        command = f"python -m analysis.report {shlex.quote(args.results)} --study {plan.study}"
-        raise Unwritable(
-            f"{error} All results are kept. Make room there, and the same command writes it; "
-            f"`{command} --out DIR` writes it elsewhere."
-        ) from error
-    finally:
-        of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
-        groups = [group for groups in of_all for group in groups]
-        metrics = summary_metrics(c.summary for c in comparisons)
-        metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
-        with contextlib.ExitStack() as stack:
-            attached = report_files(args.results, plan.study) if page else None
-            tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
-    if tracker.ui_command:
-        print(f"runs:   {tracker.ui_command}")
-    return len(comparisons) + len(dynamics)
-
-
-def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:
-    """Ids of all cells of a study, and of those that others recorded in its comparisons."""
-    ids = {cell.id for cell in cells}
-    if survey.statuses.keys() <= ids:
-        return ids
-    held = results.cells(columns=["cell_id", "study", "comparison_id"])
-    compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
-    return set(held.loc[compared | (held["study"] == study), "cell_id"])
-
-
-def _added(new: Sequence[Cell], total: int) -> list[str]:
-    """What a command added to a study, in a sentence; none where it is the whole study."""
-    if len(new) == total:
-        return []
-    counts = Counter(cell.paradigm for cell in new)
-    which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"{len(new)} of the study's {total} cells are new" + (f" ({which})" if which else "")]

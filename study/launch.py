@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from study.cluster import ray_session
+from study.command import importing
 from study.errors import RequestError
 from study.execution import give_back_memory
 from study.failures import Failure, failure_of
@@ -91,7 +92,8 @@ def train_on_ray(
         contextlib.nullcontext(cluster.ray) if cluster else session as ray,
         _scratch(config["results"]) as storage,
     ):
-        from ray import tune
+        with importing():
+            from ray import tune
 
         gpus = plan.gpus_per_trial
         if gpus is None:

@@ -1,0 +1,128 @@
+"""What a study says when it ends: comparisons and dynamics, the report, MLflow's summaries."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from search_spaces import all_studies
+from study.cell import Cell
+from study.command import importing
+from study.plan import Plan
+from study.results import Results, Survey, report_files, report_folder
+from study.tracking import Tracker, summary_metrics
+from study.urls import absolute
+
+
+def report(
+    plan: Plan,
+    cells: Sequence[Cell],
+    failed: Collection[str],
+    survey: Survey,
+    before: Collection[str],
+    tracker: Tracker,
+    args: argparse.Namespace,
+) -> int:
+    """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
+
+    The report and MLflow's summaries are of the whole study, as far as the directory holds it;
+    what is printed is what this command has a cell in.
+
+    Args:
+        plan: of the study.
+        cells: of this command, those of a search included.
+        failed: ids of those that are missing.
+        survey: of the directory, before this command trained anything.
+        before: ids of its cells that needed no run.
+        tracker: is told the summaries, and finished.
+        args: as `study.options.requested` gives them.
+
+    Returns:
+        How many settings the report shows.
+    """
+    with importing():
+        from analysis.comparison import compare_results
+        from analysis.conclude import print_comparisons, print_dynamics, write_page
+        from analysis.dynamics import find
+        from analysis.files import Unwritable
+        from analysis.frame import title
+        from analysis.handover import claim_counts, group_summaries
+        from analysis.pictures import pictures
+
+    results = absolute(args.results)
+    asked = {cell.id for cell in cells} - set(failed)
+    ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
+    comparisons = compare_results(results, cell_ids=ids, select=args.select) if ids else []
+    dynamics = find(results, cell_ids=ids) if ids else []
+    shown = [each for each in comparisons if asked & set(each.cells["cell_id"])]
+    shown_dynamics = [each for each in dynamics if asked & set(each.cells["cell_id"])]
+    others = len(comparisons) + len(dynamics) - len(shown) - len(shown_dynamics)
+    published = plan.preset == "paper" and not args.set and not others
+    print()
+    print_comparisons(shown, published)
+    print_dynamics(shown_dynamics)
+    about = all_studies()[plan.study].presets[plan.preset].about
+    changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
+    print(f"preset {plan.preset}: {about}{changed}")
+    new = [cell for cell in cells if cell.id in asked - set(before)]
+    told = _added(new, len(ids))
+    if others:
+        what = "setting" if others == 1 else "settings"
+        told.append(f"the report also shows {others} other {what} of the study")
+    for sentence in told:
+        print(sentence)
+    notes = [
+        f"Preset {plan.preset}: {about}{changed}.",
+        *(f"The last command: {sentence}." for sentence in told[:1]),
+        *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
+        *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
+    ]
+    page = None
+    drawn = [pictures(comparison) for comparison in comparisons]
+    try:
+        if comparisons or dynamics:
+            folder = report_folder(args.results, plan.study)
+            name = title(comparisons, dynamics, plan.study)
+            page = write_page(
+                comparisons, folder, name, args.results, notes, published, drawn, dynamics
+            )
+            print(f"report: {page}")
+    except Unwritable as error:
+        command = f"python -m analysis.report {shlex.quote(args.results)} --study {plan.study}"
+        raise Unwritable(
+            f"{error} All results are kept. Make room there, and the same command writes it; "
+            f"`{command} --out DIR` writes it elsewhere."
+        ) from error
+    finally:
+        of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
+        groups = [group for groups in of_all for group in groups]
+        metrics = summary_metrics(c.summary for c in comparisons)
+        metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
+        with contextlib.ExitStack() as stack:
+            attached = report_files(args.results, plan.study) if page else None
+            tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
+    if tracker.ui_command:
+        print(f"runs:   {tracker.ui_command}")
+    return len(comparisons) + len(dynamics)
+
+
+def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:
+    """Ids of all cells of a study, and of those that others recorded in its comparisons."""
+    ids = {cell.id for cell in cells}
+    if survey.statuses.keys() <= ids:  # nothing else is there
+        return ids
+    held = results.cells(columns=["cell_id", "study", "comparison_id"])
+    compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
+    return set(held.loc[compared | (held["study"] == study), "cell_id"])
+
+
+def _added(new: Sequence[Cell], total: int) -> list[str]:
+    """What a command added to a study, in a sentence; none where it is the whole study."""
+    if len(new) == total:
+        return []
+    counts = Counter(cell.paradigm for cell in new)
+    which = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return [f"{len(new)} of the study's {total} cells are new" + (f" ({which})" if which else "")]
