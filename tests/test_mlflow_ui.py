@@ -25,6 +25,7 @@ from analysis.comparison import compare
 from analysis.loading import load
 from study import track
 from study.results import Results
+from tests.sockets import listening, others_hear
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking_server import Server
 
@@ -79,13 +80,25 @@ def results(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> R
 
 
 @pytest.fixture(scope="module")
-def uri(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of MLflow's server over what `study.track` made of the results."""
+def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """MLflow's pages, as the README starts them, of what `study.track` made of the results."""
     assert track.main([results.url]) == track.DONE
-    server = Server(tmp_path_factory.mktemp("server"), f"sqlite:///{results.url}/mlflow.db")
-    server.start()
-    yield server.uri
-    server.kill()
+    store = ("--backend-store-uri", f"sqlite:///{results.url}/mlflow.db")
+    made = Server(tmp_path_factory.mktemp("server"), "ui", *store)
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture(scope="module")
+def uri(server: Server) -> str:
+    return server.uri
+
+
+def test_the_mlflow_ui_listens_on_the_loopback_only(server: Server) -> None:
+    found = listening(server.pid)
+    assert f"127.0.0.1:{server.port}" in found
+    assert others_hear(found) == {}
 
 
 @pytest.fixture

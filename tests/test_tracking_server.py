@@ -16,7 +16,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from mlflow import MlflowClient
@@ -25,8 +25,11 @@ from mlflow.entities import Run
 from analysis.comparison import compare
 from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
+from study import track
 from study.cell import Cell
+from study.command import DONE, UNUSABLE
 from study.results import Results
+from study.run import main as run_study
 from study.tracking import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
 from tests.conftest import PROJECT
 from tests.synthetic_results import make_cell, make_results, write
@@ -41,16 +44,23 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 
 START_SECONDS = 120
 CELLS = 24
+TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 
 class Server:
-    """`mlflow server` on loopback with a folder and, unless a store is given, its database."""
+    """One of MLflow's commands that serve, with one worker.
 
-    def __init__(self, folder: Path, store: str | None = None) -> None:
+    Args:
+        folder: for its log, where it runs.
+        words: of the command, but for the port.
+        environment: changes of it.
+    """
+
+    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self._folder = folder
-        self._store = store or f"sqlite:///{folder / 'server.db'}"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
+        self._words = [*words, "--port", str(self.port), "--workers", "1"]
+        self._environment = environment
         self.uri = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -59,22 +69,23 @@ class Server:
             return
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [
-                    sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
-                    "--port", str(self.port), "--workers", "1", "--backend-store-uri", self._store,
-                    "--artifacts-destination", str(self._folder / "artifacts"),
-                ],
-                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                [sys.executable, "-m", "mlflow", *self._words],
+                env={**os.environ, **self._environment},
                 cwd=self._folder,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             assert self._process.poll() is None, (self._folder / "log").read_text()[-2000:]
             assert time.monotonic() < deadline, "mlflow server did not start"
             time.sleep(0.2)
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
 
     def _answers(self) -> bool:
         try:
@@ -91,6 +102,11 @@ class Server:
             self._process = None
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
 class Proxy:
     """Stands before a server, and delays or cuts what passes.
 
@@ -98,12 +114,13 @@ class Proxy:
         port: of the server.
         fate: for what passes, in the direction "request" or "response": seconds to hold it back,
             or None to drop it and both connections.
+        at: the port where it listens; 0: any.
     """
 
-    def __init__(self, port: int, fate: Callable[[str], float | None]) -> None:
+    def __init__(self, port: int, fate: Callable[[str], float | None], at: int = 0) -> None:
         self._port = port
         self._fate = fate
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", at))
         self.uri = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -136,11 +153,43 @@ class Proxy:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Not yet started."""
-    made = Server(tmp_path_factory.mktemp("server"))
+def server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Server]:
+    """One that takes artifacts, started, with a database of its own."""
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copy(empty_database, folder / "server.db")
+    made = Server(
+        folder, "server", "--host", "127.0.0.1",
+        "--backend-store-uri", f"sqlite:///{folder / 'server.db'}",
+        "--artifacts-destination", str(folder / "artifacts"),
+        MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false",
+    )  # fmt: skip
+    made.start()
     yield made
     made.kill()
+
+
+class Door:
+    """An address of a server that is down until it is opened: nobody listens there."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._port = free_port()
+        self._proxy: Proxy | None = None
+        self.uri = f"http://127.0.0.1:{self._port}"
+
+    def open(self) -> None:
+        self._proxy = Proxy(self._server.port, lambda _: 0, self._port)
+
+    def close(self) -> None:
+        if self._proxy:
+            self._proxy.close()
+
+
+@pytest.fixture
+def door(server: Server) -> Iterator[Door]:
+    made = Door(server)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -175,14 +224,27 @@ def log_at_once(tracker: MLflowTracker, cells: list[Cell]) -> None:
     assert time.monotonic() - started < 0.1
 
 
-def study_track(results: Results, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "study.track", results.url, *args],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+class Told(NamedTuple):
+    """What a command returned and printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def study_track(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """The command, called in this process."""
+
+    def called(results: Results, *args: str) -> Told:
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            if TIMEOUT not in os.environ:
+                patch.setenv(TIMEOUT, track.REQUEST_SECONDS)  # else it would do so for good
+            status = track.main([results.url, *args])
+        return Told(status, *capsys.readouterr())
+
+    return called
 
 
 def run_ids(client: MlflowClient, study: str) -> set[str]:
@@ -204,15 +266,15 @@ def rebuilt_groups(results: Results) -> list[GroupSummary]:
 
 
 def test_a_server_that_is_down_for_the_whole_study(
-    server: Server,
+    door: Door,
     results: Results,
     cells: list[Cell],
     study: str,
     capsys: pytest.CaptureFixture[str],
+    study_track: Callable[..., Told],
 ) -> None:
-    server.kill()
     started = time.monotonic()
-    tracker = start(results, study, server.uri)
+    tracker = start(results, study, door.uri)
     for cell in cells:
         log_at_once(tracker, [cell])
     assert time.monotonic() - started < 10
@@ -223,19 +285,19 @@ def test_a_server_that_is_down_for_the_whole_study(
     assert errors.count("\n") == 3
     assert f"MLflow takes the last {CELLS + 1} runs" in errors
     assert f"MLflow lacks {CELLS + 1} of {CELLS + 1} runs" in errors
-    assert f"study.track {results.url} --tracking {server.uri}\n" in errors
+    assert f"study.track {results.url} --tracking {door.uri}\n" in errors
 
-    down = study_track(results, "--tracking", server.uri)
-    assert (down.returncode, down.stdout) == (2, "")
-    assert down.stderr.count("\n") == 1
-    assert "does not answer" in down.stderr
+    down = study_track(results, "--tracking", door.uri)
+    assert (down.status, down.out) == (UNUSABLE, "")
+    assert down.err.count("\n") == 1
+    assert "does not answer" in down.err
 
-    server.start()
-    done = study_track(results, "--tracking", server.uri)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"{study}: {CELLS} cells: 0 were there, {CELLS} logged\n" in done.stdout
-    assert f"runs:   {server.uri}\n" in done.stdout
-    client = MlflowClient(server.uri)
+    door.open()
+    done = study_track(results, "--tracking", door.uri)
+    assert (done.status, done.err) == (DONE, "")
+    assert f"{study}: {CELLS} cells: 0 were there, {CELLS} logged\n" in done.out
+    assert f"runs:   {door.uri}\n" in done.out
+    client = MlflowClient(door.uri)
     assert_exactly_once(results, cells, client, study, rebuilt_summary(results))
     before = run_ids(client, study)
     assert len(before) == CELLS + 2 + 1
@@ -249,9 +311,9 @@ def test_a_server_that_is_down_for_the_whole_study(
             )
             assert metrics[name] == pytest.approx(value)
     assert set(made) == {"soft", "hybrid"}
-    again = study_track(results, "--tracking", server.uri)
-    assert (again.returncode, again.stderr) == (0, "")
-    assert f"{study}: {CELLS} cells: {CELLS} were there, 0 logged\n" in again.stdout
+    again = study_track(results, "--tracking", door.uri)
+    assert (again.status, again.err) == (DONE, "")
+    assert f"{study}: {CELLS} cells: {CELLS} were there, 0 logged\n" in again.out
     assert run_ids(client, study) == before
 
 
@@ -316,10 +378,11 @@ def test_a_slow_server(
     study: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    study_track: Callable[..., Told],
 ) -> None:
     """Requests take longer than the client waits, now and then, and act after it gave up."""
     server.start()
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
+    monkeypatch.setenv(TIMEOUT, "2")
     passed = {"request": 0, "response": 0}
 
     def fate(way: str) -> float:
@@ -341,7 +404,7 @@ def test_a_slow_server(
     time.sleep(5)  # the last request arrives
     proxy.close()
     done = study_track(results, "--tracking", server.uri)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.err) == (DONE, "")
     summary = rebuilt_summary(results)
     assert_exactly_once(results, cells, MlflowClient(server.uri), study, summary)
 
@@ -353,7 +416,7 @@ def test_a_server_that_hangs_holds_nobody_up(
     study: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
+    monkeypatch.setenv(TIMEOUT, "3")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         started = time.monotonic()
@@ -401,6 +464,13 @@ def held(results: Results, study: str, alias: str) -> dict[str, Any]:
     return found
 
 
+def typed(*words: str) -> subprocess.CompletedProcess[str]:
+    """A module of the project as a command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+
+
 def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], study: str) -> None:
     """The same params, metrics with their steps and times, tags and files."""
     report = Path(results.url) / "report" / study / "report.html"
@@ -413,38 +483,40 @@ def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], stud
     assert len(first) == CELLS + 2 + 1
     (Path(results.url) / "mlflow.db").unlink()
     shutil.rmtree(Path(results.url) / "mlflow-artifacts")
-    done = study_track(results)
+    done = typed("study.track", results.url)  # here MLflow keeps what was deleted open
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{study}: {CELLS} cells: 0 were there, {CELLS} logged\n" in done.stdout
     assert held(results, study, "/.") == first
 
 
-def test_a_study_of_the_command_whose_server_is_down(server: Server, tmp_path: Path) -> None:
-    """From `study.run` to `study.track`, as a user types them."""
+@pytest.mark.usefixtures("without_ray")
+def test_a_study_of_the_command_whose_server_is_down(
+    door: Door,
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From `study.run` to `study.track`, which is called as it was told."""
+    monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])  # they take time
     results = Results(tmp_path / "results")
-    server.kill()
-    run = subprocess.run(
+    status = run_study(
         [
-            sys.executable, "-m", "study.run", "digits", "--results", results.url,
-            "--tracking", server.uri, "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1",
+            "digits", "--results", results.url, "--tracking", door.uri,
+            "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1",
             "paradigm=soft,lvml", "batch_size=10", "evaluations=2", "train_metrics_size=20",
             "validation_size=20", "test_size=20",
-        ],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    assert f"warning: the MLflow server {server.uri} does not answer" in run.stderr
-    assert "MLflow lacks 7 of 7 runs" in run.stderr
-    (line,) = (line for line in run.stderr.splitlines() if "MLflow lacks" in line)
+    said = capsys.readouterr().err
+    assert status == DONE, said
+    assert f"warning: the MLflow server {door.uri} does not answer" in said
+    assert "MLflow lacks 7 of 7 runs" in said
+    (line,) = (line for line in said.splitlines() if "MLflow lacks" in line)
     command = line.partition("log them with: uv run ")[2].split()
     assert command[:3] == ["python", "-m", "study.track"]
-    server.start()
-    done = subprocess.run(
-        [sys.executable, *command[1:]], cwd=PROJECT, capture_output=True, text=True, check=False
-    )
+    door.open()
+    done = typed(*command[2:])
     assert (done.returncode, done.stderr) == (0, "")
     assert "digits: 4 cells: 0 were there, 4 logged\n" in done.stdout
     client = MlflowClient(server.uri)
