@@ -44,7 +44,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 
 START_SECONDS = 120
 CELLS = 24
-TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 
 class Server:
@@ -238,10 +237,7 @@ def study_track(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
 
     def called(results: Results, *args: str) -> Told:
         capsys.readouterr()
-        with pytest.MonkeyPatch.context() as patch:
-            if TIMEOUT not in os.environ:
-                patch.setenv(TIMEOUT, track.REQUEST_SECONDS)  # else it would do so for good
-            status = track.main([results.url, *args])
+        status = track.main([results.url, *args])
         return Told(status, *capsys.readouterr())
 
     return called
@@ -382,7 +378,7 @@ def test_a_slow_server(
 ) -> None:
     """Requests take longer than the client waits, now and then, and act after it gave up."""
     server.start()
-    monkeypatch.setenv(TIMEOUT, "2")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
     passed = {"request": 0, "response": 0}
 
     def fate(way: str) -> float:
@@ -416,7 +412,7 @@ def test_a_server_that_hangs_holds_nobody_up(
     study: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(TIMEOUT, "3")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         started = time.monotonic()
