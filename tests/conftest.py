@@ -102,6 +102,7 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("cache")
     patch.setenv("ATTENTION_STUDY_CACHE", str(folder))
     patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    patch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it
     yield folder
     patch.undo()
 

@@ -33,8 +33,8 @@ from analysis.sections import section_title
 from analysis.table_one import table_one_cells
 from analysis.tables import comparison_cells, comparison_text
 from analysis.verdicts import paired_cells
+from study import closing
 from study.cell import Budget
-from study.drive import _report
 from study.options import parser
 from study.plan import Plan
 from study.results import Results, ResultsError
@@ -541,8 +541,11 @@ def test_a_full_disk_has_the_advice_of_the_command(
         # At its end, study.run has no such option.
         args = parser().parse_args(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
+        cells = [
+            make_cell(paradigm, seed=seed) for paradigm in ("soft", "hard") for seed in (0, 1)
+        ]
         with pytest.raises(Unwritable) as refusal:
-            _report(cast(Plan, plan), sorted(results.finished()), (), Mock(), args)
+            closing.report(cast(Plan, plan), cells, (), results.survey(), (), Mock(), args)
     text = str(refusal.value)
     assert "No space left on device" in text
     (command,) = re.findall("`(.*)`", text)
