@@ -396,7 +396,8 @@ class _Reduction:
         common = self._least(done, first[done])
         limits = -np.where(self._by_fraction, common, first)
         cell, _, x = again(_Limits(limits, np.full(len(limits), np.inf)))._at_last()
-        return float(x[self._done[cell]].max())
+        counted = self._done | self._by_fraction  # one that was lost, too, where it limits others
+        return float(x[counted[cell]].max())
 
     def result(self, limits: _Limits) -> CutCells:
         """What is left; nothing that was kept lies beyond `limits`."""

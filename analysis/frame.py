@@ -46,8 +46,8 @@ _DYNAMICS = (
     "equal compute."
 )
 RUNNING = (
-    "A study is running with these results: the numbers are partial, of the cells that have ended "
-    "so far. Make the report again when it has ended."
+    "A command is running with these results: where it is a study, the numbers are partial, of "
+    "the cells that have ended so far. Make the report again when it has ended."
 )
 _VERBS = {
     "holds": ("holds", "hold"),

@@ -15,11 +15,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     with importing():
+        parser = _parser()
+    asked = vars(parser.parse_args(argv))
+    with importing():
         from analysis.conclude import report
         from analysis.files import Unwritable
         from study.results import Results, ResultsError
 
-    asked = vars(_parser().parse_args(argv))
     try:
         report(Results(asked.pop("results_dir")), asked.pop("out"), **asked)
     except Unwritable as error:

@@ -18,7 +18,7 @@ from analysis.claims import Claim
 from analysis.comparison import Comparison
 from analysis.effort import edge_warnings
 from analysis.exports import short_id
-from analysis.groups import GROUP, OPTION, paradigm_order
+from analysis.groups import AXES, GROUP, OPTION, paradigm_order
 from analysis.labels import amount, instances, is_text, made_equal, setting_words
 from analysis.page import Block, Code, Heading, Shown, Table, Text
 from analysis.rationales import PLAUSIBLE, plausibility_cells
@@ -104,9 +104,10 @@ def unusual_cut(comparison: Comparison) -> list[str]:
         where = f" ({comparison.where})" if comparison.where != equal else ""
         texts.append(f"Cells are cut at {equal}{where}, not at {usual}.")
     if asked is not None and (comparison.budget is None or comparison.budget < asked):
+        spent = amount(comparison.summary[AXES[axis]].max(), axis, noun)
         texts.append(
             f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
-            "all cells have of it."
+            f"all cells have of it; at most {spent} are spent there."
         )
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")

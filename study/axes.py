@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,11 +196,12 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     ``axis=v1,v2`` replaces all that the preset says of an axis. ``axis@where=v1,v2`` replaces it
     where another axis has one of some values: `where` is a paradigm, a task or
     ``other_axis:value``, several with commas. Where several @ follow one another, all have to
-    hold. Where several assignments fit, the one with more conditions holds, of equals the last.
+    hold. Where several assignments fit, the one with more conditions holds.
 
     Raises:
         RequestError: unknown preset, axis or name (with the nearest), or a value of another kind;
-            a condition that the study never meets; or the preset itself declares an unknown axis.
+            a condition that the study never meets; assignments of which neither goes before the
+            other; or the preset itself declares an unknown axis.
     """
     axes = _declared(space, preset)
     given: dict[tuple[str, _Conditions], Values] = {}
@@ -212,6 +214,7 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
         given[name, conditions] = values
         if not conditions:
             axes[name] = values
+    _require_order(given)
     for (name, conditions), values in sorted(given.items(), key=lambda item: len(item[0][1])):
         if conditions:
             axes[name] = _replaced(axes[name], conditions, values)
@@ -313,6 +316,22 @@ def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Value
     for other, where in conditions:
         replaced = By(other, dict.fromkeys(where, replaced), otherwise=axis)
     return replaced
+
+
+def _require_order(given: Collection[tuple[str, _Conditions]]) -> None:
+    """Refuses two assignments with as many conditions, which may hold together."""
+    for (name, one), (other, two) in itertools.combinations(given, 2):
+        common = dict(one).keys() & dict(two).keys()
+        together = all(set(dict(one)[axis]) & set(dict(two)[axis]) for axis in common)
+        if name == other and len(one) == len(two) and together and (name, one | two) not in given:
+            first, second = (
+                "".join(f"@{axis}:{','.join(map(str, values))}" for axis, values in each)
+                for each in (one, two)
+            )
+            raise RequestError(
+                f"--set gives {name}{first} and {name}{second}, which may both hold, and neither "
+                f"goes before the other. Say what holds there with {name}{first}{second}=VALUE."
+            )
 
 
 def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Values | By]) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from search_spaces import all_studies
+from study import terminal
 from study.cell import Cell
 from study.command import importing
 from study.plan import Plan
-from study.results import Results, Survey, report_files, report_folder
+from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.tracking import Tracker, summary_metrics
 from study.urls import absolute
 
@@ -66,17 +68,18 @@ def report(
     print_dynamics(shown_dynamics)
     about = all_studies()[plan.study].presets[plan.preset].about
     changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
-    print(f"preset {plan.preset}: {about}{changed}")
+    made = f"{plan.preset}: {about}{changed}"
+    print(terminal.fitted(f"preset {made}"))
     new = [cell for cell in cells if cell.id in asked - set(before)]
-    told = _added(new, len(ids))
+    added = _added(new, len(ids))
+    for sentence in added:
+        print(terminal.fitted(sentence))
     if others:
         what = "setting" if others == 1 else "settings"
-        told.append(f"the report also shows {others} other {what} of the study")
-    for sentence in told:
-        print(sentence)
+        print(terminal.fitted(f"the report also shows {others} other {what} of the study"))
+    last = f"The last command: preset {made}; {'; '.join(added)}."
     notes = [
-        f"Preset {plan.preset}: {about}{changed}.",
-        *(f"The last command: {sentence}." for sentence in told[:1]),
+        last if added else f"Preset {made}.",
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
@@ -114,7 +117,11 @@ def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: S
     ids = {cell.id for cell in cells}
     if survey.statuses.keys() <= ids:  # nothing else is there
         return ids
-    held = results.cells(columns=["cell_id", "study", "comparison_id"])
+    try:
+        held = results.cells(columns=["cell_id", "study", "comparison_id"])
+    except ResultsError as error:  # of cells that are not this command's, or it is said again
+        print(f"note: the report shows the cells of this command alone: {error}", file=sys.stderr)
+        return ids
     compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
     return set(held.loc[compared | (held["study"] == study), "cell_id"])
 
@@ -125,4 +132,4 @@ def _added(new: Sequence[Cell], total: int) -> list[str]:
         return []
     counts = Counter(cell.paradigm for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"{len(new)} of the study's {total} cells are new" + (f" ({which})" if which else "")]
+    return [f"new: {len(new)} of the study's {total} cells" + (f" ({which})" if which else "")]

@@ -37,9 +37,9 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     except RequestError as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
         return UNUSABLE
-    except KeyboardInterrupt as signal:
+    except KeyboardInterrupt as stop:
         print(f"\n{stopped}", file=sys.stderr)
-        return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 @contextlib.contextmanager

@@ -102,6 +102,8 @@ def compact(results: Results) -> Compaction:
 
 def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
     """Name -> the cells of a merged file, so many that their rows fit into memory."""
+    from study.results import COMPACT_PREFIX
+
     together: list[list[str]] = []
     rows = 0
     for cell_id, count in num_rows.items():
@@ -110,8 +112,6 @@ def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
             rows = 0
         together[-1].append(cell_id)
         rows += count
-    from study.results import COMPACT_PREFIX
-
     return {
         f"{COMPACT_PREFIX}{hashlib.sha256(''.join(ids).encode()).hexdigest()[:16]}.parquet": ids
         for ids in together

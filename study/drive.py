@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from search_spaces import By, SearchSpace, Values, all_studies
-from study import checkpoints, closing, overhead, tasks
+from study import checkpoints, closing, overhead, tasks, terminal
 from study.asha import Judge
 from study.axes import tasks_of
 from study.cell import Cell, Options
@@ -28,7 +28,7 @@ from study.launch import launch
 from study.nodes import Cluster
 from study.overhead import Overhead
 from study.packs import Packing
-from study.plan import THIS_MACHINE, CellMaker, Plan, make_plan, with_packing
+from study.plan import CellMaker, Plan, make_plan, with_packing
 from study.progress import Progress
 from study.ranges import Space
 from study.results import Results, ResultsError, Survey
@@ -99,7 +99,7 @@ def _carry_out(
     }
     plan, seconds = _divided(plan, args, cluster)
     about = all_studies()[plan.study].presets[plan.preset].about
-    known = overhead.recall(cache_root(args.cache_dir), _where(cluster))
+    known = overhead.recall(cache_root(args.cache_dir), plan.where)
     print(describe(plan, about, seconds, args.price_per_hour, known), flush=True)
     if args.plan:
         for damage in survey.damaged:
@@ -179,11 +179,6 @@ def _where_it_trains(
     return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
 
 
-def _where(cluster: Cluster | None) -> str:
-    """By which `study.overhead` tells apart where cells train."""
-    return "a cluster" if cluster else THIS_MACHINE
-
-
 def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
     """Ids of the cells that need no run.
 
@@ -210,12 +205,12 @@ def _train(
         names = ", ".join(results.set_aside(survey.damaged))
         print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
     _sweep(results, plan.cells, {*plan.finished, *_finished(survey, args)})
-    after = known.report * num_settings(plan.cells)
-    done = len(plan.finished)
-    progress = Progress(plan.to_run, seconds, plan.concurrent, done, afterwards=after)
+    around = (known.start, known.report * num_settings(plan.cells))
+    finished = len(plan.finished)
+    progress = Progress(plan.to_run, seconds, plan.concurrent, finished, around=around)
     suggestions = None
     if args.search:
-        progress, suggestions = _search(plan, axes, results, survey, args, seconds, after)
+        progress, suggestions = _search(plan, axes, results, survey, args, seconds, around)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
     tracker = open_tracker(results, plan.study, args.tracking)
     tracker.log_cells(sorted(plan.finished), survey.statuses)
@@ -272,9 +267,9 @@ def _train(
     if progress.began and progress.ended_at and shown and not failures:
         after = (time.monotonic() - progress.ended_at) / shown
         measured = Overhead(progress.began - started, after)
-        overhead.remember(cache_root(args.cache_dir), _where(cluster), measured)
+        overhead.remember(cache_root(args.cache_dir), plan.where, measured)
     if suggestions:
-        print(suggestions.search.summary(args.select))
+        print(terminal.fitted(suggestions.search.summary(args.select)))
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
@@ -300,7 +295,7 @@ def _search(
     survey: Survey,
     args: argparse.Namespace,
     seconds: Mapping[str, float],
-    afterwards: float,
+    around: tuple[float, float],
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
     maker = CellMaker(lambda task, options: plan.facts[task, options])
@@ -312,7 +307,7 @@ def _search(
         plan.concurrent,
         to_come=plan.searched_cells,
         seconds_each=mean,
-        afterwards=afterwards,
+        around=around,
     )
     search = Search(
         name=plan.study,

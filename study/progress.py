@@ -26,7 +26,8 @@ class Progress:
         stream: where to print.
         to_come: further cells, which `add` will name.
         seconds_each: estimate of one of those.
-        afterwards: estimated seconds from the end of the last cell on, which are left, too.
+        around: estimated seconds until the first cell is heard of, which are left until then, and
+            those from the end of the last cell on, which are left, too.
 
     Attributes:
         began: when the first cell was heard of, in seconds of `time.monotonic`; None: not yet.
@@ -42,7 +43,7 @@ class Progress:
         stream: TextIO | None = None,
         to_come: int = 0,
         seconds_each: float = 0.0,
-        afterwards: float = 0.0,
+        around: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self._paradigms = {cell.id: cell.paradigm for cell in cells}
         self._estimates = dict(estimates)
@@ -55,7 +56,7 @@ class Progress:
         self._ended: dict[str, str] = {}
         self._last: dict[str, Mapping[str, Any]] = {}
         self._best: dict[str, float] = {}
-        self._afterwards = afterwards
+        self._before, self._after = around
         self.began: float | None = None
         self.ended_at: float | None = None
         self._printed = -float("inf")
@@ -149,9 +150,10 @@ class Progress:
         total = sum(self._estimates[cell_id] for cell_id in self._paradigms)
         total += self._to_come * self._seconds_each
         if not spent or self.began is None:
-            return total / self._concurrent + self._afterwards if total else None
+            around = self._after + (self._before if self.began is None else 0.0)
+            return total / self._concurrent + around if total else None
         passed = time.monotonic() - self.began
-        return passed * max(0.0, total - spent) / spent + self._afterwards
+        return passed * max(0.0, total - spent) / spent + self._after
 
     def show(self, last: bool = False) -> None:
         """Prints the line, unless it did so a moment ago."""

@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+from study import terminal
+from study.command import importing
 from study.errors import RequestError, unknown
 from study.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
 from study.results import Results, report_files
@@ -69,9 +71,10 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
-    from analysis.comparison import compare_results
-    from analysis.dynamics import find
-    from analysis.handover import claim_counts, group_summaries
+    with importing():
+        from analysis.comparison import compare_results
+        from analysis.dynamics import find
+        from analysis.handover import claim_counts, group_summaries
 
     # First, since it may find a damaged file.
     comparisons = compare_results(results, cell_ids=statuses)
@@ -103,8 +106,8 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
 
 def _progress(study: str, total: int) -> Callable[[int], None]:
     """A function that prints what is done: on a terminal's line, or now and then a line."""
-    terminal = sys.stderr.isatty()
-    interval = TERMINAL_INTERVAL if terminal else FILE_INTERVAL
+    rewritten = sys.stderr.isatty()
+    interval = TERMINAL_INTERVAL if rewritten else FILE_INTERVAL
     started = printed = time.monotonic()  # a short run prints nothing
 
     def show(missing: int) -> None:
@@ -117,7 +120,9 @@ def _progress(study: str, total: int) -> Callable[[int], None]:
         line = f"{study}: {done}/{total} cells are in MLflow"
         if done:
             line += f" | {duration((now - started) * missing / done)} left"
-        sys.stderr.write(f"\r\x1b[K{line}\r" if terminal else f"{line}\n")
+        if rewritten:  # which a line that is wrapped cannot be
+            line = f"\r\x1b[K{line[: (terminal.columns() or 80) - 1]}\r"
+        sys.stderr.write(line if rewritten else f"{line}\n")
         sys.stderr.flush()
 
     return show

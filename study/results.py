@@ -276,42 +276,6 @@ class Results:
         found = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
         return found[0] if len(found) == 1 else None
 
-    def statuses(self, cell_ids: Iterable[str]) -> dict[str, str]:
-        """Id -> how it ended, of those of some cells that are complete, in whatever file.
-
-        Lists the directory unless all have files of their own name, and reads the ids in files of
-        many cells; more only of those that hold one of the cells.
-
-        Raises:
-            ResultsError: a file of many cells is of another schema.
-        """
-        ids = set(cell_ids)
-        found = {cell_id: status for cell_id in ids if (status := self.status(cell_id))}
-        missing = {cell_id for cell_id in ids if found.get(cell_id, "censored") == "censored"}
-        if missing:
-            elsewhere = self._while_files_vanish(lambda: self._statuses_elsewhere(missing))
-            found |= {i: s for i, s in elsewhere.items() if i not in found or s != "censored"}
-        return found
-
-    def _statuses_elsewhere(self, cell_ids: set[str]) -> dict[str, str]:
-        """`statuses` in files that are not in their own place; damaged ones hold none."""
-        listed = self._list()
-        found: dict[str, str] = {}
-        for file in self._may_hold(cell_ids, set(listed["cells"]) & set(listed["evaluations"])):
-            try:
-                rows = parquet.read(self.storage, "cells", file, cell_ids, IDENTITY)
-                parts = parquet.read_parts(self.storage, file, cell_ids, KEY) if len(rows) else ()
-                if faults_of(file, rows, parts):
-                    continue
-            except parquet.Damaged:
-                continue
-            for cell_id, status in zip(
-                *(rows[n].to_pylist() for n in ("cell_id", "status")), strict=True
-            ):
-                if found.get(cell_id, "censored") == "censored":
-                    found[cell_id] = status
-        return found
-
     def finished(self) -> set[str]:
         """Ids of the complete cells, none without a directory.
 

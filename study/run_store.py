@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 
 from study.artifacts import DATABASE, artifact_root, follow, require_writable
+from study.command import importing
 from study.errors import RequestError
 from study.heatmap_image import heatmap_png
 from study.results import DYNAMICS, METRICS, RATIONALES, Results
@@ -221,7 +222,8 @@ class RunStore:
         for name, value in _SETTINGS.items():
             os.environ.setdefault(name, value)
         os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # a run each, passwords too
-        from mlflow import MlflowClient
+        with importing():
+            from mlflow import MlflowClient
 
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by us

@@ -27,6 +27,7 @@ import pandas as pd
 
 from search_spaces import By, Values
 from study.cell import Cell, stream_seed
+from study.command import importing
 from study.errors import RequestError
 from study.ranges import LABELS, OBJECTIVES, Space, improved, in_order
 from study.results import Results
@@ -225,8 +226,9 @@ class Search:
         raise RequestError(f"nothing to run in this search: {'; '.join(dict.fromkeys(reasons))}")
 
     def _open(self, comparison_id: str) -> tuple[optuna.storages.RDBStorage, optuna.Study]:
-        import optuna
-        from sqlalchemy.pool import NullPool
+        with importing():
+            import optuna
+            from sqlalchemy.pool import NullPool
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         key = json.dumps([comparison_id, self._objective, self._space.key], sort_keys=True)

@@ -116,10 +116,11 @@ def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> 
     A command has looked into every file before it left its mark, and keeps others and compaction
     out meanwhile: then a cell has a file of its own name, or no file.
     """
-    if of_a_command:
-        return {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
-    statuses = results.statuses(cell_ids).items()
-    return {cell_id for cell_id, status in statuses if status != "censored"}
+    own = {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
+    if of_a_command or len(own) == len(set(cell_ids)):
+        return own
+    statuses = results.survey().statuses
+    return {cell_id for cell_id in cell_ids if statuses.get(cell_id, "censored") != "censored"}
 
 
 @functools.lru_cache(maxsize=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -481,6 +482,21 @@ def test_untrained_networks_are_compared_at_no_budget(
     untrained = evaluations[evaluations["budget_fraction"] == 0]
     with pytest.raises(ResultsError, match="no evaluation in common after their first step"):
         analysis.equal_compute(untrained, **how)
+
+
+def test_the_smallest_usable_budget_counts_cells_that_were_lost(results: Results) -> None:
+    every = {"evaluation_points": (0.0, 0.25, 0.5, 1.0)}
+    write(results, make_cell("soft", **every))
+    write(results, make_cell("hard", **every), status="diverged", points=(0.0, 0.25, 0.5))
+    evaluations = analysis.load(results)
+    dearer = evaluations["paradigm"] == "hard"
+    evaluations.loc[dearer, "compute_flops"] = evaluations["compute_flops"][dearer] * 109 // 100
+    for budget in (1, 249_999):  # soft's own cost at the first fraction is not enough
+        with pytest.raises(ResultsError) as refusal:
+            analysis.equal_compute(evaluations, budget)
+        (smallest,) = re.findall(r"smallest usable budget is ([\d,]+) ", str(refusal.value))
+    rows = analysis.equal_compute(evaluations, float(smallest.replace(",", "")))
+    assert set(rows["budget_fraction"]) == {0.25}
 
 
 def test_each_comparison_has_a_cut_of_its_own_and_says_which(results: Results) -> None:

@@ -153,10 +153,13 @@ def test_cells_go_on_from_their_checkpoints_though_workers_are_killed(
     left = study.unfinished()
     assert left
     process = study.start("--max-retries", "9")
+    killed = 0
     for _ in range(3):
         if training := processes.training(process.pid):
             os.kill(rng.choice(training), signal.SIGKILL)
+            killed += 1
         time.sleep(rng.uniform(0, 2))
+    assert killed
     printed = study.ended(process)
     assert process.returncode == DONE, printed
     lost = set(re.findall(r"cell (\w+): worker lost", printed))

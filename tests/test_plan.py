@@ -383,13 +383,16 @@ def test_the_narrower_condition_holds_in_whatever_order_they_are_typed() -> None
         assert rates(plan("digits", *order, *asked[3:])) == expected
 
 
-def test_of_equal_conditions_the_last_holds() -> None:
+def test_conditions_of_which_neither_goes_before_the_other_are_refused() -> None:
     asked = ["lr@m:5=0.2", "lr@hard=0.3"]
-    of_both = [
-        next(lr for name, _, lr in rates(plan("digits", *order, "m=5", "lr=1")) if name == "hard")
-        for order in (asked, asked[::-1])
-    ]
-    assert of_both == [0.3, 0.2]
+    both = "lr@m:5@paradigm:hard=VALUE"
+    with pytest.raises(RequestError, match=f"neither goes before the other.* {both}"):
+        plan("digits", *asked, "m=5")
+    said = rates(plan("digits", *asked, "lr@hard@m:5=0.4", "m=5", "lr=1"))
+    assert {lr for name, _, lr in said if name == "hard"} == {0.4}
+    apart = rates(plan("digits", "lr@soft=0.2", "lr@hard=0.3", "m=5"))
+    assert ("soft", 5, 0.2) in apart
+    assert ("hard", 5, 0.3) in apart
 
 
 def test_values_by_task_and_by_numbers() -> None:

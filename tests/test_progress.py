@@ -105,12 +105,12 @@ def test_the_time_left_follows_what_was_measured(
     assert (made.began, made.ended_at) == (13, 53)
 
 
-def test_what_follows_training_is_left_until_the_end(
+def test_what_precedes_and_follows_training_is_left_until_then(
     progress: tuple[Progress, list[str]],
 ) -> None:
     made, ids = progress
-    made._afterwards = 12.0
-    assert made.seconds_left() == 20 + 12
+    made._before, made._after = 13.0, 12.0
+    assert made.seconds_left() == 13 + 20 + 12
     for cell_id in ids:
         made.evaluated(report(cell_id, 1.0, 0.3))
         made.ended(cell_id, "done")

@@ -564,7 +564,7 @@ def test_a_report_made_during_a_run_says_so(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str], prefix: str
 ) -> None:
     _write_small(results)
-    words = "A study is running with these results: the numbers are partial"
+    words = "A command is running with these results: where it is a study, the numbers are partial"
     page = tmp_path / "out" / "report.html"
     command = [f"{prefix}{results.url}", "--out", str(page.parent)]
     with Results(results.url).lock():

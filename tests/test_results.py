@@ -311,36 +311,6 @@ def test_the_status_of_one_cell_needs_no_list(results: Results, status: str) -> 
     assert results.status(cell.id) is None
 
 
-def test_statuses_of_some_cells_are_those_of_the_survey(results: Results) -> None:
-    """Whatever the names of their files; and what is damaged holds none."""
-    own, moved, gone_on, lost, damaged = (make_cell(seed=seed) for seed in range(5))
-    write(results, own, status="censored")
-    source = in_memory()
-    for cell in (moved, gone_on, lost, damaged):
-        write(source, cell)
-        copy(results, cell, f"other/{cell.id}.parquet", source=source)
-    write(results, gone_on, status="censored", points=POINTS[:2], steps=50)
-    results.storage.remove(f"evaluations/other/{lost.id}.parquet")
-    results.storage.write(f"cells/other/{damaged.id}.parquet", b"something else")
-    expected = {own.id: "censored", moved.id: "done", gone_on.id: "done"}
-    ids = [cell.id for cell in (own, moved, gone_on, lost, damaged)]
-    assert results.statuses(ids) == results.survey().statuses == expected
-    for cell_id in ids:
-        one = {cell_id: expected[cell_id]} if cell_id in expected else {}
-        assert results.statuses([cell_id]) == one
-
-
-def test_statuses_read_the_ids_alone_of_merged_files_without_the_cells(results: Results) -> None:
-    cells = [make_cell(seed=seed) for seed in range(3)]
-    for cell in cells:
-        write(results, cell)
-    compact(results)
-    assert results.statuses([cells[1].id]) == {cells[1].id: "done"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delattr("study.parquet.read_parts")
-        assert results.statuses([make_cell(seed=9).id]) == {}
-
-
 def test_a_censored_cell_is_replaced_and_others_keep_their_bytes(results: Results) -> None:
     cells = write_some(results)
     before = contents(results)

@@ -7,8 +7,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,17 +36,6 @@ TINY = [
     "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
     "evaluations=2", "train_metrics_size=20", "validation_size=20", "test_size=20",
 ]  # fmt: skip
-
-
-def command(*args: str, results: Path, **kwargs: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "study.run", *args, "--results", str(results)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-        **kwargs,
-    )
 
 
 def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
@@ -175,14 +162,14 @@ def test_commands_of_one_study_make_one_report(
         assert re.search(rf"^{name} .* 2 ", printed, re.M), printed
         assert f"| {name} |" in text
     assert "verdict is possible" not in printed
-    assert "\n2 of the study's 4 cells are new (hard 2)\n" in printed
-    assert "The last command: 2 of the study's 4 cells are new (hard 2)." in text
+    assert "\nnew: 2 of the study's 4 cells (hard 2)\n" in printed
+    assert re.search(r"The last command: preset quick: .*; new: 2 of the study's 4 cells", text)
     assert {name for _, name in summaries[-1]} >= {"soft", "hard"}
 
     printed, text = asked("soft", m=4)
     assert "digits m=4 (" in printed
     assert "digits m=3 (" not in printed
-    assert "2 of the study's 6 cells are new (soft 2)" in printed
+    assert "new: 2 of the study's 6 cells (soft 2)" in printed
     assert "the report also shows 1 other setting of the study" in printed
     assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
     assert "m=3" in text
