@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -40,6 +41,20 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     except KeyboardInterrupt as stop:
         print(f"\n{stopped}", file=sys.stderr)
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def leave(status: int) -> NoReturn:
+    """Ends the process with a command's exit status.
+
+    After Ctrl-C at once: threads that are still in MLflow's or Ray's C++ code can crash an
+    interpreter that takes itself apart.
+    """
+    if status in (INTERRUPTED, TERMINATED):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 @contextlib.contextmanager

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 
-from study.command import guarded, importing
+from study.command import guarded, importing, leave
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,4 +27,4 @@ def _run(argv: Sequence[str] | None) -> int:
 
 if __name__ == "__main__":
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
-    sys.exit(main())
+    leave(main())

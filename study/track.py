@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 
-from study.command import DONE, FAILED, Parser, guarded, importing
+from study.command import DONE, FAILED, Parser, guarded, importing, leave
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,4 +50,4 @@ examples:
 
 if __name__ == "__main__":
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
-    sys.exit(main())
+    leave(main())
