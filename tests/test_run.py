@@ -156,7 +156,7 @@ def test_commands_of_one_study_make_one_report(
         return printed, page.read_text()
 
     printed, _ = asked("soft")
-    assert "are new" not in printed
+    assert "new: " not in printed
     printed, text = asked("hard")
     for name in ("soft", "hard"):
         assert re.search(rf"^{name} .* 2 ", printed, re.M), printed
@@ -174,6 +174,11 @@ def test_commands_of_one_study_make_one_report(
     assert {m for m, _ in summaries[-1]} == {"m3", "m4"}
     assert "m=3" in text
     assert "m=4" in text
+
+    monkeypatch.setenv("COLUMNS", "40")
+    printed, _ = asked("soft", m=4)
+    wide = [line for line in printed.splitlines() if len(line) > 40 and " " in line.strip()]
+    assert [line for line in wide if not line.startswith("report: ")] == []  # a path, to be copied
 
 
 @pytest.mark.usefixtures("without_ray")
