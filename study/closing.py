@@ -127,9 +127,9 @@ def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: S
 
 
 def _added(new: Sequence[Cell], total: int) -> list[str]:
-    """What a command added to a study, in a sentence; none where it is the whole study."""
-    if len(new) == total:
+    """What a command added to a study, in a sentence; none where that is all of it or nothing."""
+    if len(new) in (0, total):
         return []
     counts = Counter(cell.paradigm for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"new: {len(new)} of the study's {total} cells" + (f" ({which})" if which else "")]
+    return [f"new: {len(new)} of the study's {total} cells ({which})"]

@@ -65,12 +65,12 @@ needs_cuda = pytest.mark.skipif(
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two processes for the first stage as a whole; none but this for a part of it.
+    """Two processes for a stage as a whole; none but this for a part of it.
 
-    The second stage kills, measures and listens, for which a machine is better not shared.
+    The first stage computes on one core, the second waits for what it starts.
     """
     asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
-    return 0 if asked or config.option.markexpr != "not faults" else 2
+    return 0 if asked else 2
 
 
 @pytest.hookimpl(wrapper=True)
