@@ -102,7 +102,9 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("cache")
     patch.setenv("ATTENTION_STUDY_CACHE", str(folder))
     patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    patch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it
+    # Readline, which pytest imports, sets it past Python, for the processes that are started.
+    patch.delenv("COLUMNS", raising=False)
+    os.unsetenv("COLUMNS")
     yield folder
     patch.undo()
 
