@@ -20,14 +20,15 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import synchronise
-from study import compute, paradigms
+from study import compute, execution, paradigms
 from study.models.base import Model
 
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
+EMULATED_SIZE = 512
+"""Without instructions for bfloat16, a CPU takes seconds for one larger product, at one speed."""
+
 REPEATS = 7
-ENOUGH_SECONDS = 5.0
-"""Spent on one ceiling: without instructions for bfloat16, a CPU takes longer for one product."""
 
 BYTES_EACH = {"float32": 4, "bfloat16": 2}
 PASSES_OVER_OUTPUTS = 5
@@ -74,9 +75,10 @@ class Work:
 
 def ceilings(device: torch.device) -> Ceilings:
     """Measures the device; a second or two."""
-    size = MATRIX_SIZE[device.type]
     flops = {}
     for name in BYTES_EACH:
+        emulated = name == "bfloat16" and not execution.has_bfloat16(device)
+        size = EMULATED_SIZE if emulated else MATRIX_SIZE[device.type]
         a = torch.randn(size, size, device=device).to(getattr(torch, name))
         out = torch.empty_like(a)
         flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)
@@ -115,12 +117,12 @@ def _outputs(module: nn.Module, shape: tuple[int, ...]) -> int:
 
 
 def _best(function: Callable[[], object], device: torch.device) -> float:
-    """The least seconds of a few calls after the first, or of those that end in good time."""
+    """The least seconds of a few calls after the first."""
     seconds: list[float] = []
-    while len(seconds) <= REPEATS and sum(seconds) < ENOUGH_SECONDS:
+    for _ in range(1 + REPEATS):
         synchronise(device)
         started = time.perf_counter()
         function()
         synchronise(device)
         seconds.append(time.perf_counter() - started)
-    return min(seconds[1:] or seconds)
+    return min(seconds[1:])

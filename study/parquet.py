@@ -72,7 +72,7 @@ def read(
     """
     schema = selected(table, columns)
     parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
-    return pa.concat_tables([schema.empty_table(), *parts])
+    return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def read_parts(
@@ -124,10 +124,13 @@ def _row_groups(
                 read_dictionary=[each for each in dictionaries if each in schema.names],
                 page_checksum_verification=True,
             )
-            version = _version(storage.path(name), opened.schema_arrow)
+            written = opened.schema_arrow
+            version = _version(storage.path(name), written)
             absent = {name for name, since in NEW_COLUMNS[table].items() if since > version}
             there = pa.schema([field for field in schema if field.name not in absent])
-            if lacks := _lacks(opened.schema_arrow, there, dictionaries):
+            if not written.equals(SCHEMAS[table]) and (
+                lacks := _lacks(written, there, dictionaries)
+            ):
                 raise Damaged(f"it has no column {lacks} as this platform writes it")
             for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
                 rows = opened.read_row_groups(groups, there.names, use_threads=not own_id(file))
@@ -152,8 +155,11 @@ def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) ->
 
 def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the columns of a schema, those they have not as missing values."""
+    names = rows.column_names
+    if names == schema.names:  # nothing to do, and most of a small file's time to find that out
+        return rows
     for field in schema:
-        if field.name not in rows.column_names:
+        if field.name not in names:
             rows = rows.append_column(field, pa.nulls(len(rows), field.type))
     return rows.select(schema.names)
 

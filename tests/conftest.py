@@ -200,12 +200,23 @@ def not_drawn() -> Iterator[None]:
 
 
 @pytest.fixture
-def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_ray() -> Iterator[None]:
+    """As `trials_here`."""
+    with trials_here():
+        yield
+
+
+@contextlib.contextmanager
+def trials_here() -> Iterator[None]:
     """`study.launch` runs its trials one after the other in this process.
 
     That Ray makes no difference to them, tests/test_launch.py shows.
     """
-    monkeypatch.setattr("study.launch.train_on_ray", _train_here)
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("study.launch.train_on_ray", _train_here)
+        yield
+    torch.set_num_threads(threads)
 
 
 def _train_here(
@@ -228,12 +239,9 @@ def _train_here(
 
 def run_without_ray(arguments: Sequence[str]) -> None:
     """`study.run` in this process, for fixtures of more than one test; without pictures."""
-    threads = torch.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.launch.train_on_ray", _train_here)
+    with trials_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.pictures.pictures", lambda _: [])
         assert run.main(arguments) == DONE
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

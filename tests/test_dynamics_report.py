@@ -19,6 +19,7 @@ from analysis.report import main
 from study.results import Results, ResultsError
 from tests import synthetic_results as comparisons
 from tests import synthetic_trajectories as trajectories
+from tests.conftest import not_drawn
 from tests.synthetic_results import make_results
 
 TABLES_OF_COMPARISONS = {
@@ -104,11 +105,12 @@ def test_a_study_without_dynamics_has_none(results: Results) -> None:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
-    """A directory with trajectories only, and its report with all figures."""
+    """A directory with trajectories only, and its report."""
     folder = tmp_path_factory.mktemp("alone")
     results = make_results(folder / "results")
     trajectories.write_study(results)
-    write_report(results, folder / "out")
+    with not_drawn():
+        write_report(results, folder / "out")
     return results, folder / "out"
 
 
@@ -229,7 +231,8 @@ def test_old_figures_of_dynamics_are_removed(alone: tuple[Results, Path], tmp_pa
     ]
     for path in old:
         path.touch()
-    write_report(results, tmp_path / "out")
+    with not_drawn():
+        write_report(results, tmp_path / "out")
     assert not any(path.exists() for path in old)
     for path in folder.rglob("*"):  # the same to the byte
         if path.is_file():

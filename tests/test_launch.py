@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -223,16 +224,16 @@ def test_out_of_memory_is_tried_in_smaller_packs_then_alone(
 def test_a_bug_stops_the_study_at_once_with_its_traceback(
     digits: MosaicTask, results: Results, tmp_path: Path
 ) -> None:
-    cells = [tiny_cell(digits, seed=seed) for seed in range(12)]
+    cells = [tiny_cell(digits, seed=seed) for seed in range(5)]
     attempts = tmp_path / "attempts"
     plan = replace(make_plan(cells), max_concurrent=1)
-    launched = Launched(plan, results, train=failing(attempts, cells[3].id, 99, "bug"))
+    launched = Launched(plan, results, train=failing(attempts, cells[1].id, 99, "bug"))
     (failure,) = launched.failures
-    assert (failure.kind, failure.cell_ids) == ("bug", (cells[3].id,))
+    assert (failure.kind, failure.cell_ids) == ("bug", (cells[1].id,))
     assert "Traceback" in failure.text
     assert "ZeroDivisionError: a bug of the paradigm" in failure.text
-    assert len(attempts_of(attempts, cells[3].id)) == 1
-    assert not attempts_of(attempts, cells[11].id)
+    assert len(attempts_of(attempts, cells[1].id)) == 1
+    assert not attempts_of(attempts, cells[4].id)
     done = results.finished()
     assert {cells[0].id} <= done < {cell.id for cell in cells}
 
@@ -280,7 +281,7 @@ def test_a_judge_stops_cells_which_are_recorded_as_censored(
         def verdict(self, event: dict[str, Any]) -> bool:
             return event["paradigm"] == "soft" and event["budget_fraction"] >= 0.5
 
-    plan = replace(make_plan(cells), max_concurrent=1)
+    plan = replace(make_plan(cells[:2]), max_concurrent=1)
     launched = Launched(plan, results, judge=Strict())
     assert "1 censored" in launched.line
     rows = results.cells().set_index("cell_id")
@@ -292,6 +293,24 @@ def test_a_judge_stops_cells_which_are_recorded_as_censored(
     train_alone(cells[:1], results)
     assert results.cells()["status"].tolist().count("censored") == 0
     assert results.evaluations([cells[0].id])["budget_fraction"].max() == 1
+
+
+@pytest.mark.usefixtures("ray_instance")
+def test_workers_have_this_interpreter_and_keep_memory() -> None:
+    """Under `uv run`, Ray would start each through `uv run`, in a copy of the project.
+
+    What the setting of memory does, tests/test_execution.py shows.
+    """
+    import ray
+    from ray._private import ray_constants
+
+    @ray.remote
+    def worker() -> tuple[str, str, str]:
+        parent = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+        return parent, sys.executable, os.environ["MALLOC_ARENA_MAX"]
+
+    assert ray.get(worker.remote()) == ("raylet", sys.executable, "1")
+    assert not ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV  # however these tests were started
 
 
 def test_an_address_without_ray_is_named() -> None:

@@ -87,9 +87,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> _Study:
     write_study(results)
     found = compare_results(results)
     drawn = [pictures(comparison) for comparison in found]
-    with not_drawn():  # those of the second model: they are as those of the first
-        for picture in drawn[1]:
+    with not_drawn():  # PDF, and those of the second model: they are as those of the first
+        for picture in [*drawn[0], *drawn[1]]:
             assert picture.pdf
+        for picture in drawn[1]:
+            assert picture.png
     write_page(found, folder / "out", "Posts", results.url, drawn=drawn)
     text = (folder / "out" / "report.md").read_text()
     return _Study(results, found, drawn, folder / "out", re.sub(r"\\(.)", r"\1", text))

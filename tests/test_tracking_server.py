@@ -357,6 +357,7 @@ def test_a_server_whose_answers_are_lost(
         return 0
 
     proxy = Proxy(server.port, fate)
+    cells = cells[: CELLS // 2]
     tracker = start(results, study, proxy.uri)
     log_at_once(tracker, cells)
     tracker.wait(300, 60)
