@@ -93,7 +93,7 @@ def seed_means(at_budget: pd.DataFrame, split: str = "test") -> pd.DataFrame:
         One row an option: the columns of GROUP and OPTION, `saif` and `accuracy` (fractions; NaN
         where a seed has none).
     """
-    rows = at_budget[at_budget["split"] == split]
+    rows = at_budget.loc[at_budget["split"] == split, [*GROUP, *OPTION, *_SCORES]]
     grouped = rows.astype(dict.fromkeys(_SCORES, float)).groupby(GROUP + OPTION, dropna=False)
     return grouped[_SCORES].mean(skipna=False).reset_index()
 

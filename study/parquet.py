@@ -112,7 +112,7 @@ def _row_groups(
     name = f"{table}/{file}"
     try:
         # A file of one cell takes one request; one of many may be larger than memory.
-        source = io.BytesIO(storage.read(name)) if own_id(file) else storage.open(name)
+        source = pa.BufferReader(storage.read(name)) if own_id(file) else storage.open(name)
     except (FileNotFoundError, ResultsError) as error:
         if storage.is_broken_link(name):
             raise Damaged("it is a link to nothing") from error

@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 # A shell that runs the suite in the background ignores SIGINT for it, and for what it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Containers like to forbid it; tests start many interpreters, and each would compile all anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a slow machine fails no test
 hypothesis.settings.load_profile("untimed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ class Killing(Checkpoints):
             raise Killed
 
 
+@functools.cache
+def straight(cell: Cell, task: MosaicTask) -> Outcome:
+    """The cell as it ends without a checkpoint; tests only read it."""
+    return train(cell, task)
+
+
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     return make_storage(tmp_path / "results")
@@ -82,7 +89,7 @@ def test_resumed_equals_uninterrupted(
 ) -> None:
     """Killed at any steps, any number of times; also where a phase or an evaluation begins."""
     cell = tiny_cell(digits, schedule)
-    whole = train(cell, digits)
+    whole = straight(cell, digits)
     storage = make_storage(tmp_path_factory.mktemp("results"))
     kills = data.draw(st.lists(st.integers(1, whole.steps), min_size=1, max_size=3, unique=True))
     for steps in sorted(kills):
@@ -109,13 +116,13 @@ def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(
     outcomes = train_pack(cells, digits, checkpoints=Checkpoints(storage, interval=1e9))
     assert [outcome.status for outcome in outcomes] == ["done", "diverged", "done"]
     for cell, outcome in zip(cells, outcomes, strict=True):
-        assert numbers(outcome) == numbers(train(cell, digits))
+        assert numbers(outcome) == numbers(straight(cell, digits))
 
 
 def test_checkpoints_at_every_step_change_nothing(digits: MosaicTask, storage: Storage) -> None:
     cell = tiny_cell(digits, SCHEDULES[3])
     kept = train(cell, digits, checkpoints=Checkpoints(storage, interval=0))
-    assert numbers(kept) == numbers(train(cell, digits))
+    assert numbers(kept) == numbers(straight(cell, digits))
     assert storage.names("checkpoints") == [f"checkpoints/{cell.id}.ckpt"]
     discard(storage, cell.id)
     assert storage.names("checkpoints") == []
@@ -143,13 +150,12 @@ def test_forked_equals_straight(digits: MosaicTask, storage: Storage, lost: int 
     if lost:
         with pytest.raises(Killed):
             train(trunk, digits, checkpoints=Killing(storage, [lost], fork_steps=steps))
-    straight = train(trunk, digits)
     outcome = train(
         trunk,
         digits,
         checkpoints=Checkpoints(storage, 1e9, fork_steps=steps, on_fork=told.append),
     )
-    assert numbers(outcome) == numbers(straight)
+    assert numbers(outcome) == numbers(straight(trunk, digits))
     assert sorted(told) == sorted(set(steps))
     for cell, at in zip(forks, steps, strict=True):
         assert storage.exists(fork_name(cell, at))
@@ -162,7 +168,7 @@ def test_forked_equals_straight(digits: MosaicTask, storage: Storage, lost: int 
         )
         assert outcome.shared_prefix
         assert min(taken) >= at
-        whole = train(cell, digits)
+        whole = straight(cell, digits)
         assert not whole.shared_prefix
         assert numbers(outcome) == numbers(whole)
 
@@ -198,7 +204,7 @@ def test_a_fork_is_killed_and_resumed_too(digits: MosaicTask, storage: Storage) 
     storage.remove(fork_name(fork, at))
     outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9))
     assert outcome.shared_prefix
-    assert numbers(outcome) == numbers(train(fork, digits))
+    assert numbers(outcome) == numbers(straight(fork, digits))
 
 
 def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Storage) -> None:
@@ -210,7 +216,7 @@ def test_a_diverged_trunk_gives_diverged_forks(digits: MosaicTask, storage: Stor
     train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=[at]))
     outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9))
     assert outcome.status == "diverged"
-    assert numbers(outcome) == numbers(train(fork, digits))
+    assert numbers(outcome) == numbers(straight(fork, digits))
 
 
 def test_without_sharing_no_fork_point_is_used(digits: MosaicTask, storage: Storage) -> None:
@@ -257,7 +263,7 @@ def test_a_damaged_file_is_set_aside_and_its_cell_begins_anew(
     storage.write(name, bad)
     notes: list[str] = []
     outcome = train(fork, digits, checkpoints=Checkpoints(storage, 1e9, note=notes.append))
-    assert numbers(outcome) == numbers(train(fork, digits))
+    assert numbers(outcome) == numbers(straight(fork, digits))
     assert not outcome.shared_prefix
     assert len(notes) == 1
     assert name in notes[0]

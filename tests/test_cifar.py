@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torchvision import datasets
 
 from study.errors import RequestError
 from study.tasks.base_images import BaseImages
@@ -77,6 +76,8 @@ def test_foregrounds() -> None:
 
 @BOTH
 def test_files_are_those_that_torchvision_keeps(names: FileNames, load: Load) -> None:
+    from torchvision import datasets  # takes seconds
+
     keeps = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
     assert names.folder == keeps.base_folder
     assert names.train == tuple(name for name, _ in keeps.train_list)
@@ -182,6 +183,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
     def checked(names: tuple[str, ...]) -> list[list[str]]:
         return [[name, md5((folder / name).read_bytes())] for name in names]
+
+    from torchvision import datasets
 
     meta = {**datasets.CIFAR10.meta, "md5": checked((CIFAR10.meta,))[0][1]}
     monkeypatch.setattr(datasets.CIFAR10, "tgz_md5", md5(file.getvalue()))

@@ -21,13 +21,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
+import psutil
 import pytest
-from ray.scripts.scripts import cli
 
-# isort: split
-import psutil  # Ray brings it and puts it on the path
-
-# isort: split
 from study.options import parser
 from tests.conftest import PROJECT
 
@@ -77,6 +73,8 @@ def test_every_command_is_run_by_a_test_or_needs_a_cloud_account() -> None:
 
 
 def test_commands_of_ray_and_of_studies_parse() -> None:
+    from ray.scripts.scripts import cli  # takes seconds
+
     lines = [line for block in blocks() for line in lines_of(block)]
     rays = [line for line in lines if line.startswith("ray ")]
     assert len(rays) > 10

@@ -25,6 +25,7 @@ from typing import Any
 
 import boto3
 import jsonschema
+import psutil
 import pytest
 import yaml
 from botocore import xform_name
@@ -37,10 +38,6 @@ from ray.autoscaler._private.aws.node_provider import AWSNodeProvider
 from ray.autoscaler._private.command_runner import _with_interactive
 from ray.autoscaler._private.util import prepare_config, validate_config
 
-# isort: split
-import psutil  # Ray brings it and puts it on the path
-
-# isort: split
 from study import cluster
 from tests.conftest import PROJECT
 from tests.test_cluster_docs import DOCUMENT, blocks

@@ -25,6 +25,7 @@ from tests.test_results import (
     frames,
     in_memory,
     on_another_machine,
+    with_files,
     write_some,
 )
 
@@ -141,20 +142,23 @@ def test_a_study_goes_on_with_a_compacted_directory(results: Results) -> None:
 def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) -> None:
     """The first time, and when the merged file takes the place of one of the same cells."""
     first = in_memory()
-    cells = write_some(first)
+    done, censored = (make_cell(seed=seed) for seed in range(2))
+    write(first, done)
+    write(first, make_cell(seed=2), status="diverged", points=())
+    write(first, censored, status="censored", points=POINTS[:2], steps=50)
     if again:
         compact.compact(first)
-        write(first, cells[4], 0.9)
-        copy(first, cells[1], "other.parquet", on_another_machine)
+        write(first, censored, 0.9)
     else:
-        merge_other(first, cells)
+        source = in_memory()
+        write(source, censored, 0.9)  # went on where the other machine stopped
+        copy(first, censored, "compact-0.parquet", source=source)
+    copy(first, done, "other/copy.parquet", on_another_machine)
     small = len(first.layout().files) - again
     files, before, survey = contents(first), frames(first), first.survey()
     call, killed = 0, True
     while killed:
-        results = in_memory()
-        for name, data in files.items():
-            results.storage.write(name, data)
+        results = with_files(files)
 
         def kill(number: int, call: int = call) -> None:
             if number == call:

@@ -16,7 +16,7 @@ import pytest
 import analysis
 from analysis.barred import STOPPED, barred, barred_sentences
 from analysis.choice import options
-from analysis.comparison import compare, comparisons
+from analysis.comparison import Comparison, compare, comparisons
 from analysis.groups import paradigm_order
 from study.cell import Budget
 from study.results import Results, ResultsError
@@ -56,6 +56,23 @@ def _write_grid(results: Results) -> None:
                 )
 
 
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The table of a study of all paradigms."""
+    results = make_results(tmp_path_factory.mktemp("grid"))
+    _write_grid(results)
+    return analysis.load(results)
+
+
+@pytest.fixture(scope="module")
+def compared(grid: pd.DataFrame) -> dict[float | None, Comparison]:
+    """What the table gives without a budget, and at half of it."""
+    found = {}
+    for budget in (None, BUDGET / 2):
+        (found[budget],) = compare(grid, budget)
+    return found
+
+
 # --- the cut
 
 
@@ -73,9 +90,8 @@ def test_without_a_budget_the_cut_is_where_every_done_cell_has_been(results: Res
     assert not _row(at_budget, paradigm="hybrid")["diverged"]
 
 
-def test_one_row_a_cell_and_split(results: Results) -> None:
-    _write_grid(results)
-    at_budget = analysis.equal_compute(analysis.load(results))
+def test_one_row_a_cell_and_split(grid: pd.DataFrame) -> None:
+    at_budget = analysis.equal_compute(grid)
     assert len(at_budget) == 4 * 2 * 3 * len(SPLITS)
     assert not at_budget.duplicated(["cell_id", "split"]).any()
 
@@ -102,16 +118,15 @@ def test_later_evaluations_beyond_the_budget_change_nothing(results: Results) ->
     )
 
 
-def test_the_order_of_rows_changes_nothing(results: Results) -> None:
-    _write_grid(results)
-    evaluations = analysis.load(results)
-    shuffled = evaluations.sample(frac=1, random_state=1)
-    for budget in (None, BUDGET / 2):
-        first, second = compare(evaluations, budget), compare(shuffled, budget)
-        assert len(first) == len(second) == 1
+def test_the_order_of_rows_changes_nothing(
+    grid: pd.DataFrame, compared: dict[float | None, Comparison]
+) -> None:
+    shuffled = grid.sample(frac=1, random_state=1)
+    for budget, first in compared.items():
+        (second,) = compare(shuffled, budget)
         for name in ("at_budget", "options", "choice", "summary"):
-            pd.testing.assert_frame_equal(getattr(first[0], name), getattr(second[0], name))
-    at_budget = analysis.equal_compute(evaluations)
+            pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name))
+    at_budget = analysis.equal_compute(grid)
     mixed = at_budget.sample(frac=1, random_state=2)
     choice = analysis.choose(at_budget)
     pd.testing.assert_frame_equal(analysis.choose(mixed), choice)
@@ -120,18 +135,18 @@ def test_the_order_of_rows_changes_nothing(results: Results) -> None:
     )
 
 
-def test_a_row_that_is_there_twice_counts_once(results: Results) -> None:
-    _write_grid(results)
-    evaluations = analysis.load(results)
-    again = evaluations.sample(frac=0.3, random_state=1)
+def test_a_row_that_is_there_twice_counts_once(
+    grid: pd.DataFrame, compared: dict[float | None, Comparison]
+) -> None:
+    again = grid.sample(frac=0.3, random_state=1)
     again = again.assign(saif=again["saif"] + 1e-9, train_seconds=0.0, study="another")
-    twice = pd.concat([evaluations, again]).sample(frac=1, random_state=2)
-    (once,), (found,) = compare(evaluations), compare(twice)
+    twice = pd.concat([grid, again]).sample(frac=1, random_state=2)
+    once, (found,) = compared[None], compare(twice)
     for name in ("options", "choice", "summary", "paired", "effort"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(once, name))
     assert len(found.evaluations) == len(once.evaluations)
     cut = analysis.equal_compute(twice.assign(mine="kept"))
-    assert len(cut) == len(analysis.equal_compute(evaluations))
+    assert len(cut) == len(analysis.equal_compute(grid))
     assert (cut["mine"] == "kept").all()
     other_order = compare(twice.sample(frac=1, random_state=3))[0].summary
     pd.testing.assert_frame_equal(other_order, found.summary, check_exact=True)
@@ -257,24 +272,32 @@ def test_what_a_diverged_cell_recorded_after_its_loss_was_lost_is_not_read(
 # --- comparisons
 
 
-@pytest.mark.parametrize(
-    ("column", "change"),
-    [
-        ("n", {"n": 500}),
-        ("architecture", {"architecture": "other"}),
-        ("batch_size", {"batch_size": 32}),
-        ("budget_amount", {"budget": Budget(2 * BUDGET)}),
-        ("data_digest", {"data_digest": "f" * 16}),
-        ("split_scheme", {"split": "shared-base"}),
-        ("momentum", {"momentum": 0.5}),
-    ],
-)
-def test_comparisons_are_never_mixed(
-    results: Results, column: str, change: dict[str, object]
-) -> None:
-    write(results, make_cell("soft"), accuracy=0.5)
-    write(results, make_cell("soft", **change), accuracy=0.9)
-    evaluations = analysis.load(results)
+CHANGES = {
+    "n": {"n": 500},
+    "architecture": {"architecture": "other"},
+    "batch_size": {"batch_size": 32},
+    "budget_amount": {"budget": Budget(2 * BUDGET)},
+    "data_digest": {"data_digest": "f" * 16},
+    "split_scheme": {"split": "shared-base"},
+    "momentum": {"momentum": 0.5},
+}
+"""Column -> a setting in which cells are of another comparison."""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, pd.DataFrame]:
+    """Column that is changed -> the table of one cell; None: of that without a change."""
+    results = make_results(tmp_path_factory.mktemp("mixed"))
+    cells = {None: write(results, make_cell("soft"), accuracy=0.5)}
+    for number, (column, change) in enumerate(CHANGES.items(), 1):
+        cells[column] = write(results, make_cell("soft", **change), accuracy=0.5 + 0.05 * number)
+    table = analysis.load(results)
+    return {column: table[table["cell_id"] == cell.id] for column, cell in cells.items()}
+
+
+@pytest.mark.parametrize("column", CHANGES)
+def test_comparisons_are_never_mixed(mixed: dict[str | None, pd.DataFrame], column: str) -> None:
+    evaluations = pd.concat([mixed[None], mixed[column]])
     with pytest.raises(ResultsError, match=f"differ in {column}") as refused:
         analysis.equal_compute(evaluations)
     (advised,) = re.findall(r"(analysis[.\w]+)\(evaluations\)", str(refused.value))
@@ -282,9 +305,15 @@ def test_comparisons_are_never_mixed(
     parts = comparisons(evaluations)
     assert [part["comparison_id"].nunique() for part in parts] == [1, 1]
     assert sum(map(len, parts)) == len(evaluations)
-    found = compare(evaluations)
-    assert [c.summary["num_seeds"].tolist() for c in found] == [[1], [1]]
-    assert sorted(c.summary["accuracy"].item() for c in found) == [0.5, 0.9]
+
+
+def test_every_comparison_has_a_summary_of_its_own(
+    mixed: dict[str | None, pd.DataFrame],
+) -> None:
+    found = compare(pd.concat(mixed.values()))
+    assert [c.summary["num_seeds"].tolist() for c in found] == [[1]] * len(mixed)
+    accuracies = sorted(c.summary["accuracy"].item() for c in found)
+    assert accuracies == [0.5 + 0.05 * number for number in range(len(mixed))]
 
 
 def test_another_study_of_the_same_cells_is_the_same_comparison(results: Results) -> None:
@@ -368,26 +397,39 @@ def test_an_option_with_a_censored_seed_cannot_be_chosen(results: Results) -> No
     assert options(at_budget)["num_censored"].sum() == 2
 
 
-@pytest.mark.parametrize("points", [(), (0.25,), (0.25, 0.5, 0.75)])
-@pytest.mark.parametrize("budget", [None, BUDGET / 4, BUDGET])
-def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(
-    results: Results, points: tuple[float, ...], budget: float | None
-) -> None:
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
+    """Two options of two seeds, and a third seed of the better, stopped at different points."""
+    results = make_results(tmp_path_factory.mktemp("stopped"))
     for seed in range(2):
         write(results, make_cell(lr=0.1, seed=seed), accuracy=0.9)
         write(results, make_cell(lr=0.2, seed=seed), accuracy=0.6)
-    before = compare(analysis.load(results), budget)[0]
+    done = analysis.load(results)
+    thirds = []
+    for seed, points in enumerate(((), (0.25,), (0.25, 0.5, 0.75)), 2):
+        cell = make_cell(lr=0.1, seed=seed)
+        write(results, cell, accuracy=0.9, status="censored", points=points)
+        thirds.append(analysis.load(results, [cell.id]))
+    return done, thirds
+
+
+@pytest.mark.parametrize("budget", [None, BUDGET / 4, BUDGET])
+def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut(
+    stopped: tuple[pd.DataFrame, list[pd.DataFrame]], budget: float | None
+) -> None:
+    done, thirds = stopped
+    before = compare(done, budget)[0]
     assert _group(before.choice, "soft")["lr"] == 0.1
-    write(results, make_cell(lr=0.1, seed=2), accuracy=0.9, status="censored", points=points)
-    (comparison,) = compare(analysis.load(results), budget)
-    assert comparison.cut == before.cut
-    assert comparison.options["num_censored"].tolist() == [1, 0]
-    assert comparison.options["num_seeds"].tolist() == [3, 2]
-    assert _group(comparison.choice, "soft")["lr"] == 0.2
-    row = _group(comparison.summary, "soft")
-    assert (row["num_seeds"], row["most_seeds"]) == (2, 3)
-    assert row["accuracy"] == pytest.approx(0.6 * comparison.cut)
-    assert (comparison.evaluations["status"] == "done").all()
+    for third in thirds:
+        (comparison,) = compare(pd.concat([done, third]), budget)
+        assert comparison.cut == before.cut
+        assert comparison.options["num_censored"].tolist() == [1, 0]
+        assert comparison.options["num_seeds"].tolist() == [3, 2]
+        assert _group(comparison.choice, "soft")["lr"] == 0.2
+        row = _group(comparison.summary, "soft")
+        assert (row["num_seeds"], row["most_seeds"]) == (2, 3)
+        assert row["accuracy"] == pytest.approx(0.6 * comparison.cut)
+        assert (comparison.evaluations["status"] == "done").all()
 
 
 def test_an_option_that_lacks_seeds_cannot_be_chosen(results: Results) -> None:
@@ -523,10 +565,10 @@ def test_the_split_and_confidence_asked_for(results: Results) -> None:
         analysis.summarise(at_budget, choice, "nosuch")
 
 
-def test_paradigms_come_in_the_order_of_the_paper(results: Results) -> None:
-    _write_grid(results)
-    (comparison,) = compare(analysis.load(results))
-    assert comparison.summary["paradigm"].tolist() == ["hard", "soft", "hybrid", "lvml"]
+def test_paradigms_come_in_the_order_of_the_paper(
+    compared: dict[float | None, Comparison],
+) -> None:
+    assert compared[None].summary["paradigm"].tolist() == ["hard", "soft", "hybrid", "lvml"]
     assert paradigm_order(["soft", "hard-sampled", "lvml", "hard", "soft"]) == [
         "hard",
         "soft",
@@ -535,9 +577,10 @@ def test_paradigms_come_in_the_order_of_the_paper(results: Results) -> None:
     ]
 
 
-def test_a_comparison_keeps_the_evaluations_of_the_chosen_up_to_the_cut(results: Results) -> None:
-    _write_grid(results)
-    (comparison,) = compare(analysis.load(results), BUDGET / 2)
+def test_a_comparison_keeps_the_evaluations_of_the_chosen_up_to_the_cut(
+    compared: dict[float | None, Comparison],
+) -> None:
+    comparison = compared[BUDGET / 2]
     kept = comparison.evaluations
     assert comparison.cut == 0.5
     assert set(kept["budget_fraction"]) == {0.25, 0.5}

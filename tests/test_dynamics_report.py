@@ -186,7 +186,7 @@ def test_both_kinds_have_their_sections(results: Results, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("no_pictures")
 def test_missing_cells_are_counted_over_both_kinds(results: Results, tmp_path: Path) -> None:
-    write_comparison(results)
+    comparisons.write(results, comparisons.make_cell())
     trajectories.write_study(results, seeds=1)
     ids = [trajectories.make_cell().id, comparisons.make_cell().id, "ab"]
     write_report(results, tmp_path / "out", cell_ids=ids)
@@ -199,7 +199,7 @@ def test_a_report_of_dynamics_replaces_one_of_comparisons(
     results: Results, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    write_comparison(results)
+    comparisons.write(results, comparisons.make_cell())
     write_report(results, folder)
     mine = [folder / "notes.csv", folder / "trajectories.csv", folder / "table1.txt"]
     for path in mine:
@@ -246,7 +246,7 @@ def test_old_figures_of_dynamics_are_removed(alone: tuple[Results, Path], tmp_pa
 def test_the_command_shows_both_kinds(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_comparison(results)
+    comparisons.write(results, comparisons.make_cell())
     trajectories.write_study(results, seeds=1)
     assert main([results.url, "--out", str(tmp_path / "out"), "--budget", "1e6"]) == 0
     text = capsys.readouterr().out
@@ -293,10 +293,9 @@ def test_options_of_comparisons_are_refused_by_the_function_too(
 # --- MLflow
 
 
-def test_every_verdict_of_a_claim_is_counted(results: Results) -> None:
+def test_every_verdict_of_a_claim_is_counted(alone: tuple[Results, Path]) -> None:
     """Also those with 0, which replace what an earlier report logged."""
-    trajectories.write_study(results)
-    (dynamics,) = find(results)
+    (dynamics,) = find(alone[0])
     assert claim_counts(dynamics.claims()) == {
         "claims/C15/holds": 2,
         "claims/C15/does not hold": 1,

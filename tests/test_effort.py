@@ -33,8 +33,12 @@ def _comparison(results: Results) -> Comparison:
     return comparison
 
 
-def _effort(comparison: Comparison) -> pd.DataFrame:
-    return effort_table(comparison.at_budget, options(comparison.at_budget), "accuracy")
+def _at_budget(results: Results) -> pd.DataFrame:
+    return analysis.equal_compute(analysis.load(results))
+
+
+def _effort(at_budget: pd.DataFrame) -> pd.DataFrame:
+    return effort_table(at_budget, options(at_budget), "accuracy")
 
 
 # --- best of k
@@ -92,7 +96,7 @@ def test_effort_by_hand(results: Results) -> None:
             scores = {"validation": {"accuracy": validation}, "test": {"saif": saif}}
             write(results, make_cell(lr=lr, seed=seed), accuracy=lr, by_split=scores)
     comparison = _comparison(results)
-    table = _effort(comparison)
+    table = _effort(comparison.at_budget)
     assert list(table) == EFFORT_COLUMNS
     assert table["k"].tolist() == [1, 2, 3]
     assert (table["num_options"] == 3).all()
@@ -111,7 +115,7 @@ def test_an_option_with_a_censored_seed_is_no_option(results: Results) -> None:
         write(results, make_cell(lr=lr), accuracy=accuracy, saif=accuracy)
     write(results, make_cell(lr=0.3), accuracy=0.99, status="censored", points=(0.25,))
     write(results, make_cell("hard"), status="censored", points=(0.25,))
-    table = _effort(_comparison(results))
+    table = _effort(_at_budget(results))
     assert table["paradigm"].tolist() == ["soft", "soft"]
     assert table["num_options"].tolist() == [3, 3]
     assert table["saif"].tolist() == pytest.approx([0.7, 0.8])
@@ -122,19 +126,18 @@ def test_a_diverged_seed_counts_and_an_unknown_score_stays_unknown(results: Resu
     write(results, make_cell(lr=0.1, seed=1), status="diverged", points=(0.25,))
     write(results, make_cell(lr=0.2, seed=0), accuracy=0.9, saif=0.8)
     write(results, make_cell(lr=0.2, seed=1), accuracy=0.9, saif=0.8)
-    comparison = _comparison(results)
-    table = _effort(comparison)
+    rows = _at_budget(results)
+    table = _effort(rows)
     assert table["saif"].tolist() == pytest.approx([(0.3 + 0.8) / 2, 0.8])
-    rows = comparison.at_budget.copy()
     rows.loc[(rows["lr"] == 0.1) & (rows["split"] == "test") & (rows["seed"] == 0), "saif"] = nan
-    table = effort_table(rows, options(rows), "accuracy")
+    table = _effort(rows)
     assert np.isnan(table["saif"]).tolist() == [True, False]
     assert table["accuracy"].notna().all()
 
 
 def test_effort_of_no_choice_is_empty(results: Results) -> None:
     write(results, make_cell(), status="censored", points=(0.25,))
-    table = _effort(_comparison(results))
+    table = _effort(_at_budget(results))
     assert table.empty
     assert list(table) == EFFORT_COLUMNS
 
@@ -146,7 +149,7 @@ def test_ranks_go_on_where_the_choice_stops(results: Results, select: str) -> No
     for i, (paradigm, lr, seed) in enumerate(grid):
         scores = (0.6 + 0.1 * (i % 2 + seed % 2), 0.5 + 0.1 * (i % 3))
         write(results, make_cell(paradigm, lr, seed), *scores, loss=0.3 if lr > 0.1 else 0.4)
-    at_budget = _comparison(results).at_budget
+    at_budget = _at_budget(results)
     ranked = by_preference(options(at_budget), select)
     rest = at_budget
     for _ in range(3):
@@ -164,15 +167,14 @@ def test_order_of_the_rows_changes_nothing(results: Results) -> None:
         itertools.product(("soft", "hybrid", "hard"), (0.1, 0.2, 0.3), range(3))
     ):
         write(results, make_cell(paradigm, lr, seed), 0.5 + 0.01 * (7 * i % 11), 0.02 * i)
-    comparison = _comparison(results)
-    shuffled = comparison.at_budget.sample(frac=1, random_state=0)
+    at_budget = _at_budget(results)
+    tried = options(at_budget)
+    shuffled = at_budget.sample(frac=1, random_state=0)
     table = effort_table(shuffled, options(shuffled).iloc[::-1], "accuracy")
-    pd.testing.assert_frame_equal(table, _effort(comparison), rtol=1e-12)
+    pd.testing.assert_frame_equal(table, _effort(at_budget), rtol=1e-12)
     for response in (learning_rate_response, switch_response):
         pd.testing.assert_frame_equal(
-            response(shuffled, comparison.options.iloc[::-1]),
-            response(comparison.at_budget, comparison.options),
-            rtol=1e-12,
+            response(shuffled, tried.iloc[::-1]), response(at_budget, tried), rtol=1e-12
         )
 
 
@@ -235,17 +237,17 @@ def test_the_chosen_row_of_a_response_is_the_row_of_the_summary(results: Results
 
 def test_switch_points_without_a_hybrid(results: Results) -> None:
     write(results, make_cell())
-    comparison = _comparison(results)
-    assert switch_response(comparison.at_budget, comparison.options).empty
+    at_budget = _at_budget(results)
+    assert switch_response(at_budget, options(at_budget)).empty
 
 
 def test_many_learning_rates_are_taken_together(results: Results) -> None:
-    rates = np.geomspace(0.001, 1, 40).round(6)
+    rates = np.geomspace(0.001, 1, 25).round(6)
     for lr in rates:
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, float(lr)), accuracy=float(lr) ** 0.1, saif=lr)
-    comparison = _comparison(results)
-    table = learning_rate_response(comparison.at_budget, comparison.options)
+    at_budget = _at_budget(results)
+    table = learning_rate_response(at_budget, options(at_budget))
     soft = table[table["paradigm"] == "soft"]
     assert len(soft) == MAX_RATES
     assert soft["num_tried"].sum() == len(rates)
@@ -260,8 +262,8 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
 
 
 def _edges(results: Results) -> list[str]:
-    comparison = _comparison(results)
-    return edge_warnings(comparison.options, comparison.choice)
+    at_budget = _at_budget(results)
+    return edge_warnings(options(at_budget), choose(at_budget))
 
 
 @pytest.mark.parametrize(("best", "warned"), [(0.1, "smallest"), (0.2, None), (0.3, "largest")])

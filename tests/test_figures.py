@@ -48,6 +48,15 @@ def _comparison(results: Results, budget: float | None = None) -> Comparison:
     return comparison
 
 
+@pytest.fixture(scope="module")
+def of_two_seeds(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The evaluations of one option, two seeds with the same scores."""
+    results = make_results(tmp_path_factory.mktemp("two"))
+    for seed in range(2):
+        write(results, make_cell(seed=seed))
+    return _comparison(results).evaluations
+
+
 def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> None:
     heatmap = np.arange(25).reshape(5, 5) / 300
     figure = heatmap_figure({"soft": heatmap}, "test split")
@@ -66,7 +75,7 @@ def test_one_panel_a_paradigm_in_order() -> None:
     heatmaps = {name: np.full((5, 5), 0.04) for name in ("lvml", "hard", "other>soft")}
     figure = heatmap_figure(heatmaps, "$ not mathematics $")
     assert [axes.get_title() for axes in figure.axes] == ["hard", "lvml", "other>soft"]
-    figure_png(figure)
+    figure_png(figure, dpi=40)
 
 
 @pytest.mark.parametrize(("heatmaps", "message"), [({}, "none"), ({"soft": np.zeros(25)}, "25")])
@@ -125,16 +134,14 @@ def test_curve_counts_a_diverged_cell_from_its_first_missing_evaluation(results:
     assert curve["mean"].tolist() == pytest.approx(expected)
 
 
-def test_curve_keeps_what_is_not_known(results: Results) -> None:
-    for seed in range(2):
-        write(results, make_cell(seed=seed))
-    evaluations = _comparison(results).evaluations.copy()
+def test_curve_keeps_what_is_not_known(of_two_seeds: pd.DataFrame) -> None:
+    evaluations = of_two_seeds.copy()
     half = (evaluations["seed"] == 0) & (evaluations["budget_fraction"] == 0.5)
     evaluations.loc[half, "accuracy"] = math.nan
     curve = learning_curve(evaluations, "accuracy")
     assert curve["mean"].isna().tolist() == [False, True, False, False]
     assert curve["num_seeds"].tolist() == [2] * 4
-    figure_png(compute_figure(evaluations, "accuracy"))
+    figure_png(compute_figure(evaluations, "accuracy"), dpi=40)
 
 
 def test_a_line_ends_where_a_seed_has_no_evaluation(results: Results) -> None:
@@ -160,13 +167,12 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(results: Results) -> None:
         ("mosaics", "mosaics_seen", "(mosaics)"),
     ],
 )
-def test_curve_against_every_axis(results: Results, axis: str, column: str, unit: str) -> None:
-    for seed in range(2):
-        write(results, make_cell(seed=seed))
-    evaluations = _comparison(results).evaluations
+def test_curve_against_every_axis(
+    of_two_seeds: pd.DataFrame, axis: str, column: str, unit: str
+) -> None:
     # Seeds differ in what they cost; x is their mean.
-    evaluations = evaluations.assign(
-        train_seconds=evaluations["train_seconds"] * (1 + 2 * evaluations["seed"])
+    evaluations = of_two_seeds.assign(
+        train_seconds=of_two_seeds["train_seconds"] * (1 + 2 * of_two_seeds["seed"])
     )
     curve = learning_curve(evaluations, "saif", axis=axis)
     expected = {
@@ -185,19 +191,17 @@ def test_curve_against_every_axis(results: Results, axis: str, column: str, unit
     ("seconds", "factor", "unit"), [(100, 1, "(s)"), (1_000, 60, "(min)"), (90_000, 3_600, "(h)")]
 )
 def test_long_times_are_in_minutes_and_hours(
-    results: Results, seconds: float, factor: float, unit: str
+    of_two_seeds: pd.DataFrame, seconds: float, factor: float, unit: str
 ) -> None:
-    write(results, make_cell())
-    evaluations = _comparison(results).evaluations.assign(train_seconds=float(seconds))
+    evaluations = of_two_seeds.assign(train_seconds=float(seconds))
     (axes,) = compute_figure(evaluations, "saif", axis="seconds").axes
     assert axes.lines[0].get_xdata()[0] == pytest.approx(seconds / factor)
     assert unit in axes.get_xlabel()
 
 
-def test_curve_refuses_an_unknown_metric(results: Results) -> None:
-    write(results, make_cell())
+def test_curve_refuses_an_unknown_metric(of_two_seeds: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="metric must be one of saif, accuracy, got 'loss'"):
-        learning_curve(_comparison(results).evaluations, "loss")
+        learning_curve(of_two_seeds, "loss")
 
 
 def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
@@ -225,7 +229,7 @@ def test_compute_figure_of_one_seed_or_none_that_lived(
     results: Results, points: tuple[float, ...] | None
 ) -> None:
     write(results, make_cell(), status="done" if points is None else "diverged", points=points)
-    assert figure_png(compute_figure(_comparison(results).evaluations, "accuracy"))
+    assert figure_png(compute_figure(_comparison(results).evaluations, "accuracy"), dpi=40)
 
 
 # --- heat maps at another threshold, and what styles promise
@@ -265,9 +269,10 @@ def test_ten_paradigms_differ_in_marker_and_in_colour_with_dashes() -> None:
 # --- responses, best of k and differences
 
 
-@pytest.fixture
-def searched(results: Results) -> Comparison:
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """Three rates and two switch points, three seeds, scores all different."""
+    results = make_results(tmp_path_factory.mktemp("searched"))
     scores = np.random.default_rng(0)
     for paradigm, lr, point, seed in itertools.product(
         ("hard", "soft", "hybrid", "lvml"), (0.1, 0.2, 0.5), (0.2, 0.6), range(3)

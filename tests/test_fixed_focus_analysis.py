@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,6 +127,14 @@ def only(results: Results) -> FixedFocus:
     return found
 
 
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> FixedFocus:
+    """Of one setting with all that it needs; what it draws, tests share."""
+    results = make_results(tmp_path_factory.mktemp("usual") / "results")
+    record_all(results)
+    return only(results)
+
+
 # --- curves
 
 
@@ -169,8 +178,9 @@ def test_one_seed_has_no_interval(results: Results) -> None:
     found = only(results)
     assert {claim.verdict for claim in found.claims()} == {"undecided"}
     assert "no interval (n=1)" in markdown.render("t", found.blocks([]))
-    for picture in found.pictures():
-        assert picture.png
+    loss, _, slope = found.pictures()  # incentives are drawn as losses are
+    assert loss.png
+    assert slope.png
 
 
 def test_diverged_seeds_are_in_no_curve_and_said(results: Results) -> None:
@@ -202,7 +212,8 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     assert setting.curves[["incentive", "incentive_slope"]].isna().all(axis=None)
     assert setting.curves["loss"].notna().all()
     found = only(results)
-    for picture in found.pictures():
+    _, *of_unknown = found.pictures()
+    for picture in of_unknown:
         assert picture.png
     assert not any("incentive" in n for s in found.summaries() for n in s.metrics)
     assert all("final_incentive_alpha_0.2" in s.note for s in found.summaries())
@@ -258,7 +269,7 @@ def test_a_rate_that_lacks_cells_or_was_stopped_cannot_be_chosen(results: Result
 
 
 def test_all_rates_stopped_early_leave_no_curve(results: Results) -> None:
-    record_all(results, paradigms=("soft", "hard"))
+    record_all(results, paradigms=("soft", "hard"), alphas=(0.8,))
     record(results, focus_cell("lvml", 0.8), status="censored")
     found = only(results)
     (setting,) = found.settings
@@ -299,10 +310,11 @@ def test_a_diverged_cell_counts_as_chance_in_the_choice(results: Results) -> Non
 
 
 def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) -> None:
-    record_all(results, seeds=1)
-    record_all(results, seeds=1, n=4_000)
-    record_all(results, seeds=1, m=10)
-    record_linear(results)
+    one: dict[str, Any] = {"seeds": 1, "alphas": (0.2,)}
+    record_all(results, **one)
+    record_all(results, **one, n=4_000)
+    record_all(results, **one, m=10)
+    record_linear(results, **one)
     names = [setting.name for setting in settings_in(results)]
     assert names == [
         "digits m=5 [budget 60,000 mosaics, n=2000]",
@@ -310,7 +322,7 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
         "digits m=10",
         "linear-orthogonal m=20 C=20",
     ]
-    record_all(results, seeds=1, batch_size=32)
+    record_all(results, **one, batch_size=32)
     names = [setting.name for setting in settings_in(results)]
     assert len(set(names)) == len(names) == 5
     found = find(results)
@@ -319,25 +331,26 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     assert len({each.key for each in found}) == 2
     rows = sum(len(each.cells) for each in found)
     assert rows == len(results.cells())
-    for each in found:
-        assert len(each.key) == 8
-        assert {p.figure.get_size_inches()[1] > 7 for p in each.pictures()} == {True}
+    assert [len(each.key) for each in found] == [8, 8]
+    of_three = found[1].pictures()
+    assert {picture.figure.get_size_inches()[1] > 7 for picture in of_three} == {True}
 
 
-def test_figures_have_six_panels_with_and_without_trained_linear_models(results: Results) -> None:
-    record_all(results)
-    alone = only(results)
-    assert alone.closed_row
-    for picture in alone.pictures():
+def test_figures_have_six_panels_with_and_without_trained_linear_models(
+    results: Results, usual: FixedFocus
+) -> None:
+    assert usual.closed_row
+    for picture in usual.pictures():
         assert len(picture.figure.axes) == 6
         label = picture.figure.axes[3].get_ylabel()
         assert label.startswith("closed form m=20 C=20\n")
         assert "nothing was trained" in picture.caption
-    record_linear(results)
+    record_all(results, seeds=1, alphas=(0.2,))
+    record_linear(results, alphas=(0.2,))
     both = only(results)
     assert both.title == "Fixed focus: digits m=5 and linear-orthogonal m=20 C=20"
     assert not both.closed_row
-    assert both.key != alone.key
+    assert both.key != usual.key
     for picture in both.pictures():
         titles = [axes.get_title(loc="left") for axes in picture.figure.axes]
         assert titles == [
@@ -347,9 +360,8 @@ def test_figures_have_six_panels_with_and_without_trained_linear_models(results:
         assert "nothing was trained" not in picture.caption
 
 
-def test_pictures_have_words_and_names_that_files_may_have(results: Results) -> None:
-    record_all(results, seeds=2)
-    pictures = only(results).pictures()
+def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) -> None:
+    pictures = usual.pictures()
     assert [p.name for p in pictures] == [
         "fixed-focus-loss", "fixed-focus-incentive", "fixed-focus-slope",
     ]  # fmt: skip
@@ -362,10 +374,9 @@ def test_pictures_have_words_and_names_that_files_may_have(results: Results) -> 
     assert "digits m=5, hard: 0.85 at alpha 0.2, 0.25 at alpha 0.8." in pictures[0].alt
 
 
-def test_lines_show_the_means_and_the_legend_names_alpha(results: Results) -> None:
-    record_all(results, seeds=2)
-    (setting,) = settings_in(results)
-    loss, _, slope = only(results).pictures()
+def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> None:
+    (setting,) = usual.settings
+    loss, _, slope = usual.pictures()
     axes = loss.figure.axes[1]
     lines = [line for line in axes.lines if len(line.get_xdata()) == len(TIMES)]
     assert len(lines) == len(ALPHAS)
@@ -429,11 +440,10 @@ def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
     assert only(results).title == "Fixed focus: linear-orthogonal m=20 C=20"
 
 
-def test_data_have_no_closed_form(results: Results) -> None:
-    record_all(results)
-    (setting,) = settings_in(results)
+def test_data_have_no_closed_form(usual: FixedFocus) -> None:
+    (setting,) = usual.settings
     assert setting.closed_form().empty
-    assert len(only(results).tables()["fixed-focus-closed-form"]) == 0
+    assert len(usual.tables()["fixed-focus-closed-form"]) == 0
 
 
 # --- what becomes of it
@@ -460,11 +470,11 @@ def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
     60 it has not. At that time the others' losses are far from where they go.
     """
     verdicts = {}
-    for horizon in (60.0, 2_000.0):
+    for horizon, alphas in ((60.0, ALPHAS), (2_000.0, (0.2, 0.4, 0.6, 0.8, 1.0))):
         directory = make_results(Path(results.url) / f"{horizon:g}")
         times = horizon * np.array(TIMES)
         for name in PARADIGMS:
-            for alpha in (0.2, 0.4, 0.6, 0.8, 1.0):
+            for alpha in alphas:
                 exact = theory.trajectory(name, 20, CLASSES, times, alpha)
                 for seed in range(6):
                     cell = focus_cell(name, alpha, seed, task="linear-orthogonal", m=20,
@@ -497,10 +507,8 @@ def test_tables_are_complete_and_long(results: Results) -> None:
     assert row["lr"] == 0.1
 
 
-def test_the_section_renders(results: Results) -> None:
-    record_all(results)
-    found = only(results)
-    blocks = found.blocks([])
+def test_the_section_renders(usual: FixedFocus) -> None:
+    blocks = usual.blocks([])
     headings = [block.text for block in blocks if isinstance(block, Heading)]
     assert headings == [
         "Claims of the paper", "At the end of training", "Choice of the learning rate",
@@ -514,7 +522,7 @@ def test_the_section_renders(results: Results) -> None:
 
 def test_summaries_for_mlflow(results: Results) -> None:
     record_all(results)
-    record_linear(results)
+    record_linear(results, alphas=(0.2,))
     found = only(results)
     summaries = found.summaries()
     assert len({s.key for s in summaries}) == len(summaries) == 6
@@ -538,7 +546,7 @@ def test_digests_change_with_the_numbers(tmp_path: Path) -> None:
     digests = []
     for end in (0.5, 0.5, 0.6):
         results = make_results(tmp_path / str(len(digests)))
-        record_all(results, seeds=1)
+        record_all(results, seeds=1, alphas=(0.2,))
         record(results, focus_cell("soft", 0.4), end)
         digests.append({s.key: s.digest for s in only(results).summaries()})
     assert digests[0] == digests[1]

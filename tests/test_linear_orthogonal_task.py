@@ -30,8 +30,8 @@ def linear_cell(paradigm: str, lr: float = 0.1, **changes) -> Cell:
         "batch_size": 500,
         "momentum": 0.0,
         "budget": Budget(500 * 800, "mosaics"),
-        "evaluation_points": tuple(i / 16 for i in range(17)),
-        "train_metrics_size": 20_000,
+        "evaluation_points": tuple(i / 8 for i in range(9)),
+        "train_metrics_size": 10_000,
         "validation_size": 50,
         "test_size": 50,
         **changes,
@@ -89,7 +89,10 @@ def test_a_held_focus_follows_theorem_1(paradigm: str, alpha: float) -> None:
 
 
 def test_flow_time_is_learning_rate_times_steps() -> None:
-    cell = linear_cell("soft", lr=0.5, budget=Budget(500 * 8, "mosaics"), n=500)
+    points = tuple(i / 16 for i in range(17))
+    cell = linear_cell(
+        "soft", lr=0.5, budget=Budget(500 * 8, "mosaics"), n=500, evaluation_points=points
+    )
     assert [row["flow_time"] for row in of_train(cell)] == [0.5 * (k // 2) for k in range(17)]
     heavy = linear_cell("soft", lr=0.5, momentum=0.75, budget=Budget(500 * 8, "mosaics"), n=500)
     assert of_train(heavy)[-1]["flow_time"] == pytest.approx(0.5 * 8 * 4)

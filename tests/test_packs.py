@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study import estimate, member, packs, train
@@ -33,7 +33,7 @@ def test_packed_equals_separate(digits: MosaicTask, name: str) -> None:
     def schedule(lr: float) -> Schedule:
         return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
 
-    cells = [tiny_cell(digits, schedule(lr), seed=seed) for seed in (0, 1) for lr in (0.1, 0.03)]
+    cells = [tiny_cell(digits, schedule(lr), seed=seed) for seed, lr in ((0, 0.1), (1, 0.03))]
     together = train.train_pack(cells, digits)
     for cell, outcome in zip(cells, together, strict=True):
         alone = train.train(cell, digits)
@@ -107,6 +107,7 @@ def test_no_pack_at_all_is_refused(digits: MosaicTask) -> None:
     most=st.integers(1, 12),
     workers=st.integers(1, 5),
 )
+@settings(max_examples=30)
 def test_every_cell_is_in_one_pack_that_may_train_together(
     digits: MosaicTask, seeds: int, rates: int, choice: str, most: int, workers: int
 ) -> None:

@@ -41,9 +41,17 @@ def _write_searched(results: Results) -> None:
                     write(results, cell, score, score - 0.1 + 0.02 * seed)
 
 
-def test_all_pictures_in_the_order_of_the_report(results: Results) -> None:
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, dict[str, Picture]]:
+    results = make_results(tmp_path_factory.mktemp("searched"))
     _write_searched(results)
-    _, found = _pictures(results)
+    return _pictures(results)
+
+
+def test_all_pictures_in_the_order_of_the_report(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    _, found = searched
     assert list(found) == [
         "differences", "heatmaps-test", "heatmaps-train", "compute-saif", "compute-accuracy",
         "switch-point-saif", "switch-point-accuracy", "learning-rate-saif",
@@ -59,9 +67,10 @@ def test_all_pictures_in_the_order_of_the_report(results: Results) -> None:
         assert picture.wide == (len(picture.figure.axes) > 1)
 
 
-def test_texts_instead_hold_the_numbers_of_the_tables(results: Results) -> None:
-    _write_searched(results)
-    comparison, found = _pictures(results)
+def test_texts_instead_hold_the_numbers_of_the_tables(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    comparison, found = searched
     for row in comparison.summary.to_dict("records"):
         saif, accuracy = (f"{percent(row[metric])} %" for metric in ("saif", "accuracy"))
         for name in ("heatmaps-test", "compute-saif", "best-of-k-saif"):
@@ -151,7 +160,7 @@ def test_no_false_reason_for_a_missing_mark(results: Results) -> None:
     assert "1 mark is missing where no option can be chosen (validation score not" in caption
 
 
-def test_every_picture_has_a_name_that_a_later_report_knows(results: Results) -> None:
-    _write_searched(results)
-    _, found = _pictures(results)
-    assert all(FILE_STEM.fullmatch(name) for name in found)
+def test_every_picture_has_a_name_that_a_later_report_knows(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    assert all(FILE_STEM.fullmatch(name) for name in searched[1])

@@ -107,10 +107,11 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Small(NamedTuple):
-    """A report of two paradigms with all its figures."""
+    """A report of two paradigms with all its figures, which are not drawn."""
 
     results: Results
     comparison: Comparison
+    drawn: list[Picture]
     folder: Path
     page: _Page
 
@@ -120,9 +121,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> _Small:
     folder = tmp_path_factory.mktemp("small")
     results = make_results(folder / "results")
     _write_small(results)
-    path = write_report(results, folder / "out")
+    with not_drawn():
+        path = write_report(results, folder / "out")
     assert path == folder / "out" / "report.html"
-    return _Small(results, _comparison(results), folder / "out", _page(path))
+    comparison = _comparison(results)
+    return _Small(results, comparison, pictures(comparison), folder / "out", _page(path))
 
 
 def _comparison(results: Results) -> Comparison:
@@ -147,12 +150,12 @@ def test_it_is_self_contained(small: _Small) -> None:
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
     assert all(page.alternatives)
-    assert len(page.alternatives) == len(pictures(small.comparison))
+    assert len(page.alternatives) == len(small.drawn)
 
 
 def test_its_files(small: _Small) -> None:
     comparison_id = make_cell().comparison_id[:8]
-    names = {f"{picture.name}-{comparison_id}" for picture in pictures(small.comparison)}
+    names = {f"{picture.name}-{comparison_id}" for picture in small.drawn}
     tables = ["cells", "claims", "comparison", "effort", "options", "paired", "table1"]
     assert set(os.listdir(small.folder)) == {
         "figures",
@@ -232,8 +235,8 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_pictures")
 def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
-    _write_small(results, m=5, n=500)
+    write(results, make_cell())
+    write(results, make_cell(m=5, n=500))
     page = _page(write_report(results, tmp_path))
     anchors = [name for name in page.headings if name.startswith("digits, m=")]
     assert len(anchors) == 2
@@ -309,10 +312,10 @@ def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_choice_by_saif_is_labelled(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
-    assert "hidden foreground" in _page(write_report(results, tmp_path, select="saif")).text
-    assert "hidden foreground" not in _page(write_report(results, tmp_path)).text
+def test_the_choice_by_saif_is_labelled(small: _Small, tmp_path: Path) -> None:
+    page = _page(write_report(small.results, tmp_path, select="saif"))
+    assert "hidden foreground" in page.text
+    assert "hidden foreground" not in small.page.text
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -395,14 +398,12 @@ def _plain(line: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_axis_and_threshold_are_said(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
-    page = _page(write_report(results, tmp_path, axis="mosaics", threshold=0.6))
+def test_axis_and_threshold_are_said(small: _Small, tmp_path: Path) -> None:
+    page = _page(write_report(small.results, tmp_path, axis="mosaics", threshold=0.6))
     assert page.text.count("Cells are cut at equal numbers of training mosaics") == 1
     assert "SAIF is that of threshold 0.6, not of 0.8." in page.text
-    page = _page(write_report(results, tmp_path))
-    assert "not at equal training compute" not in page.text
-    assert "SAIF is that of threshold" not in page.text
+    assert "not at equal training compute" not in small.page.text
+    assert "SAIF is that of threshold" not in small.page.text
 
 
 def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
@@ -417,7 +418,8 @@ def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
     foreign = [f"figures/{name}" for name in ("mine-00000000.png", "compute-saif.png", "a.txt")]
     for name in foreign:
         (folder / name).touch()
-    write_report(small.results, folder)
+    with not_drawn():
+        write_report(small.results, folder)
     assert _contents(folder) == _contents(small.folder) | dict.fromkeys(foreign, b"")
 
 
@@ -458,8 +460,8 @@ def test_why_an_option_is_barred_is_said(
     broken: dict[str, Any] | None,
     sentence: str,
 ) -> None:
-    _write_small(results)
     for seed in range(2):
+        write(results, make_cell("soft", seed=seed))
         if seed == 0 or broken is not None:
             write(results, make_cell("soft", 0.2, seed), **(broken or {}))
     assert main([results.url, "--out", str(tmp_path / "out")]) == 0
@@ -496,7 +498,7 @@ def test_a_paradigm_that_has_not_switched_is_said(
 
 @pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
+    write(results, make_cell("soft"))
     write(results, make_cell("lvml"), study="../o/ther")
     folder = tmp_path / "results" / "report"
     assert main([results.url]) == 0
@@ -531,7 +533,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    _write_small(results)
+    cell = write(results, make_cell())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         patch.setattr("analysis.pictures.pictures", lambda found: [])
@@ -540,11 +542,8 @@ def test_a_full_disk_has_the_advice_of_the_command(
         # At its end, study.run has no such option.
         args = parser().parse_args(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
-        cells = [
-            make_cell(paradigm, seed=seed) for paradigm in ("soft", "hard") for seed in (0, 1)
-        ]
         with pytest.raises(Unwritable) as refusal:
-            closing.report(cast(Plan, plan), cells, (), results.survey(), (), Mock(), args)
+            closing.report(cast(Plan, plan), [cell], (), results.survey(), (), Mock(), args)
     text = str(refusal.value)
     assert "No space left on device" in text
     (command,) = re.findall("`(.*)`", text)
@@ -558,22 +557,22 @@ def test_a_full_disk_has_the_advice_of_the_command(
 
 
 @pytest.mark.usefixtures("no_pictures")
-@pytest.mark.parametrize("prefix", ["", "file://"])
 def test_a_report_made_during_a_run_says_so(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str], prefix: str
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _write_small(results)
+    write(results, make_cell())
     words = "A command is running with these results: where it is a study, the numbers are partial"
     page = tmp_path / "out" / "report.html"
-    command = [f"{prefix}{results.url}", "--out", str(page.parent)]
+    out = ["--out", str(page.parent)]
     with Results(results.url).lock():
-        assert main(command) == 0
-        assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
-        assert _page(page).text.count(words) == 1
-        assert words in (page.parent / "report.md").read_text()
+        for url in (results.url, f"file://{results.url}"):
+            assert main([url, *out]) == 0
+            assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
+            assert _page(page).text.count(words) == 1
+            assert words in (page.parent / "report.md").read_text()
         assert words in _page(write_report(results, tmp_path / "other")).text
     assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
-    assert main(command) == 0
+    assert main([results.url, *out]) == 0
     assert words not in capsys.readouterr().out + _page(page).text
 
 
@@ -593,7 +592,7 @@ def test_what_is_printed_is_no_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _write_small(results)
-    _write_small(results, momentum=0.5)
+    write(results, make_cell(momentum=0.5))
     write(results, make_cell("hybrid", switch_point=0.9))
     printed = {}
     for width in (400, 40):
@@ -633,8 +632,12 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
-    page = _page(tmp_path / "results" / "report" / "report.html")
-    assert "Question" in page.headings
+    folder = tmp_path / "results" / "report"
+    assert "Question" in _page(folder / "report.html").headings
+    for end, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
+        assert len(drawn) > 4
+        assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
 
 
 def test_refused_as_a_command(tmp_path: Path) -> None:
@@ -663,7 +666,6 @@ def test_command_prints_the_tables_and_the_path(
     assert (tmp_path / "other" / "report.html").exists()
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("kind", ["file", "memory"])
 @pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
@@ -672,7 +674,7 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
     url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
     results = Results(url)
     results.prepare()
-    _write_small(results)
+    write(results, make_cell())
     storage = results.storage
     storage.make("report/digits/figures")
     for name in ("comparison.csv", "notes.csv"):  # of an older report, and of someone else

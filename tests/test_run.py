@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,20 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take most of the time of so small a study; `finished` lays them out."""
     monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
     monkeypatch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", lambda _: [])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_timing() -> Iterator[None]:
+    """Every command times its kinds of cells; of networks so small, for longer than it trains."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("study.estimate.MOST_STEPS", 3)
+        yield
+
+
+@pytest.fixture
+def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For commands of which the recorded cells are looked at alone."""
+    monkeypatch.setattr("study.closing.report", lambda *_: 0)
 
 
 @pytest.fixture(scope="module")
@@ -419,6 +433,7 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     without_ray: None,
+    no_report: None,
 ) -> None:
     results = tmp_path / "results"
     shutil.copytree(finished[0], results)
@@ -442,7 +457,7 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
 
 @pytest.mark.usefixtures("without_ray")
 def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Held attention on two data sets: cells, report, MLflow; and the command again."""
+    """Held attention on two data sets: cells, report, MLflow; and the plan afterwards."""
     results = tracked
     asked = [
         "fixed-focus", "--results", str(results), "--set", "alpha=0.2,1", "paradigm=soft,lvml",
@@ -470,7 +485,7 @@ def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFix
     for cell_id, data in logged.items():
         assert data.metrics["train/incentive"] == pytest.approx(last["incentive"][cell_id])
         assert data.params["alpha"] in ("0.2", "1")
-    _, again, _ = main(capsys, *asked)
+    _, again, _ = main(capsys, *asked, "--plan")
     assert "8 cells: 8 done already, 0 to run" in again
 
 
@@ -478,11 +493,11 @@ def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFix
 def test_posts_in_both_models(
     tmp_path: Path, tracked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Plan, cells, forks, report and MLflow of a data set of posts; and the command again."""
+    """Plan, cells, forks, report and MLflow of a data set of posts; and the plan afterwards."""
     folder, results = write_posts(tmp_path / "posts"), tracked
     asked = [
         "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
-        "paradigm=soft,lvml,hybrid", "lr=0.1", "seed=0", "batch_size=10", "epochs=6", "m=10",
+        "paradigm=soft,hybrid", "lr=0.1", "seed=0", "batch_size=10", "epochs=2", "m=10",
         "evaluations=2", "min_count=1",
     ]  # fmt: skip
     status, printed, errors = main(capsys, *asked)
@@ -490,7 +505,7 @@ def test_posts_in_both_models(
     assert "with a rationale 0.0 % (train)" in printed
     assert "shared prefixes: 2 of the cells" in printed
     cells, evaluations = Results(results).cells(), Results(results).evaluations()
-    assert Counter(cells["architecture"]) == {"embedding": 3, "self-attention": 3}
+    assert Counter(cells["architecture"]) == {"embedding": 2, "self-attention": 2}
     assert set(cells["n"]) == {60}
     assert set(cells["status"]) == {"done"}
     assert (cells["data_notes"].str.count("vocabulary: ") == 1).all()
@@ -508,8 +523,8 @@ def test_posts_in_both_models(
     for logged in client.search_runs([experiment.experiment_id], "tags.cell_id != ''"):
         assert "test/auprc" in logged.data.metrics
         assert "train/saif" not in logged.data.metrics
-    _, again, _ = main(capsys, *asked)
-    assert "6 cells: 6 done already, 0 to run" in again
+    _, again, _ = main(capsys, *asked, "--plan")
+    assert "4 cells: 4 done already, 0 to run" in again
     status, _, errors = main(capsys, *asked, "n=61")
     assert status == 2
     assert "n must be at most 60, the posts of the train split, or all, got 61" in errors
@@ -520,7 +535,9 @@ def test_shared_prefixes_change_nothing(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     without_ray: None,
+    no_report: None,
 ) -> None:
+    """So two runs of a study, of which one shares, are equal bits, but for the times."""
     results, first = finished
     assert re.search(r"shared prefixes: 2 of the cells .* saves [\d.e+]+ of", first)
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(tmp_path)]
@@ -535,6 +552,7 @@ def test_shared_prefixes_change_nothing(
         straight.evaluations().drop(columns="train_seconds"),
         check_exact=True,
     )
+    assert np.isfinite(forked.evaluations()["loss"]).all()
     for opened in (forked, straight):
         assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
 
@@ -544,7 +562,8 @@ def test_a_search_is_continued_by_a_second_run(
 ) -> None:
     tiny = [text for text in TINY if not text.startswith(("lr=", "switch_point="))]
     arguments = [
-        "digits", *tiny, "lr=0.01,0.3", "switch_point=0.2,0.8", "--tracking", "none",
+        "digits", *tiny, "paradigm=soft,hybrid", "lr=0.01,0.3", "switch_point=0.2,0.8",
+        "--tracking", "none",
         "--results", str(tmp_path), "--search", "optuna", "--objective", "saif,accuracy",
     ]  # fmt: skip
     status, printed, _ = main(capsys, *arguments, "--num-samples", "2", "--plan")
@@ -572,7 +591,7 @@ def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
 ) -> None:
     tiny = [text for text in TINY if not text.startswith(("lr=", "evaluations="))]
     arguments = [
-        "digits", *tiny, "lr=0.5,0.1,0.01,0.001,0.0001", "evaluations=5", "paradigm=soft",
+        "digits", *tiny, "lr=0.5,0.01,0.0001", "evaluations=5", "paradigm=soft",
         "--tracking", "none", "--results", str(tmp_path),
     ]  # fmt: skip
     status, printed, errors = main(capsys, *arguments, "--scheduler", "asha")
@@ -580,13 +599,13 @@ def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
     assert "shared prefixes: none (ASHA may stop them)" in printed
     first = Results(tmp_path).cells()
     censored = set(first.loc[first["status"] == "censored", "cell_id"])
-    assert 1 <= len(censored) < len(first) == 10
+    assert 1 <= len(censored) < len(first) == 6
     assert re.search(r"^soft .* 2 ", printed, re.M)  # an option with both seeds was chosen
     _, printed, _ = main(capsys, *arguments, "--scheduler", "asha", "--plan")
-    assert "10 cells: 10 done already, 0 to run" in printed
+    assert "6 cells: 6 done already, 0 to run" in printed
     status, printed, _ = main(capsys, *arguments)
     assert status == 0
-    assert f"{10 - len(censored)} done already, {len(censored)} to run" in printed
+    assert f"{6 - len(censored)} done already, {len(censored)} to run" in printed
     assert set(Results(tmp_path).cells()["status"]) == {"done"}
 
 
@@ -597,33 +616,10 @@ words = st.sampled_from(
 
 
 @given(st.lists(words, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
     """With --plan: whatever else is typed, no traceback and a known exit status."""
     before = set(os.listdir(PROJECT))
     status = run.main([*args, "--plan", "--cache-dir", "/nonexistent", "--set", "epochs=1"])
     assert status in (0, 2)
     assert set(os.listdir(PROJECT)) == before
-
-
-def test_the_command_is_deterministic(
-    finished: tuple[Path, str],
-    tmp_path: Path,
-    without_ray: None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The whole study twice: equal bits, but for the times."""
-    results, _ = finished
-    status, _, told = main(
-        capsys, "digits", *TINY, "--tracking", "none", "--results", str(tmp_path)
-    )
-    assert status == 0, told
-    keys = ["cell_id", "budget_fraction", "split"]
-    one, other = (
-        Results(path).evaluations().drop(columns="train_seconds").sort_values(keys)
-        for path in (results, tmp_path)
-    )
-    pd.testing.assert_frame_equal(
-        one.reset_index(drop=True), other.reset_index(drop=True), check_exact=True
-    )
-    assert np.isfinite(one["loss"]).all()

@@ -412,7 +412,7 @@ def test_another_threshold_has_no_published_saif(results: Results) -> None:
 # --- files
 
 
-def _write_ends(results: Results) -> Comparison:
+def _write_ends(results: Results) -> None:
     """Every end state, an option that loses, a value that no decimal fraction has."""
     for seed in range(3):
         write(results, make_cell("soft", seed=seed), saif=0.1 + 1 / 3 * seed / 2)
@@ -420,22 +420,31 @@ def _write_ends(results: Results) -> Comparison:
     write(results, make_cell("hard"), status="diverged", points=())
     write(results, make_cell("lvml", 0.2), status="censored", points=(0.25,), accuracy=0.9)
     write(results, make_cell("lvml", 0.1), saif=2 / 3)
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    results = make_results(tmp_path_factory.mktemp("ends"))
+    _write_ends(results)
     (comparison,) = compare_results(results)
     return comparison
+
+
+@pytest.fixture(scope="module")
+def files(ends: Comparison) -> dict[str, bytes]:
+    return exports([ends])
 
 
 def _read(files: dict[str, bytes], name: str) -> pd.DataFrame:
     return pd.read_csv(io.BytesIO(files[f"{name}.csv"]))
 
 
-def test_csv_files_carry_every_bit(results: Results) -> None:
-    comparison = _write_ends(results)
-    files = exports([comparison])
+def test_csv_files_carry_every_bit(ends: Comparison, files: dict[str, bytes]) -> None:
     for name, table in (
-        ("comparison", comparison.summary),
-        ("paired", comparison.paired),
-        ("options", comparison.options),
-        ("effort", comparison.effort),
+        ("comparison", ends.summary),
+        ("paired", ends.paired),
+        ("options", ends.options),
+        ("effort", ends.effort),
     ):
         read = _read(files, name)
         assert len(read) == len(table)
@@ -447,10 +456,9 @@ def test_csv_files_carry_every_bit(results: Results) -> None:
     assert set(_read(files, "claims")["claim"]) >= {"C1", "C6", "C16", "C17"}
 
 
-def test_every_cell_is_in_the_long_form(results: Results) -> None:
-    comparison = _write_ends(results)
-    cells = _read(exports([comparison]), "cells").set_index("cell_id")
-    assert set(cells.index) == set(comparison.cells["cell_id"])
+def test_every_cell_is_in_the_long_form(ends: Comparison, files: dict[str, bytes]) -> None:
+    cells = _read(files, "cells").set_index("cell_id")
+    assert set(cells.index) == set(ends.cells["cell_id"])
     assert sorted(cells["status"].unique()) == ["censored", "diverged", "done"]
     (hard,) = cells[cells["paradigm"] == "hard"].to_dict("records")
     assert (hard["saif"], hard["accuracy"]) == (0, 1 / 4)
@@ -475,19 +483,32 @@ def test_several_comparisons_stand_below_each_other(results: Results) -> None:
     assert len(set(labels)) == 2
 
 
-@pytest.mark.parametrize("name", ["table1.md", "table1.tex", "paired.md", "paired.tex"])
-def test_captions_say_what_was_made_equal(results: Results, name: str) -> None:
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+    """The files of one directory, cut in several ways."""
+    results = make_results(tmp_path_factory.mktemp("cuts"))
     for paradigm in ("soft", "lvml"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed))
+    asked: dict[str, dict[str, Any]] = {
+        "usual": {},
+        "other": {
+            "axis": "mosaics",
+            "budget": 4_000,
+            "threshold": 0.6,
+            "interpolate": True,
+            "select": "saif",
+        },
+        "half": {"budget": 5e5},
+    }
+    return {name: exports(compare_results(results, **cut)) for name, cut in asked.items()}
 
-    def text(**cut: Any) -> str:
-        return exports(compare_results(results, **cut))[name].decode()
 
-    usual = text()
+@pytest.mark.parametrize("name", ["table1.md", "table1.tex", "paired.md", "paired.tex"])
+def test_captions_say_what_was_made_equal(cuts: dict[str, dict[str, bytes]], name: str) -> None:
+    usual, other, half = (cuts[cut][name].decode() for cut in ("usual", "other", "half"))
     assert "at equal training compute." in usual
     assert not re.search("threshold|interpolated|cut at|hidden", usual)
-    other = text(axis="mosaics", budget=4_000, threshold=0.6, interpolate=True, select="saif")
     assert "training compute" not in other
     for words in (
         "at equal numbers of training mosaics",
@@ -497,9 +518,9 @@ def test_captions_say_what_was_made_equal(results: Results, name: str) -> None:
         "SAIF at threshold 0.6",
     ):
         assert words in other
-    half = "cut at 50 % of the budget (5e5 training FLOPs)"
-    assert half in text(budget=5e5).replace("\\%", "%")
-    assert half not in usual
+    words = "cut at 50 % of the budget (5e5 training FLOPs)"
+    assert words in half.replace("\\%", "%")
+    assert words not in usual
 
 
 def test_every_csv_says_axis_and_threshold(results: Results) -> None:
@@ -512,11 +533,18 @@ def test_every_csv_says_axis_and_threshold(results: Results) -> None:
             assert set(table["threshold"]) == {0.6}, name
 
 
-@pytest.mark.parametrize("name", ["table1.tex", "paired.tex"])
-def test_latex_is_balanced(results: Results, name: str) -> None:
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of two comparisons."""
+    results = make_results(tmp_path_factory.mktemp("two"))
     _write_ends(results)
     _write_cifar(results)
-    text = exports(compare_results(results))[name].decode()
+    return exports(compare_results(results))
+
+
+@pytest.mark.parametrize("name", ["table1.tex", "paired.tex"])
+def test_latex_is_balanced(of_two: dict[str, bytes], name: str) -> None:
+    text = of_two[name].decode()
     bare = re.sub(r"\\.", "", text)  # without commands and escaped characters
     depth = 0
     for sign in bare:
@@ -553,12 +581,11 @@ def test_markdown_escapes_what_markdown_reads() -> None:
     ]
 
 
-def test_interquartile_means_have_their_intervals(results: Results) -> None:
-    comparison = _write_ends(results)
-    header, rows = spread_cells(comparison.summary)
+def test_interquartile_means_have_their_intervals(ends: Comparison) -> None:
+    header, rows = spread_cells(ends.summary)
     names = [row[0] for row in rows]
     assert names == ["hard", "soft", "lvml"]
     assert {len(row) for row in rows} == {len(header)}
     assert rows[names.index("lvml")][1:3] == ["66.7", "no interval (n=1)"]
     # of three values, the middle one and a quarter of each neighbour's weight: all but the mean
-    assert rows[names.index("soft")][1] == percent(comparison.summary["saif_iqm"].iloc[1])
+    assert rows[names.index("soft")][1] == percent(ends.summary["saif_iqm"].iloc[1])

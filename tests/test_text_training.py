@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,19 @@ def numbers(outcome: Outcome) -> Outcome:
     return dataclasses.replace(outcome, evaluations=rows, **dict.fromkeys(TIMES, 0.0))
 
 
+@functools.cache
+def alone(cell: Cell, task: TextTask) -> Outcome:
+    """The cell by itself, never interrupted; tests only read it."""
+    return train(cell, task)
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.paradigm)
 def test_training_records_every_evaluation_at_its_cost(
     task: TextTask, architecture: str, schedule: Schedule
 ) -> None:
     cell = text_cell(task, schedule, architecture)
-    outcome = train(cell, task)
+    outcome = alone(cell, task)
     assert outcome.status == "done"
     stops = timeline(cell, text_flops(task, architecture))
     assert outcome.steps == stops[-1].steps_done > 0
@@ -56,7 +63,13 @@ def test_training_records_every_evaluation_at_its_cost(
 def test_training_learns(task: TextTask, architecture: str) -> None:
     """One kind of word decides: every paradigm but the sampled one finds it."""
     for name in ("soft", "hard", "lvml", "lvml-logits"):
-        cell = text_cell(task, Schedule.single(name, 0.1), architecture, epochs=40)
+        cell = text_cell(
+            task,
+            Schedule.single(name, 0.1),
+            architecture,
+            epochs=20,
+            evaluation_points=(0.0, 1.0),
+        )
         test = [row for row in train(cell, task).evaluations if row["split"] == "test"]
         assert test[-1]["accuracy"] > test[0]["accuracy"]
         assert test[-1]["loss"] < 0.7 * test[0]["loss"]
@@ -67,10 +80,10 @@ def test_training_learns(task: TextTask, architecture: str) -> None:
 def test_packed_equals_separate(task: TextTask, architecture: str, name: str) -> None:
     cells = [
         text_cell(task, Schedule.single(name, lr), architecture, seed=seed)
-        for lr, seed in ((0.1, 0), (0.03, 0), (0.1, 1))
+        for lr, seed in ((0.1, 0), (0.03, 1))
     ]
     together = train_pack(cells, task)
-    assert [numbers(each) for each in together] == [numbers(train(c, task)) for c in cells]
+    assert [numbers(each) for each in together] == [numbers(alone(c, task)) for c in cells]
 
 
 class Killed(BaseException):
@@ -104,7 +117,7 @@ def test_resumed_equals_uninterrupted(
     with pytest.raises(Killed):
         train(cell, task, checkpoints=KilledAfter(storage, 7))
     resumed = train(cell, task, checkpoints=Checkpoints(storage, 1e9))
-    assert numbers(resumed) == numbers(train(cell, task))
+    assert numbers(resumed) == numbers(alone(cell, task))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

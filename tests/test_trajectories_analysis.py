@@ -25,7 +25,10 @@ from analysis.claims.linear_orthogonal import (
 from analysis.dynamics import find
 from analysis.dynamics.closed_form import CONFIDENT, PUBLISHED, convergence, curves, exact
 from analysis.dynamics.trajectories import Trajectories
+from analysis.figures.style import figure_png
+from analysis.figures.trajectories import trajectory_figure
 from analysis.pictures import FILE_STEM
+from analysis.statistics import CONFIDENCE
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
 from tests.conftest import not_drawn
@@ -36,6 +39,14 @@ from tests.synthetic_trajectories import make_cell, write, write_study
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
     return make_results(tmp_path / "results")
+
+
+@pytest.fixture(scope="module")
+def of_one_seed(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
+    """Of one seed a paradigm; what it draws, tests share."""
+    results = make_results(tmp_path_factory.mktemp("one") / "results")
+    write_study(results, seeds=1)
+    return found(results)
 
 
 def found(results: Results) -> Trajectories:
@@ -100,9 +111,8 @@ def test_curves_are_means_with_t_intervals(results: Results) -> None:
     assert row["num_seeds"] == 3
 
 
-def test_one_seed_has_no_interval(results: Results) -> None:
-    write_study(results, seeds=1)
-    dynamics = found(results)
+def test_one_seed_has_no_interval(of_one_seed: Trajectories) -> None:
+    dynamics = of_one_seed
     assert dynamics.curves[["mu_low", "nu_high", "loss_low"]].isna().all(axis=None)
     assert dynamics.deviations["seed_spread"].isna().all()
     assert "nan" not in dynamics.text().lower()
@@ -153,7 +163,8 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     texts = [block.text for block in dynamics.blocks([]) if hasattr(block, "text")]
     assert "There is no closed form of hard-sampled." in texts
     assert len(dynamics.summaries()) == 4
-    assert dynamics.pictures()[0].png
+    figure = trajectory_figure(dynamics.exact, dynamics.curves, [(5, 3)], CONFIDENCE, LEVELS)
+    assert figure_png(figure)
 
 
 # --- which cells belong together
@@ -319,7 +330,7 @@ def test_who_does_not_get_there_counts_with_the_end(results: Results) -> None:
 
 
 def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
-    write_study(results, seeds=6, noise=0.001)
+    write_study(results, seeds=2, noise=0.001)
     write(results, make_cell("lvml", 9), status="diverged", points=())
     assert "1 diverged seed left out" in claim_of(found(results), "m=5, C=3, trained").measured
 
@@ -327,12 +338,10 @@ def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
 # --- what a report and MLflow get
 
 
-def test_the_published_settings_are_always_shown(results: Results) -> None:
-    write_study(results, seeds=1)
-    dynamics = found(results)
-    assert dynamics.pairs == [(5, 3), (20, 20), (100, 1_000)]
-    assert set(dynamics.curvatures["num_classes"]) == {20, 1_000}
-    names = [picture.name for picture in dynamics.pictures()]
+def test_the_published_settings_are_always_shown(of_one_seed: Trajectories) -> None:
+    assert of_one_seed.pairs == [(5, 3), (20, 20), (100, 1_000)]
+    assert set(of_one_seed.curvatures["num_classes"]) == {20, 1_000}
+    names = [picture.name for picture in of_one_seed.pictures()]
     assert names == ["trajectories", "curvature", "illustration"]
     assert all(FILE_STEM.fullmatch(name) for name in names)
 
@@ -345,7 +354,7 @@ def test_many_settings_are_several_figures(results: Results) -> None:
 
 
 def test_the_text_shows_deviations_times_and_verdicts(results: Results) -> None:
-    write_study(results, noise=0)
+    write_study(results, seeds=2, noise=0)
     dynamics = found(results)
     lines = dynamics.text().splitlines()
     assert sum(line.startswith("m=5, C=3") for line in lines) == 6
@@ -357,12 +366,12 @@ def test_the_text_shows_deviations_times_and_verdicts(results: Results) -> None:
 def test_summaries_are_finite_and_change_with_the_numbers(
     results: Results, tmp_path: Path
 ) -> None:
-    write_study(results, noise=0.01)
+    write_study(results, seeds=2, noise=0.01)
     summaries = found(results).summaries()
     assert [each.params["paradigm"] for each in summaries] == ["hard", "soft", "lvml"]
     for each in summaries:
         assert all(math.isfinite(value) for value in each.metrics.values())
-        assert each.metrics["n_seeds"] == 3
+        assert each.metrics["n_seeds"] == 2
         assert each.metrics["flow_time"] == 200
         assert each.params["C15_closed_form"] == "does not hold"
         assert len(each.curves["test/mu"]) == 21
@@ -373,7 +382,7 @@ def test_summaries_are_finite_and_change_with_the_numbers(
     again = found(results).summaries()
     assert [each.digest for each in again] == [each.digest for each in summaries]
     other = make_results(tmp_path / "other")
-    write_study(other, noise=0.02)
+    write_study(other, seeds=2, noise=0.02)
     digests = {each.digest for each in found(other).summaries()}
     assert not digests & {each.digest for each in summaries}
 

@@ -21,7 +21,8 @@ Right = Callable[[mpf, Pair], Pair]
 
 
 def attention(nu: mpf, m: int) -> mpf:
-    return mpmath.exp(nu) / (mpmath.exp(nu) + m - 1)
+    grown = mpmath.exp(nu)
+    return grown / (grown + m - 1)
 
 
 def beta(mu: mpf, num_classes: int) -> mpf:
@@ -41,14 +42,15 @@ def loss(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> mpf:
 def speed(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> Pair:
     """d mu / dt and d nu / dt as printed in Theorems 1 and 2, equations (1) to (6)."""
     c = num_classes
-    b = beta(mu, c)
     if paradigm == "soft":
         bottom = mpmath.exp(alpha * mu) + c - 1
         return alpha / bottom, mu * (c - 1) * (alpha - alpha**2) / (c * bottom)
+    grown = mpmath.exp(mu)
+    b = grown / (grown + c - 1)
     if paradigm == "hard":
-        return alpha * b / mpmath.exp(mu), mpmath.log(c * b) / c * (alpha - alpha**2)
+        return alpha * b / grown, mpmath.log(c * b) / c * (alpha - alpha**2)
     z = alpha * b + (1 - alpha) / c
-    return alpha * b**2 / (z * mpmath.exp(mu)), alpha / c * (b / z - 1)
+    return alpha * b**2 / (z * grown), alpha / c * (b / z - 1)
 
 
 def flow(
@@ -67,7 +69,8 @@ def flow(
         def right(s: mpf, y: Pair) -> Pair:  # d / d log(1 + t)
             a = attention(y[1], m) if fixed is None else fixed
             mu, nu = speed(paradigm, a, y[0], num_classes)
-            return mpmath.exp(s) * mu, mpmath.exp(s) * nu
+            scale = mpmath.exp(s)
+            return scale * mu, scale * nu
 
         step = mpf("0.1")
         for t in times:
@@ -102,8 +105,9 @@ def _row(
 def _extrapolated(right: Right, clock: mpf, start: Pair, step: mpf) -> tuple[Pair, mpf]:
     """The state after a step, and by how much, relatively, the last two orders differ."""
     table: list[Pair] = []
+    first = right(clock, start)
     for i, n in enumerate(_SUBSTEPS):
-        row = [_midpoint(right, clock, start, step, n)]
+        row = [_midpoint(right, clock, start, first, step, n)]
         for k in range(i):
             factor = (mpf(n) / _SUBSTEPS[i - k - 1]) ** 2 - 1
             row.append(tuple(a + (a - b) / factor for a, b in zip(row[k], table[k], strict=True)))
@@ -112,9 +116,9 @@ def _extrapolated(right: Right, clock: mpf, start: Pair, step: mpf) -> tuple[Pai
     return table[-1], max(abs(a - b) / abs(a) if a else abs(b) for a, b in pairs)
 
 
-def _midpoint(right: Right, clock: mpf, start: Pair, step: mpf, n: int) -> Pair:
+def _midpoint(right: Right, clock: mpf, start: Pair, first: Pair, step: mpf, n: int) -> Pair:
     h = step / n
-    before, now = start, tuple(y + h * d for y, d in zip(start, right(clock, start), strict=True))
+    before, now = start, tuple(y + h * d for y, d in zip(start, first, strict=True))
     for i in range(1, n):
         slope = right(clock + i * h, now)
         before, now = now, tuple(y + 2 * h * d for y, d in zip(before, slope, strict=True))

@@ -136,7 +136,8 @@ def decode(encoded: bytes | None, where: str) -> np.ndarray:
     try:
         with Image.open(io.BytesIO(encoded), formats=_IMAGE_FORMATS) as image:
             size, mode = image.size, image.mode
-            pixels = np.asarray(image.convert("RGB")) if size == (SIDE, SIDE) else None
+            coloured = image if mode == "RGB" else image.convert("RGB")
+            pixels = np.asarray(coloured) if size == (SIDE, SIDE) else None
     except Exception as error:  # a damaged image can raise anything
         reason = "unknown format" if "cannot identify" in str(error) else reason_of(error)
         raise RequestError(
