@@ -75,10 +75,10 @@ class Work:
 
 def ceilings(device: torch.device) -> Ceilings:
     """Measures the device; a second or two."""
+    emulated = device.type == "cpu" and not execution.has_bfloat16(device)
     flops = {}
     for name in BYTES_EACH:
-        emulated = name == "bfloat16" and not execution.has_bfloat16(device)
-        size = EMULATED_SIZE if emulated else MATRIX_SIZE[device.type]
+        size = EMULATED_SIZE if emulated and name == "bfloat16" else MATRIX_SIZE[device.type]
         a = torch.randn(size, size, device=device).to(getattr(torch, name))
         out = torch.empty_like(a)
         flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)

@@ -72,7 +72,7 @@ def read(
     """
     schema = selected(table, columns)
     parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    return parts[0] if parts else schema.empty_table()  # all of them, or no row group is theirs
 
 
 def read_parts(

@@ -60,6 +60,14 @@ ALLOWED_SKIPS = frozenset(
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
 
+LONGEST = (
+    "test_tracking_server", "test_kills", "test_on_premise", "test_cluster", "test_ray_jobs",
+    "test_cluster_docs", "test_mlflow_ui", "test_launch", "test_benchmarks", "test_s3",
+    "test_report", "test_text_report", "test_tracking", "test_cut", "test_search", "test_track",
+    "test_run", "test_fixed_focus_analysis", "test_trajectories_analysis", "test_dynamics_report",
+)  # fmt: skip
+"""The files of both stages that take longest, see `--durations`."""
+
 _ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 )
@@ -76,6 +84,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
     return 0 if asked else 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest come first, so that two processes end at about the same time."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -218,10 +232,12 @@ def trials_here() -> Iterator[None]:
     That Ray makes no difference to them, tests/test_launch.py shows.
     """
     threads = torch.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.launch.train_on_ray", _train_here)
-        yield
-    torch.set_num_threads(threads)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("study.launch.train_on_ray", _train_here)
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _train_here(

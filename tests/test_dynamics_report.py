@@ -234,7 +234,9 @@ def test_old_figures_of_dynamics_are_removed(alone: tuple[Results, Path], tmp_pa
     with not_drawn():
         write_report(results, tmp_path / "out")
     assert not any(path.exists() for path in old)
-    for path in folder.rglob("*"):  # the same to the byte
+    for path in folder.rglob(
+        "*"
+    ):  # the same to the byte, but for figures, which test_figures.py draws
         if path.is_file():
             assert (tmp_path / "out" / path.relative_to(folder)).read_bytes() == path.read_bytes()
 

@@ -26,8 +26,6 @@ NAMES = ("soft", "hard", "lvml")
 PAIRS = ((2, 2), (100, 1000), (100, 2), (2, 1000))
 TIMES = [0.0, 1e-9, 1e-3, 1.0, 50.0, 1e3, 3e4, 4e5]
 BACKGROUND_AXES = 8
-AGREE = mpmath.mpf(10) ** -16
-"""Of each step of the reference: the steps of a trajectory add up to far less than is allowed."""
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +38,7 @@ def state_at(mu: float, nu: float, m: int, num_classes: int) -> State:
 def assert_equal(table: pd.DataFrame, paradigm: str, m: int, num_classes: int, **options) -> None:
     """Every column equals the reference to a relative 1e-12; the issue asks for 1e-8."""
     times = table["t"].tolist()
-    rows = list(reference.flow(paradigm, m, num_classes, times, agree=AGREE, **options))
+    rows = list(reference.flow(paradigm, m, num_classes, times, **options))
     for name in lo.COLUMNS:
         for got, want in zip(table[name], (row[name] for row in rows), strict=True):
             if not want or not mpmath.isfinite(want):
@@ -277,11 +275,11 @@ def test_slope_is_the_derivative_of_the_loss(paradigm: str) -> None:
 
 
 def test_identities_between_paradigms() -> None:
-    times = np.geomspace(1e-3, 1e6, 50)
+    times = np.geomspace(1e-9, 1e6, 50)
     for m, num_classes in ((7, 4), *PAIRS):
         at_1 = [lo.trajectory(p, m, num_classes, times, alpha=1.0) for p in NAMES]
         for other in at_1[1:]:  # one segment counts: the three losses are one
-            pd.testing.assert_frame_equal(at_1[0], other, rtol=1e-13)
+            pd.testing.assert_frame_equal(at_1[0], other, rtol=2e-12, atol=0)
         assert (at_1[0]["incentive"] == 0).all()
     alpha, mu = np.meshgrid(np.linspace(0, 1, 11), np.linspace(0, 9, 10))
     hard, lvml = (lo.loss(p, alpha, mu, 4) for p in ("hard", "lvml"))

@@ -131,6 +131,25 @@ def test_results_mlflow_and_report_agree(finished: tuple[Path, str]) -> None:
         assert f"{100 * accuracy:.1f}" in html
 
 
+@pytest.mark.faults
+@pytest.mark.usefixtures("ray_instance")
+def test_on_ray_the_numbers_are_the_same(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And MLflow has a run of each cell, whose trials another process trained."""
+    some = ["digits", *TINY, "paradigm=soft,hard", "--results", str(tmp_path)]
+    status, _, errors = main(capsys, *some)
+    assert status == 0, errors
+    one, other = (
+        Results(path).evaluations(Results(tmp_path).finished()).drop(columns="train_seconds")
+        for path in (finished[0], tmp_path)
+    )
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    experiment = client.get_experiment_by_name("digits")
+    assert len(client.search_runs([experiment.experiment_id])) == 4 + 2 + 1
+
+
 def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
     finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -457,7 +476,7 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
 
 @pytest.mark.usefixtures("without_ray")
 def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Held attention on two data sets: cells, report, MLflow; and the plan afterwards."""
+    """Held attention on two data sets: cells, report, MLflow; and the command again."""
     results = tracked
     asked = [
         "fixed-focus", "--results", str(results), "--set", "alpha=0.2,1", "paradigm=soft,lvml",
@@ -485,8 +504,8 @@ def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFix
     for cell_id, data in logged.items():
         assert data.metrics["train/incentive"] == pytest.approx(last["incentive"][cell_id])
         assert data.params["alpha"] in ("0.2", "1")
-    _, again, _ = main(capsys, *asked, "--plan")
-    assert "8 cells: 8 done already, 0 to run" in again
+    status, again, _ = main(capsys, *asked)
+    assert (status, "8 cells: 8 done already, 0 to run" in again) == (0, True)
 
 
 @pytest.mark.usefixtures("without_ray")

@@ -110,7 +110,7 @@ def run(
 
 
 def trials_in(results: Results) -> list[optuna.trial.FrozenTrial]:
-    """All trials of the study that was made last, as any other program reads them."""
+    """All trials of the study that was made last."""
     url = f"sqlite:///{results.url}/{DATABASE}"
     # That the tables are there and of this version, the search has seen to: it takes a while.
     storage = optuna.storages.RDBStorage(

@@ -826,7 +826,7 @@ def test_ctrl_c_ends_the_wait(
     tracker.log_cells(ids(cells))
     main = threading.main_thread().ident
     assert main is not None
-    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    timer = threading.Timer(0.6, signal.pthread_kill, (main, signal.SIGINT))
     started = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -26,9 +26,7 @@ from analysis.dynamics import find
 from analysis.dynamics.closed_form import CONFIDENT, PUBLISHED, convergence, curves, exact
 from analysis.dynamics.trajectories import Trajectories
 from analysis.figures.style import figure_png
-from analysis.figures.trajectories import trajectory_figure
 from analysis.pictures import FILE_STEM
-from analysis.statistics import CONFIDENCE
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
 from tests.conftest import not_drawn
@@ -119,7 +117,9 @@ def test_one_seed_has_no_interval(of_one_seed: Trajectories) -> None:
     claim = claim_of(dynamics, "m=5, C=3, trained")
     assert claim.verdict == "undecided"
     assert "n=1, no interval" in claim.measured
-    assert [picture.png[:4] for picture in dynamics.pictures()] == [b"\x89PNG"] * 3
+    drawn = dynamics.pictures()
+    assert [picture.png[:4] for picture in drawn] == [b"\x89PNG"] * 3
+    assert drawn[0].pdf.startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("status", ["diverged", "censored"])
@@ -163,8 +163,7 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     texts = [block.text for block in dynamics.blocks([]) if hasattr(block, "text")]
     assert "There is no closed form of hard-sampled." in texts
     assert len(dynamics.summaries()) == 4
-    figure = trajectory_figure(dynamics.exact, dynamics.curves, [(5, 3)], CONFIDENCE, LEVELS)
-    assert figure_png(figure)
+    assert figure_png(dynamics.pictures()[0].figure, dpi=40)
 
 
 # --- which cells belong together

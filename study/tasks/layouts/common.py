@@ -136,8 +136,9 @@ def decode(encoded: bytes | None, where: str) -> np.ndarray:
     try:
         with Image.open(io.BytesIO(encoded), formats=_IMAGE_FORMATS) as image:
             size, mode = image.size, image.mode
-            coloured = image if mode == "RGB" else image.convert("RGB")
-            pixels = np.asarray(coloured) if size == (SIDE, SIDE) else None
+            pixels = None
+            if size == (SIDE, SIDE):
+                pixels = np.asarray(image if mode == "RGB" else image.convert("RGB"))
     except Exception as error:  # a damaged image can raise anything
         reason = "unknown format" if "cannot identify" in str(error) else reason_of(error)
         raise RequestError(
