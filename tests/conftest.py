@@ -80,7 +80,7 @@ needs_cuda = pytest.mark.skipif(
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two processes for a stage as a whole; none but this for a part of it.
 
-    The first stage computes on one core, the second waits for what it starts.
+    A stage computes on one core and waits for what it starts; two keep two cores busy.
     """
     asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
     return 0 if asked else 2

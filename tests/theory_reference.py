@@ -47,7 +47,7 @@ def speed(paradigm: str, alpha: mpf, mu: mpf, num_classes: int) -> Pair:
         bottom = mpmath.exp(alpha * mu) + c - 1
         return alpha / bottom, mu * (c - 1) * (alpha - alpha**2) / (c * bottom)
     grown = mpmath.exp(mu)
-    b = grown / (grown + c - 1)
+    b = grown / (grown + c - 1)  # beta, whose exponential is at hand
     if paradigm == "hard":
         return alpha * b / grown, mpmath.log(c * b) / c * (alpha - alpha**2)
     z = alpha * b + (1 - alpha) / c
