@@ -118,31 +118,48 @@ def table(results: Results) -> pd.DataFrame:
 def test_launched_cells_and_packs_equal_cells_trained_without_ray(
     digits: MosaicTask, cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
-    """Also a pack of which one member diverges, a done and a diverging cell, one of a source."""
+    """Also a pack of which one member diverges, a done and a diverging cell, one of a source.
+
+    One cell is stopped by a judge, and is recorded as that until it is trained to its end.
+    """
+
+    class Strict:
+        def verdict(self, event: dict[str, Any]) -> bool:
+            return event["paradigm"] == "soft" and event["budget_fraction"] >= 0.5
+
     packed = [
         tiny_cell(digits, Schedule.single("hard-sampled", lr), seed=seed)
         for seed in (0, 1)
         for lr in (0.1, 1e20)
     ]
     train_alone(packed[:1], results)
-    found_later = cells[1]
-    every = [*packed, found_later]
-    plan = make_plan(packed, frozenset({packed[0].id}), Packing("seed,lr"))
-    assert [job.cells for job in plan.jobs] == [tuple(packed[1:3]), tuple(packed[3:])]
-    launched = Launched(plan, results, later=(found_later,))
+    stopped, found_later = cells[:2]
+    every = [*packed, stopped, found_later]
+    plan = make_plan([*packed, stopped], frozenset({packed[0].id}), Packing("seed,lr"))
+    assert [job.cells for job in plan.jobs] == [
+        tuple(packed[1:3]), tuple(packed[3:]), (stopped,)
+    ]  # fmt: skip
+    launched = Launched(plan, results, later=(found_later,), judge=Strict())
     assert launched.failures == []
     assert sorted(launched.recorded) == sorted(cell.id for cell in every[1:])
-    assert launched.line.startswith("5/5 cells done, 0 running, 0 left, 2 diverged")
+    assert launched.line.startswith("6/6 cells done, 0 running, 0 left, 2 diverged, 1 censored")
     assert launched.source.told[found_later.id] == "done"
+    rows = results.cells().set_index("cell_id")
+    assert rows["status"].value_counts().to_dict() == {"done": 3, "diverged": 2, "censored": 1}
+    diverged = {packed[1].id, packed[3].id}
+    assert set(rows.index[rows["status"] == "diverged"]) == diverged
+    assert rows["status"][stopped.id] == "censored"
+    assert "stopped by the scheduler at 0.5 of the budget" in rows["status_reason"][stopped.id]
+    assert [rows["pack"][cell.id] for cell in packed] == [1, 2, 2, 1]
+    evaluations = results.evaluations([stopped.id])
+    assert evaluations["budget_fraction"].max() == 0.5
+    assert set(evaluations["split"]) == {"train", "validation", "test"}
+    train_alone([stopped], results)
+    assert set(results.cells()["status"]) == {"done", "diverged"}
     direct = Results(tmp_path / "direct")
     direct.prepare()
     train_alone(every, direct)
     pd.testing.assert_frame_equal(table(results), table(direct))
-    rows = results.cells().set_index("cell_id")
-    diverged = {packed[1].id, packed[3].id}
-    assert set(rows.index[rows["status"] == "diverged"]) == diverged
-    assert set(rows["status"]) == {"done", "diverged"}
-    assert [rows["pack"][cell.id] for cell in packed] == [1, 2, 2, 1]
 
 
 def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., object]:
@@ -272,28 +289,6 @@ def test_launched_forks_equal_cells_alone(
     assert not straight.cells()["shared_prefix"].any()
     for opened in (results, straight):
         assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
-
-
-@pytest.mark.usefixtures("ray_instance")
-def test_a_judge_stops_cells_which_are_recorded_as_censored(
-    cells: list[Cell], results: Results
-) -> None:
-    class Strict:
-        def verdict(self, event: dict[str, Any]) -> bool:
-            return event["paradigm"] == "soft" and event["budget_fraction"] >= 0.5
-
-    plan = replace(make_plan(cells[:2]), max_concurrent=1)
-    launched = Launched(plan, results, judge=Strict())
-    assert "1 censored" in launched.line
-    rows = results.cells().set_index("cell_id")
-    assert rows["status"][cells[0].id] == "censored"
-    assert "stopped by the scheduler at 0.5 of the budget" in rows["status_reason"][cells[0].id]
-    evaluations = results.evaluations([cells[0].id])
-    assert evaluations["budget_fraction"].max() == 0.5
-    assert set(evaluations["split"]) == {"train", "validation", "test"}
-    train_alone(cells[:1], results)
-    assert results.cells()["status"].tolist().count("censored") == 0
-    assert results.evaluations([cells[0].id])["budget_fraction"].max() == 1
 
 
 @pytest.mark.usefixtures("ray_instance")
