@@ -3,7 +3,7 @@
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
 knows of `study` only the schema of the results (`study.results`), the closed forms
 (`study.theory`), how wide a terminal is (`study.terminal`) and how a command ends
-(`study.command`).
+(`study.terminal.command`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from benchmarks.measure import (
     step_of,
     timed,
 )
-from study import compute, execution, paradigms
+from study import compute, hardware, paradigms
 from study.evaluate import evaluate
 from study.models.base import Model
 from study.tasks.mosaics import Mosaics
@@ -65,7 +65,7 @@ def main() -> None:
     )
     for name in args.paradigm:
         model = build_model(args.architecture).to(device)
-        micro_batch = execution.micro_batch(BATCH_SIZE, splits[0].bytes_each, device)
+        micro_batch = hardware.micro_batch(BATCH_SIZE, splits[0].bytes_each, device)
         rows = torch.arange(BATCH_SIZE, device=device)
         functions = {
             "step": functools.partial(step_of(model, name, splits[0], micro_batch), rows),
@@ -104,7 +104,7 @@ def evaluate_split(model: Model, paradigm: str, mosaics: Mosaics) -> None:
 def mosaic_by_mosaic(model: Model, paradigm: str, mosaics: Mosaics) -> None:
     """The same inference and loss, every segment through the networks anew."""
     one, device = paradigms.get(paradigm), mosaics.labels.device
-    size = execution.pass_size(mosaics.bytes_each, device)
+    size = hardware.pass_size(mosaics.bytes_each, device)
     for rows in torch.arange(len(mosaics), device=device).split(size):
         batch = mosaics.batch(rows)
         attention, _ = one.predict(model.focus, model.classifier, batch.segments)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from study import execution, models, paradigms, tasks
+from study import hardware, models, paradigms, tasks
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
@@ -39,7 +39,7 @@ def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.de
     """
     if name == "cuda" and not torch.cuda.is_available():
         parser.exit(2, f"{parser.prog}: no CUDA device here\n")
-    execution.set_up(threads)
+    hardware.set_up(threads)
     return torch.device(name)
 
 
@@ -193,6 +193,6 @@ def synchronise(device: torch.device) -> None:
 def machine(device: torch.device) -> str:
     """Device, threads, version and date: what a number belongs to."""
     return (
-        f"{execution.device_name(device)}, {torch.get_num_threads()} CPU threads, "
+        f"{hardware.device_name(device)}, {torch.get_num_threads()} CPU threads, "
         f"torch {torch.__version__}, {datetime.date.today()}"
     )

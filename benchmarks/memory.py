@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.baseline import ResearchScript
 from benchmarks.measure import Child, build_model, machine, positive
-from study import execution, tasks
+from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
 from study.tasks.base_images import BaseImages
 from study.tasks.cifar import CIFAR10_CLASSES
@@ -74,7 +74,7 @@ def study_train(
     args: argparse.Namespace, precision: str, micro_batch: int | None
 ) -> Callable[[], int]:
     """The real training loop on a made-up task."""
-    device = execution.set_up(args.threads)
+    device = hardware.set_up(args.threads)
     task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").classes)
     cell = Cell(
         task="cifar10",

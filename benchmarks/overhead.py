@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.measure import machine
 from search_spaces import all_studies
-from study import execution, tasks
+from study import hardware, tasks
 from study.axes import resolve
 from study.errors import RequestError
 from study.launch import launch
 from study.plan import Plan, make_plan
-from study.progress import Progress
 from study.results import Results
+from study.terminal.progress import Progress
 
 
 class Watch(Progress):
@@ -84,7 +84,7 @@ def main() -> None:
         cells = results.cells().set_index("cell_id")
     if failures:
         sys.exit(f"{len(failures)} cells failed: {failures[0].error}")
-    print(machine(execution.set_up(plan.threads)))
+    print(machine(hardware.set_up(plan.threads)))
     print(f"{args.study}: {len(cells)} cells, {plan.concurrent} at a time, {wall:.0f} s")
     trials = pd.Series(watch.ends) - pd.Series(watch.starts)
     train, evaluate = cells["total_train_seconds"], cells["total_evaluate_seconds"]

@@ -46,7 +46,7 @@ from benchmarks.measure import (
     task_of,
     timed,
 )
-from study import execution, paradigms, tasks
+from study import hardware, paradigms, tasks
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
@@ -99,7 +99,7 @@ def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namesp
     of_one, of_all = (
         args.batch_size
         if args.whole
-        else execution.micro_batch(args.batch_size, each * mosaics.bytes_each, device)
+        else hardware.micro_batch(args.batch_size, each * mosaics.bytes_each, device)
         for each in (1, members)
     )
 

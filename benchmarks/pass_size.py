@@ -1,4 +1,4 @@
-"""How much a pass through the networks should hold: `study.execution.PASS_BYTES`.
+"""How much a pass through the networks should hold: `study.hardware.PASS_BYTES`.
 
     python benchmarks/pass_size.py --m 5 --threads 2
 
@@ -29,7 +29,7 @@ from benchmarks.measure import (
     step_of,
     timed,
 )
-from study import execution, paradigms
+from study import hardware, paradigms
 from study.evaluate import evaluate
 
 SIZES_MB = (0.5, 1, 2, 3, 6, 12, 24)
@@ -57,13 +57,13 @@ def main() -> None:
         model = build_model(args.architecture, precision=args.precision).to(device)
 
         def step(size: float, paradigm=paradigm, model=model) -> Callable[[], object]:
-            execution.PASS_BYTES[device.type] = int(size * 2**20)
-            parts = execution.micro_batch(args.batch_size, mosaics.bytes_each, device)
+            hardware.PASS_BYTES[device.type] = int(size * 2**20)
+            parts = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
             return functools.partial(step_of(model, paradigm, mosaics, parts), rows)
 
         def evaluation(size: float, paradigm=paradigm, model=model) -> Callable[[], object]:
             def function() -> None:
-                execution.PASS_BYTES[device.type] = int(size * 2**20)
+                hardware.PASS_BYTES[device.type] = int(size * 2**20)
                 evaluate(model, paradigms.get(paradigm), mosaics)
 
             return function

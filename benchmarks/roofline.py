@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import synchronise
-from study import compute, execution, paradigms
+from study import compute, hardware, paradigms
 from study.models.base import Model
 
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
@@ -75,7 +75,7 @@ class Work:
 
 def ceilings(device: torch.device) -> Ceilings:
     """Measures the device; a second or two."""
-    emulated = device.type == "cpu" and not execution.has_bfloat16(device)
+    emulated = device.type == "cpu" and not hardware.has_bfloat16(device)
     flops = {}
     for name in BYTES_EACH:
         size = EMULATED_SIZE if emulated and name == "bfloat16" else MATRIX_SIZE[device.type]

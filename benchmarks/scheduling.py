@@ -46,10 +46,10 @@ from study.member import Outcome
 from study.metrics import HEATMAP_EDGES
 from study.packs import Packing
 from study.plan import Plan, make_plan
-from study.progress import Progress
 from study.results import SPLITS, Results
 from study.run_store import RunStore
 from study.tasks.base import Task
+from study.terminal.progress import Progress
 from study.tracking import MLflowTracker, NullTracker, Tracker, open_tracker
 from study.trial import train_cells
 

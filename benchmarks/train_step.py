@@ -44,7 +44,7 @@ from benchmarks.measure import (
     timed,
 )
 from benchmarks.roofline import Ceilings, ceilings, work
-from study import execution, paradigms
+from study import hardware, paradigms
 from study.paradigms.base import Paradigm
 from study.step import Step
 from study.tasks.mosaics import Mosaics
@@ -80,7 +80,7 @@ def measure(
 ) -> None:
     """Times all ways to take one step and prints them."""
     mosaics = made_up_mosaics(max(N, args.batch_size), m, device)
-    fitting = execution.micro_batch(args.batch_size, mosaics.bytes_each, device)
+    fitting = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
     baselines = {"baseline": False}
     if device.type == "cpu":
         baselines["baseline, memory kept"] = True
@@ -129,7 +129,7 @@ def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool)
     """A step of the research script; runs in a child."""
     torch.set_num_threads(args.threads)
     if keep_memory:
-        execution.keep_freed_memory()
+        hardware.keep_freed_memory()
     mosaics = made_up_mosaics(max(N, args.batch_size), m, torch.device("cpu"))
     whole = mosaics.batch(torch.arange(len(mosaics)))
     model = build_model(args.architecture)

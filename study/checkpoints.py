@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell
-from study.storage import Storage
+from study.storage.storage import Storage
 
 if TYPE_CHECKING:
     from study.member import Member

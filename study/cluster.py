@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from study.command import Terminated, importing
 from study.errors import RequestError
 from study.nodes import Cluster
+from study.terminal.command import Terminated, importing
 
 CONNECT_SECONDS = 10.0
 """How long a cluster's port may take to answer."""

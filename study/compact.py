@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from study.command import DONE, Parser, guarded, importing
 from study.errors import ResultsError
+from study.terminal.command import DONE, Parser, guarded, importing
 
 if TYPE_CHECKING:
     from study.results import Results

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from study.coverage import IDENTITY, KEY
 from study.schema import METRICS, Table
-from study.storage import ResultsError, Storage
+from study.storage.storage import ResultsError, Storage
 
 DUPLICATE_TOLERANCE = 1e-6
 """Two records of one cell whose metrics differ by more than this are a contradiction."""

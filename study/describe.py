@@ -8,12 +8,12 @@ import torch
 
 from study import compute, terminal
 from study.cell import Cell
-from study.execution import has_bfloat16
+from study.hardware import has_bfloat16
 from study.overhead import Overhead
 from study.plan import THIS_MACHINE, Plan
-from study.progress import duration
 from study.sharing import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
+from study.terminal.progress import duration
 
 _HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
 _HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]

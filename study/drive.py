@@ -18,7 +18,6 @@ from study.asha import Judge
 from study.axes import tasks_of
 from study.cell import Cell, Options
 from study.cluster import default_address, join, require_lasting
-from study.command import DONE, FAILED
 from study.describe import describe, num_settings
 from study.dry_run import dry_run
 from study.errors import RequestError
@@ -29,15 +28,16 @@ from study.nodes import Cluster
 from study.overhead import Overhead
 from study.packs import Packing
 from study.plan import CellMaker, Plan, make_plan, with_packing
-from study.progress import Progress
 from study.ranges import Space
 from study.results import Results, ResultsError, Survey
 from study.run_store import tracking_uri
 from study.search import Search, Suggestions
+from study.storage.urls import absolute
 from study.tasks.base import Facts
 from study.tasks.cache import cache_root
+from study.terminal.command import DONE, FAILED
+from study.terminal.progress import Progress
 from study.tracking import open_tracker
-from study.urls import absolute
 from study.version import code_version, source_digest
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def drive(args: argparse.Namespace, space: SearchSpace, axes: Mapping[str, Value
     """Plans, trains and reports a study as `study.options.requested` gives it.
 
     Returns:
-        The exit status, see `study.command`.
+        The exit status, see `study.terminal.command`.
 
     Raises:
         RequestError: it cannot be carried out.

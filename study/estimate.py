@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from study import compute, execution, packs, tasks
+from study import compute, hardware, packs, tasks
 from study.cell import Budget, Cell, Schedule
 from study.packs import MOST_MEMBERS, Packing
 from study.plan import Plan
@@ -77,10 +77,10 @@ def _timing(plan: Plan) -> Iterator[torch.device]:
     """This process as a trial's is, for a while; the driver waits afterwards, workers train."""
     before = torch.get_num_threads()
     try:
-        yield execution.set_up(plan.threads, gpu=plan.gpus_per_trial != 0)
+        yield hardware.set_up(plan.threads, gpu=plan.gpus_per_trial != 0)
     finally:
         torch.set_num_threads(before)
-        execution.give_back_memory()
+        hardware.give_back_memory()
 
 
 def _cell_seconds(
@@ -131,7 +131,7 @@ def _input_seconds(
     count = cell.batch_size
     if not facts.lengths:
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
-        count = execution.micro_batch(cell.batch_size, bytes_each, device)
+        count = hardware.micro_batch(cell.batch_size, bytes_each, device)
     step_flops = count * compute.training_flops(paradigm, flops, cell.m)
     steps = min(max(int(TIMED_FLOPS[device.type] // step_flops), FEWEST_STEPS), MOST_STEPS)
     task = _made_up(cell, facts, steps * count)

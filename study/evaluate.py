@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from study.execution import pass_size
 from study.fixed_focus import held_attention, incentive
+from study.hardware import pass_size
 from study.metrics import heatmap as heatmap
 from study.metrics import saif as saif
 from study.models.base import Model

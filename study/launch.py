@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from study.cluster import ray_session
-from study.command import importing
 from study.errors import RequestError
-from study.execution import give_back_memory
 from study.failures import Failure, failure_of
+from study.hardware import give_back_memory
 from study.jobs import Job, Jobs, Source
 from study.nodes import Cluster
 from study.plan import Plan
-from study.progress import Progress
 from study.sharing import ForkPoints
-from study.storage import Storage
+from study.storage.storage import Storage
+from study.terminal.command import importing
+from study.terminal.progress import Progress
 from study.trial import Report, train_cells
 
 Train = Callable[[Mapping[str, Any], Report], object]

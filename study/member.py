@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study import compute, execution, models, paradigms
+from study import compute, hardware, models, paradigms
 from study.cell import Cell, stream_seed
 from study.evaluate import evaluate
 from study.models.base import Model
@@ -97,7 +97,7 @@ class Member:
         self._batches = batch_order(cell, device)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         if micro_batch is None:
-            micro_batch = execution.micro_batch(cell.batch_size, self._train.bytes_each, device)
+            micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._phase: int | None = None

@@ -10,10 +10,10 @@ from search_spaces import By, SearchSpace, Values, all_studies
 from study import packs
 from study.axes import AXES, possible_values, resolve
 from study.checkpoints import DEFAULT_INTERVAL
-from study.command import Parser
 from study.errors import RequestError, unknown
 from study.ranges import in_order
 from study.tasks import absolute
+from study.terminal.command import Parser
 
 
 def requested(

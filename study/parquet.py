@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from study.coverage import own_id
 from study.metrics import HEATMAP_EDGES
 from study.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, SCHEMAS, Table
-from study.storage import ResultsError, Storage
+from study.storage.storage import ResultsError, Storage
 
 DICTIONARIES = ("cell_id", "split")
 """Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from study import terminal
-from study.command import importing
 from study.errors import RequestError, unknown
-from study.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
 from study.results import Results, report_files
 from study.run_store import NONE, RunStore, tracking_uri
+from study.terminal.command import importing
+from study.terminal.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
 from study.tracking import MLflowTracker, summary_metrics
 
 PATIENCE = 60.0

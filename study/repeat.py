@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from study.command import DONE, FAILED, Parser, guarded, importing
+from study.terminal.command import DONE, FAILED, Parser, guarded, importing
 
 
 def main(argv: Sequence[str] | None = None) -> int:

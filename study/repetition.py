@@ -24,8 +24,8 @@ from study import tasks
 from study.cell import Cell
 from study.copies import DUPLICATE_TOLERANCE, agree
 from study.errors import RequestError
-from study.progress import Progress, duration
 from study.results import METRICS, RATIONALES, Results, ResultsError
+from study.terminal.progress import Progress, duration
 from study.trial import train_cells
 from study.version import code_version
 

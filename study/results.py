@@ -67,9 +67,9 @@ from study.schema import RATIONALES as RATIONALES
 from study.schema import SCHEMAS, Table
 from study.schema import SPLITS as SPLITS
 from study.schema import cell_columns as cell_columns
-from study.storage import ResultsError as ResultsError
-from study.storage import Storage as Storage
-from study.urls import local_path as local_path
+from study.storage.storage import ResultsError as ResultsError
+from study.storage.storage import Storage as Storage
+from study.storage.urls import local_path as local_path
 
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""

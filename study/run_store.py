@@ -29,11 +29,11 @@ import numpy as np
 import pandas as pd
 
 from study.artifacts import DATABASE, artifact_root, follow, require_writable
-from study.command import importing
 from study.errors import RequestError
 from study.heatmap_image import heatmap_png
 from study.results import DYNAMICS, METRICS, RATIONALES, Results
-from study.urls import sqlite_url
+from study.storage.urls import sqlite_url
+from study.terminal.command import importing
 
 NONE = "none"
 """The `--tracking` that logs nothing."""

@@ -27,11 +27,11 @@ import pandas as pd
 
 from search_spaces import By, Values
 from study.cell import Cell, stream_seed
-from study.command import importing
 from study.errors import RequestError
 from study.ranges import LABELS, OBJECTIVES, Space, improved, in_order
 from study.results import Results
-from study.urls import sqlite_url
+from study.storage.urls import sqlite_url
+from study.terminal.command import importing
 
 if TYPE_CHECKING:
     import optuna

@@ -15,7 +15,7 @@ from study.cell import Cell
 from study.checkpoints import fork_name
 from study.compute import ModelFlops
 from study.jobs import Job
-from study.storage import Storage
+from study.storage.storage import Storage
 
 
 def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[Job]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from study.command import DONE, FAILED, Parser, guarded, importing, leave
+from study.terminal.command import DONE, FAILED, Parser, guarded, importing, leave
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from study import execution, tasks
+from study import hardware, tasks
 from study.cell import Cell, Options
 from study.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
 from study.errors import RequestError
@@ -72,7 +72,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             f"node {socket.gethostname()} has another version of this project than the command. "
             "Bring them to one (`ray up` again copies it) and restart Ray there."
         )
-    device = execution.set_up(config["threads"], config.get("gpu", True))
+    device = hardware.set_up(config["threads"], config.get("gpu", True))
     cells = [Cell.from_dict(values) for values in config["cells"]]
     if record:
         recorded = _recorded(results, [cell.id for cell in cells], "mark" in config)
@@ -189,7 +189,7 @@ def _circumstances(config: Mapping[str, Any], device: torch.device, pack: int) -
         "numpy": np.__version__,
     }
     return {
-        "device": execution.device_name(device),
+        "device": hardware.device_name(device),
         "threads": torch.get_num_threads(),
         "pack": pack,
         "code_version": config["code_version"],

@@ -21,12 +21,12 @@ import torch
 from study import run, tasks
 from study.cell import Cell, Schedule
 from study.cluster import SETTINGS, ray_session
-from study.command import DONE
 from study.compute import ModelFlops, model_flops, soft_epochs
 from study.launch import Running, Train, carry_out, config_of
 from study.models import build
 from study.plan import Plan
 from study.tasks.mosaics import MosaicTask
+from study.terminal.command import DONE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -32,7 +32,7 @@ STOREYS = [
     ["study.run_store"],
     ["study.cluster", "study.search", "study.asha"],
     ["study.nodes"],
-    ["study.describe", "study.trial", "study.progress"],
+    ["study.describe", "study.trial", "study.terminal.progress"],
     ["study.estimate"],
     ["study.plan", "study.ranges"],
     ["study.axes", "study.train", "study.sharing"],
@@ -49,12 +49,12 @@ STOREYS = [
         "study.coverage",
         "study.parquet",
     ],
-    ["study.schema", "study.storage", "study.artifacts"],
-    ["study.urls"],
+    ["study.schema", "study.storage.storage", "study.artifacts"],
+    ["study.storage.urls"],
     ["study.theory"],
-    ["study.cell", "search_spaces", "study.execution", "study.failures", "study.overhead"],
+    ["study.cell", "search_spaces", "study.hardware", "study.failures", "study.overhead"],
     ["study.paradigms"],
-    ["study.command"],
+    ["study.terminal.command"],
     ["study.errors", "study.terminal", "study.version", "study"],
 ]
 MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch", "study.nodes"}
@@ -124,7 +124,7 @@ def test_analysis_knows_study_by_its_results_alone() -> None:
     for module, path in MODULES.items():
         if module.startswith("analysis"):
             known = {n for n in imports(path) if n == "study" or n.startswith("study.")}
-            doors = ("study.results", "study.theory", "study.terminal", "study.command")
+            doors = ("study.results", "study.theory", "study.terminal", "study.terminal.command")
             assert all(n == "study" or n.startswith(doors) for n in known), module
 
 

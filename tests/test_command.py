@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from study.command import INTERRUPTED
+from study.terminal.command import INTERRUPTED
 from tests.conftest import PROJECT
 
 HEAVY = ("torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib")

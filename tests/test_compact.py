@@ -12,7 +12,7 @@ import pytest
 from study import compact
 from study.cell import Cell
 from study.results import Results
-from study.storage import Storage
+from study.storage.storage import Storage
 from tests.synthetic_results import POINTS, make_cell, make_results, write
 from tests.test_results import (
     CONTRADICTIONS,

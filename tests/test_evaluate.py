@@ -95,7 +95,7 @@ def test_evaluation_in_batches_equals_the_definition(
     f = nn.Sequential(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0))
     model = Model(f, nn.Sequential(nn.Flatten(), nn.Linear(64, 3)))
     mosaics = digits.splits(tiny_cell(digits, test_size=130))["test"]
-    monkeypatch.setattr("study.execution.PASS_BYTES", {"cpu": 7 * mosaics.bytes_each})
+    monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * mosaics.bytes_each})
     found = evaluate(model, paradigm, mosaics)
     whole = mosaics.batch(torch.arange(130))
     with torch.no_grad():

@@ -12,15 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study import execution
+from study import hardware
 from tests.conftest import PROJECT
 
 COUNT_FAULTS = """
 import resource, threading, torch
-from study import execution
+from study import hardware
 
 def work(counts):
-    execution.set_up(1)
+    hardware.set_up(1)
     for _ in range(20):
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
         for size in (20, 50, 100, 35):
@@ -68,8 +68,8 @@ def test_large_tensors_cost_page_faults_once_only(given_back: int) -> None:
 @given(batch_size=st.integers(1, 5_000), bytes_each=st.integers(1, 10**8))
 def test_a_batch_is_cut_into_the_fewest_even_parts(batch_size: int, bytes_each: int) -> None:
     device = torch.device("cpu")
-    size = execution.micro_batch(batch_size, bytes_each, device)
-    fits = execution.pass_size(bytes_each, device)
+    size = hardware.micro_batch(batch_size, bytes_each, device)
+    fits = hardware.pass_size(bytes_each, device)
     assert 1 <= size <= min(batch_size, fits)
     parts = -(-batch_size // size)
     assert parts == -(-batch_size // fits)
@@ -77,12 +77,12 @@ def test_a_batch_is_cut_into_the_fewest_even_parts(batch_size: int, bytes_each: 
 
 
 def test_freed_memory_can_be_given_back() -> None:
-    execution.keep_freed_memory()
-    execution.give_back_memory()  # and everything still works
+    hardware.keep_freed_memory()
+    hardware.give_back_memory()  # and everything still works
     assert torch.ones(2**22).sum() == 2**22
 
 
 def test_a_gpu_that_is_not_asked_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--gpus-per-trial 0` on a machine that has one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert execution.set_up(1, gpu=False) == torch.device("cpu")
+    assert hardware.set_up(1, gpu=False) == torch.device("cpu")

@@ -23,7 +23,7 @@ import pytest
 from study import run, tasks
 from study.cell import Options
 from study.errors import RequestError
-from study.storage import Storage
+from study.storage.storage import Storage
 from study.tasks import fetched
 from study.tasks.base_images import prepared
 from study.tasks.cache import locked, whole

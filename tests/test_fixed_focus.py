@@ -17,7 +17,7 @@ from study.evaluate import evaluate
 from study.fixed_focus import STEP, held_attention
 from study.member import Member, Outcome
 from study.models.base import Model
-from study.storage import Storage
+from study.storage.storage import Storage
 from study.tasks.mosaics import MosaicTask
 from study.theory.linear_orthogonal import INCENTIVE_STEP
 from tests.conftest import tiny_cell, tiny_flops

@@ -22,9 +22,9 @@ import pytest
 
 from benchmarks import processes
 from study import run
-from study.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
 from study.paradigms.hard import Hard
 from study.results import Results
+from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
 from study.train import train_pack
 from tests.small_study import (
     CELLS,

@@ -26,9 +26,9 @@ from study.errors import RequestError
 from study.launch import _failure_of_trial, _scheduler, _search_algorithm, _silence, launch
 from study.packs import Packing
 from study.plan import Plan
-from study.progress import Progress
 from study.results import Results, ResultsError
 from study.tasks.mosaics import MosaicTask
+from study.terminal.progress import Progress
 from study.trial import train_cells
 from tests.conftest import tiny_cell, tiny_flops
 

@@ -163,7 +163,7 @@ def test_on_a_gpu_the_measurement_decides(
         return speedup
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(estimate.execution, "set_up", lambda threads, gpu: torch.device("cpu"))
+    monkeypatch.setattr(estimate.hardware, "set_up", lambda threads, gpu: torch.device("cpu"))
     monkeypatch.setattr(estimate, "_speedup", measured)
     packing = estimate.choose_packing(plan(digits, seeds=24), "auto")
     assert packing.choice == expected[0]
@@ -176,7 +176,7 @@ def test_cells_that_cannot_be_packed_are_not_timed(
     digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(estimate.execution, "set_up", lambda threads, gpu: torch.device("cpu"))
+    monkeypatch.setattr(estimate.hardware, "set_up", lambda threads, gpu: torch.device("cpu"))
     for one in (plan(digits, seeds=1), plan(digits, seeds=0)):
         packing = estimate.choose_packing(one, "auto")
         assert packing.choice == "none"

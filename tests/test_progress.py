@@ -9,8 +9,8 @@ import weakref
 import pytest
 
 from study.cell import Schedule
-from study.progress import Progress, duration
 from study.tasks.mosaics import MosaicTask
+from study.terminal.progress import Progress, duration
 from tests.conftest import tiny_cell
 
 
@@ -33,7 +33,7 @@ class Clock:
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of progress lines, from now on set by hand."""
     clock = Clock()
-    monkeypatch.setattr("study.progress.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("study.terminal.progress.time.monotonic", lambda: clock.now)
     return clock
 
 

@@ -23,11 +23,11 @@ from mlflow import MlflowClient
 
 import analysis
 from study import drive, overhead, run
-from study.command import DONE
 from study.compact import compact
 from study.options import requested
 from study.plan import THIS_MACHINE
 from study.results import Results, ResultsError
+from study.terminal.command import DONE
 from study.tracking import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.neutral_posts import write_posts

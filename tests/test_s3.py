@@ -27,7 +27,7 @@ from analysis.report import main as report
 from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
 from study.results import Results, ResultsError, Survey
-from study.storage import Storage
+from study.storage.storage import Storage
 from study.tasks.mosaics import MosaicTask
 from study.trial import train_cells
 from tests import test_storage as contract

@@ -13,7 +13,7 @@ from study.checkpoints import fork_name
 from study.compute import ModelFlops, timeline
 from study.jobs import Job
 from study.sharing import ForkPoints, first_phase, saved_flops, shared_jobs
-from study.storage import Storage
+from study.storage.storage import Storage
 from tests.synthetic_results import make_cell
 
 FLOPS = ModelFlops(2, 3)

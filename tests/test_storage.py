@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.results import report_files, report_folder
-from study.storage import ResultsError, Storage
-from study.urls import absolute
+from study.storage.storage import ResultsError, Storage
+from study.storage.urls import absolute
 
 
 @pytest.fixture(params=["local", "memory"])

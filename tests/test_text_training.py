@@ -13,7 +13,7 @@ from study.cell import PARADIGMS, Cell, Schedule
 from study.checkpoints import Checkpoints
 from study.compute import timeline
 from study.member import Outcome
-from study.storage import Storage
+from study.storage.storage import Storage
 from study.tasks.texts import TextTask
 from study.train import train, train_pack
 from tests.neutral_posts import load, text_cell, text_flops, write_posts

@@ -27,9 +27,9 @@ from analysis.handover import GroupSummary, group_summaries
 from analysis.loading import load
 from study import track
 from study.cell import Cell
-from study.command import DONE, UNUSABLE
 from study.results import Results
 from study.run import main as run_study
+from study.terminal.command import DONE, UNUSABLE
 from study.tracking import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
 from tests.conftest import PROJECT
 from tests.synthetic_results import make_cell, make_results, write

@@ -13,7 +13,7 @@ from study.cell import Cell, Schedule
 from study.compact import compact
 from study.errors import RequestError
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.storage import Storage
+from study.storage.storage import Storage
 from study.tasks.mosaics import MosaicTask
 from study.trial import train_cells
 from study.version import source_digest

@@ -9,7 +9,7 @@ import sqlalchemy
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from study.urls import sqlite_url
+from study.storage.urls import sqlite_url
 
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1)
 

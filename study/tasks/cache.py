@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from study import urls
+from study.storage import urls
 
 CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from study.errors import RequestError
-from study.storage import ResultsError, Storage
+from study.storage.storage import ResultsError, Storage
 from study.tasks.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from study import urls
 from study.errors import ResultsError as ResultsError
+from study.storage import urls
 
 if TYPE_CHECKING:
     import pyarrow as pa

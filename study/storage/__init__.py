@@ -1,0 +1,1 @@
+"""Files: a path or a URL, whole files only."""
