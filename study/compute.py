@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from study import paradigms
-from study.cell import Budget, Cell, is_positive, require
+from study.cell import Budget, Cell
+from study.cell.checks import is_positive, require
 from study.models.base import Model
 from study.models.text import SelfAttention
 

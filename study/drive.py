@@ -17,6 +17,7 @@ from study import checkpoints, closing, overhead, tasks, terminal
 from study.asha import Judge
 from study.axes import tasks_of
 from study.cell import Cell, Options
+from study.cell.version import code_version, source_digest
 from study.cluster import default_address, join, require_lasting
 from study.describe import describe, num_settings
 from study.dry_run import dry_run
@@ -38,7 +39,6 @@ from study.tasks.cache import cache_root
 from study.terminal.command import DONE, FAILED
 from study.terminal.progress import Progress
 from study.tracking import open_tracker
-from study.version import code_version, source_digest
 
 T = TypeVar("T")
 

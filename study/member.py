@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from study import compute, hardware, models, paradigms
-from study.cell import Cell, stream_seed
+from study.cell import Cell
+from study.cell.seeds import stream_seed
 from study.evaluate import evaluate
 from study.models.base import Model
 from study.optimiser import SGD

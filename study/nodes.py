@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from study.cell.version import source_digest
 from study.errors import RequestError
-from study.version import source_digest
 
 ANSWER_SECONDS = 180.0
 """How long a node may take to answer: a fresh worker imports PyTorch."""
@@ -201,9 +201,9 @@ def _probe() -> type:
             import sys
 
             try:
+                from study.cell.version import source_digest
                 from study.errors import RequestError
                 from study.results import Results
-                from study.version import source_digest
             except ImportError as error:
                 return {"missing": str(error), "python": sys.executable}
             try:

@@ -15,16 +15,9 @@ import torch
 from search_spaces import By, SearchSpace, Values
 from study import compute, models, tasks
 from study.axes import ALL, AXES, OF_HYBRIDS, SAME, values_at
-from study.cell import (
-    LARGEST_WIDTH,
-    WIDTH_RULE,
-    Budget,
-    Cell,
-    Options,
-    Schedule,
-    is_positive,
-    require,
-)
+from study.cell import Budget, Cell, Options, Schedule
+from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
+from study.cell.checks import is_positive, require
 from study.compute import ModelFlops
 from study.errors import RequestError
 from study.jobs import Job

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from search_spaces import By, Values
 from study.axes import AXES, OF_HYBRIDS, SAME, values_at
-from study.cell import is_positive
+from study.cell.checks import is_positive
 from study.errors import RequestError, unknown
 
 if TYPE_CHECKING:

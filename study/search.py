@@ -26,7 +26,8 @@ import numpy as np
 import pandas as pd
 
 from search_spaces import By, Values
-from study.cell import Cell, stream_seed
+from study.cell import Cell
+from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.ranges import LABELS, OBJECTIVES, Space, improved, in_order
 from study.results import Results

@@ -16,13 +16,13 @@ import torch
 
 from study import hardware, tasks
 from study.cell import Cell, Options
+from study.cell.version import source_digest
 from study.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
 from study.errors import RequestError
 from study.member import OnEvaluation, Outcome
 from study.results import Results, cell_columns
 from study.tasks.base import Task
 from study.train import train_pack
-from study.version import source_digest
 
 Report = Callable[[dict[str, Any]], bool | None]
 """Told of events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
@@ -49,7 +49,7 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
             mark: of the results directory, see `study.results.Results.mark`, left by a command
                 that holds the directory's lock and gives only cells that it lacks (not looked for:
                 then every file is one in which the cells may be).
-            source: `study.version.source_digest` of the command (not compared).
+            source: `study.cell.version.source_digest` of the command (not compared).
             dry_run: if True, nothing is recorded.
             checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
             share: whether to go on from fork points of other cells (no).

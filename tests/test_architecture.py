@@ -55,7 +55,7 @@ STOREYS = [
     ["study.cell", "search_spaces", "study.hardware", "study.failures", "study.overhead"],
     ["study.paradigms"],
     ["study.terminal.command"],
-    ["study.errors", "study.terminal", "study.version", "study"],
+    ["study.errors", "study.terminal", "study.cell.version", "study"],
 ]
 MAY_IMPORT_RAY = {"study.asha", "study.cluster", "study.launch", "study.nodes"}
 MAY_IMPORT_MLFLOW = {"study.run_store"}

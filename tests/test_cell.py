@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule, stream_seed
+from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
+from study.cell.seeds import stream_seed
 
 rates = st.floats(1e-6, 10)
 fractions = st.floats(0.001, 0.999)

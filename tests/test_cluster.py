@@ -161,7 +161,7 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     line = refused(*on_cluster)
     assert re.search(r"node .* cannot import this project .*uv sync --no-dev --extra", line)
     nodes.lose(without)
-    patch = "import study.version\nstudy.version.source_digest = lambda: 'other'"
+    patch = "import study.cell.version\nstudy.version.source_digest = lambda: 'other'"
     older = nodes.add("older", patch)
     assert "has another version of this project" in refused(*on_cluster)
     nodes.lose(older)

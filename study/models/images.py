@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from study.cell import stream_seed
+from study.cell.seeds import stream_seed
 from study.models.base import Builder, Model, Network, initialise, scaled
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from study.cell import stream_seed
+from study.cell.seeds import stream_seed
 from study.models.base import Model, Network, in_precision, initialise, scaled
 
 EMBEDDING_SIZE = 100

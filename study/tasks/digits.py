@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from study.cell import stream_seed
+from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base_images import BaseImages, prepared
 from study.tasks.cache import cache_root

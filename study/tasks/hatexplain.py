@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from study.cell import LABEL_RULES, RATIONALE_RULES, require
+from study.cell import LABEL_RULES, RATIONALE_RULES
+from study.cell.checks import require
 from study.errors import RequestError, unknown
 from study.tasks.fetched import DataSet, read_data_set, why
 

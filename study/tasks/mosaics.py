@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study.cell import Cell, stream_seed
+from study.cell import Cell
+from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import SPLITS, Batch, Facts
 from study.tasks.base_images import BaseImages

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study.cell import Cell, Options, stream_seed
+from study.cell import Cell, Options
+from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Batch, Facts
 from study.tasks.hatexplain import CLASSES, Posts

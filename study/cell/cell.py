@@ -10,16 +10,12 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from study.paradigms import REGISTERED
-
-PARADIGMS: Collection[str] = REGISTERED
-"""The names of the paradigms that a phase can train with."""
+from study.cell.checks import is_int, is_positive, require
+from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 
 SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
@@ -57,138 +53,6 @@ class Options(NamedTuple):
 
 NO_OPTIONS = Options()
 """Of a task that has none."""
-
-
-def stream_seed(*components: object) -> int:
-    """A 63-bit seed from named components, e.g. ``stream_seed("order", seed, epoch)``.
-
-    Different names give independent streams; equal names give equal streams on every machine.
-    """
-    digest = hashlib.sha256("\x1f".join(map(str, components)).encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
-
-
-def require(condition: bool, name: str, got: object, rule: str) -> None:
-    """Raises a ValueError that states the rule and the value received."""
-    if not condition:
-        raise ValueError(f"{name} must be {rule}, got {got!r}")
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_positive(value: object) -> bool:
-    """Whether it is a finite number above 0."""
-    return isinstance(value, int | float) and math.isfinite(value) and value > 0
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Train with one paradigm and learning rate until a fraction of the budget is spent.
-
-    Args:
-        paradigm: one of `PARADIGMS`.
-        lr: learning rate of SGD, > 0, for focus and classifier alike.
-        until: fraction of the budget at which the phase ends, in (0, 1].
-    """
-
-    paradigm: str
-    lr: float
-    until: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(
-            self.paradigm in PARADIGMS, "paradigm", self.paradigm, f"one of {', '.join(PARADIGMS)}"
-        )
-        require(is_positive(self.lr), "learning rate", self.lr, "a number > 0")
-        require(
-            is_positive(self.until) and self.until <= 1,
-            "end of a phase",
-            self.until,
-            "a fraction of the budget in (0, 1]",
-        )
-        object.__setattr__(self, "lr", float(self.lr))
-        object.__setattr__(self, "until", float(self.until))
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A sequence of phases; the last one ends with the budget.
-
-    Momentum is zeroed at a phase boundary, so that a phase starts from the weights alone.
-    """
-
-    phases: tuple[Phase, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "phases", tuple(self.phases))
-        require(len(self.phases) > 0, "schedule", self.phases, "at least one phase")
-        ends = [phase.until for phase in self.phases]
-        require(
-            all(a < b for a, b in itertools.pairwise(ends)) and ends[-1] == 1.0,
-            "ends of the phases",
-            ends,
-            "increasing, the last one 1",
-        )
-
-    @classmethod
-    def single(cls, paradigm: str, lr: float) -> Schedule:
-        """One paradigm from start to end."""
-        return cls((Phase(paradigm, lr),))
-
-    @classmethod
-    def hybrid(cls, lr: float, hard_lr: float, switch_point: float) -> Schedule:
-        """Soft until `switch_point`, a fraction of the budget in (0, 1), then hard (section 5)."""
-        require(
-            is_positive(switch_point) and switch_point < 1,
-            "switch point",
-            switch_point,
-            "a fraction of the budget in (0, 1)",
-        )
-        return cls((Phase("soft", lr, switch_point), Phase("hard", hard_lr)))
-
-    @property
-    def paradigm(self) -> str:
-        """The name of the group: the paradigm of a single phase, `hybrid` for soft then hard."""
-        names = [phase.paradigm for phase in self.phases]
-        return "hybrid" if names == ["soft", "hard"] else ">".join(names)
-
-    @property
-    def switch_point(self) -> float | None:
-        """The budget fraction at which the first phase ends, None for a single phase."""
-        return self.phases[0].until if len(self.phases) > 1 else None
-
-    @property
-    def text(self) -> str:
-        """For people: ``soft lr=0.01 until 0.3 > hard lr=0.005``."""
-        parts = [
-            f"{p.paradigm} lr={p.lr:g}" + (f" until {p.until:g}" if p.until < 1 else "")
-            for p in self.phases
-        ]
-        return " > ".join(parts)
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When a cell ends: analytic training FLOPs, or mosaics where a study compares by epoch.
-
-    Args:
-        amount: > 0, in units of `unit`.
-        unit: `flops` (one multiply-add is 2 FLOPs, training is 3 x forward) or `mosaics`.
-    """
-
-    amount: int
-    unit: Literal["flops", "mosaics"] = "flops"
-
-    def __post_init__(self) -> None:
-        require(
-            _is_int(self.amount) and 0 < self.amount < 2**63,
-            "budget",
-            self.amount,
-            f"an integer > 0 and < 2^63 {self.unit}",
-        )
-        require(self.unit in ("flops", "mosaics"), "budget unit", self.unit, "flops or mosaics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,13 +117,13 @@ class Cell:
     inference: str | None = None
 
     def __post_init__(self) -> None:
-        require(_is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
+        require(is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
         require(self.m <= LARGEST_M, "m", self.m, f"at most {LARGEST_M:,}")
         for name in ("n", "train_metrics_size", "validation_size", "test_size", "batch_size"):
             value = getattr(self, name)
-            require(_is_int(value) and value >= 1, name, value, "an integer >= 1")
+            require(is_int(value) and value >= 1, name, value, "an integer >= 1")
             require(value <= LARGEST_SIZE, name, value, f"at most {LARGEST_SIZE:,}")
-        require(_is_int(self.seed) and self.seed >= 0, "seed", self.seed, "an integer >= 0")
+        require(is_int(self.seed) and self.seed >= 0, "seed", self.seed, "an integer >= 0")
         require(self.seed < 2**63, "seed", self.seed, "< 2^63")
         require(
             isinstance(self.momentum, int | float) and 0 <= self.momentum < 1,
@@ -291,7 +155,7 @@ class Cell:
             "a number in [0, 1]",
         )
         require(
-            self.num_classes is None or (_is_int(self.num_classes) and self.num_classes >= 2),
+            self.num_classes is None or (is_int(self.num_classes) and self.num_classes >= 2),
             "num_classes",
             self.num_classes,
             "an integer >= 2",
@@ -305,7 +169,7 @@ class Cell:
             require(value is None or value in known, name, value, f"one of {', '.join(known)}")
         count = self.min_count
         require(
-            count is None or (_is_int(count) and 1 <= count <= LARGEST_SIZE),
+            count is None or (is_int(count) and 1 <= count <= LARGEST_SIZE),
             "min_count",
             count,
             f"an integer >= 1 and at most {LARGEST_SIZE:,}",

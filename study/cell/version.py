@@ -18,7 +18,7 @@ def code_version() -> str:
     try:
         git = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
-            cwd=Path(__file__).parent,
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
             timeout=10,
@@ -32,7 +32,7 @@ def code_version() -> str:
 @functools.cache
 def source_digest() -> str:
     """16 hexadecimal digits that stand for the source of this package, as it lies on the disk."""
-    folder = Path(__file__).parent
+    folder = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(f"{path.relative_to(folder)}\0".encode())

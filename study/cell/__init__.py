@@ -1,0 +1,13 @@
+"""What a cell is: everything that determines the result of a run, and nothing else."""
+
+from study.cell.cell import LABEL_RULES as LABEL_RULES
+from study.cell.cell import NO_OPTIONS as NO_OPTIONS
+from study.cell.cell import PRECISIONS as PRECISIONS
+from study.cell.cell import RATIONALE_RULES as RATIONALE_RULES
+from study.cell.cell import SPLIT_SCHEMES as SPLIT_SCHEMES
+from study.cell.cell import Cell as Cell
+from study.cell.cell import Options as Options
+from study.cell.schedule import PARADIGMS as PARADIGMS
+from study.cell.schedule import Budget as Budget
+from study.cell.schedule import Phase as Phase
+from study.cell.schedule import Schedule as Schedule

@@ -1,0 +1,20 @@
+"""What a value has to be, and what is said where it is not."""
+
+from __future__ import annotations
+
+import math
+
+
+def require(condition: bool, name: str, got: object, rule: str) -> None:
+    """Raises a ValueError that states the rule and the value received."""
+    if not condition:
+        raise ValueError(f"{name} must be {rule}, got {got!r}")
+
+
+def is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_positive(value: object) -> bool:
+    """Whether it is a finite number above 0."""
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0
