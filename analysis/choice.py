@@ -11,7 +11,7 @@ from study.results import ResultsError
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
 
 PLAUSIBILITY = ("token_f1", "iou_f1", "auprc")
-"""How far attention and the marked tokens of a text agree; see `study.plausibility`."""
+"""How far attention and the marked tokens of a text agree; see `study.evaluate.plausibility`."""
 
 _SHARED = [
     *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",

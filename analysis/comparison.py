@@ -420,7 +420,7 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
 
 
 def _refuse_impossible(table: pd.DataFrame) -> None:
-    """Every metric but the loss is a fraction; IOU F1 may exceed 1, see `study.plausibility`."""
+    """Every metric but the loss is a fraction; IOU F1 may exceed 1."""
     names = (*METRICS, *RATIONALES)
     for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)

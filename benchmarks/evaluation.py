@@ -32,7 +32,7 @@ from benchmarks.measure import (
     timed,
 )
 from study import compute, hardware, paradigms
-from study.evaluate import evaluate
+from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.tasks.mosaics import Mosaics
 

@@ -30,7 +30,7 @@ from benchmarks.measure import (
     timed,
 )
 from study import hardware, paradigms
-from study.evaluate import evaluate
+from study.evaluate.classification import evaluate
 
 SIZES_MB = (0.5, 1, 2, 3, 6, 12, 24)
 

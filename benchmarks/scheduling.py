@@ -41,9 +41,9 @@ from study import tasks
 from study.axes import resolve
 from study.cell import Cell
 from study.compact import compact
+from study.evaluate.heat_map import HEATMAP_EDGES
 from study.launch import launch
 from study.member import Outcome
-from study.metrics import HEATMAP_EDGES
 from study.packs import Packing
 from study.plan import Plan, make_plan
 from study.results import SPLITS, Results

@@ -18,7 +18,7 @@ from torch import Tensor
 from study import compute, hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
-from study.evaluate import evaluate
+from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm

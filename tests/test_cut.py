@@ -21,10 +21,11 @@ from analysis.cut import Cut, cut_cells, saif_at
 from analysis.groups import AXES
 from analysis.loading import TableSource
 from analysis.sections import unusual_cut
-from study import compute, metrics, parquet
+from study import compute
 from study.cell import Budget, Cell
 from study.compact import compact
-from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError
+from study.evaluate import heat_map
+from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
@@ -317,10 +318,10 @@ def test_saif_at_another_threshold_is_that_of_the_instances(
     seed: int, threshold: float, size: int
 ) -> None:
     a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
-    heatmap = metrics.heatmap(a_z, s_y).ravel()
+    heatmap = heat_map.heatmap(a_z, s_y).ravel()
     lists = pa.chunked_array([pa.array([heatmap, None], pa.list_(pa.float64()))])
     known, unknown = saif_at(lists, threshold)
-    assert known == pytest.approx(metrics.saif(a_z, s_y, threshold), abs=1e-12)
+    assert known == pytest.approx(heat_map.saif(a_z, s_y, threshold), abs=1e-12)
     assert np.isnan(unknown)
 
 

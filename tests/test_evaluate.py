@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from study import paradigms
-from study.evaluate import evaluate, heatmap, saif
+from study.evaluate import heatmap, saif
+from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics import Mosaics, MosaicTask

@@ -13,7 +13,7 @@ from study import models, paradigms, train
 from study.cell import PARADIGMS, Budget, Cell, Schedule
 from study.checkpoints import Checkpoints
 from study.compute import cell_flops, training_flops
-from study.evaluate import evaluate
+from study.evaluate.classification import evaluate
 from study.fixed_focus import STEP, held_attention
 from study.member import Member, Outcome
 from study.models.base import Model

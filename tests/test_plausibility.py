@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, precision_recall_curve
 
-from study.plausibility import IOU_THRESHOLD, TOP_TOKENS, plausibility
+from study.evaluate.plausibility import IOU_THRESHOLD, TOP_TOKENS, plausibility
 
 MEASURES = ("token_f1", "iou_f1", "auprc")
 Split = tuple[np.ndarray, np.ndarray, np.ndarray]

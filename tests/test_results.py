@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from study.cell import Cell
 from study.compact import compact
 from study.results import SPLITS, Damage, Results, ResultsError, Survey
-from study.schema import NEW_COLUMNS, SCHEMAS
+from study.results.schema import NEW_COLUMNS, SCHEMAS
 from study.storage.storage import Storage
 from study.tasks import mosaics
 from tests.synthetic_results import POINTS, make_cell, make_results, write

@@ -12,12 +12,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from study import compute, models, paradigms
 from study.cell import PARADIGMS
-from study.evaluate import evaluate, without_rounding
-from study.metrics import heatmap, saif
+from study.evaluate.classification import evaluate, without_rounding
+from study.evaluate.heat_map import heatmap, saif
+from study.evaluate.plausibility import plausibility
 from study.models.base import Model
 from study.models.text import EMBEDDING_SIZE, SelfAttention, sinusoids
 from study.paradigms.base import log_attention
-from study.plausibility import plausibility
 from study.tasks.base import Batch
 from study.tasks.texts import TextTask
 from tests.neutral_posts import M, load, text_cell, text_flops, write_posts

@@ -432,7 +432,7 @@ def test_plausibility_is_in_the_files_and_in_mlflow(study: _Study) -> None:
 
 
 def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
-    """It is not a share: see `study.plausibility`."""
+    """It is not a share: see `study.evaluate.plausibility`."""
     evaluations = analysis.load(_written(results))
     (comparison,) = compare(evaluations.assign(iou_f1=1.2))
     assert set(comparison.summary["iou_f1"]) == {1.2}

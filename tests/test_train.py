@@ -13,7 +13,7 @@ from torch import nn
 from study import compute, models, paradigms, train
 from study.cell import PARADIGMS, Budget, Phase, Schedule
 from study.compute import timeline
-from study.evaluate import evaluate
+from study.evaluate.classification import evaluate
 from study.member import Outcome, batch_order
 from study.optimiser import SGD
 from study.tasks.mosaics import MosaicTask

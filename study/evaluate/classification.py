@@ -12,13 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from study.evaluate.heat_map import heatmap as heatmap
+from study.evaluate.heat_map import saif as saif
+from study.evaluate.plausibility import plausibility
 from study.fixed_focus import held_attention, incentive
 from study.hardware import pass_size
-from study.metrics import heatmap as heatmap
-from study.metrics import saif as saif
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
-from study.plausibility import plausibility
 from study.tasks.base import Split
 from study.tasks.mosaics import Mosaics
 

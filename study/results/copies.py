@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from study.coverage import IDENTITY, KEY
-from study.schema import METRICS, Table
+from study.results.coverage import IDENTITY, KEY
+from study.results.schema import METRICS, Table
 from study.storage.storage import ResultsError, Storage
 
 DUPLICATE_TOLERANCE = 1e-6

@@ -29,12 +29,11 @@ import hashlib
 import os
 import re
 import socket
-import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,38 +43,38 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from study import parquet
-from study.copies import agree as agree
-from study.copies import (
+from study.results import parquet
+from study.results.copies import (
     copies_of,
     refuse_different_cells,
     refuse_different_evaluations,
     taken_files,
 )
-from study.coverage import IDENTITY, OWN_NAME, Coverage, faults_of, own_file, own_id
-from study.coverage import KEY as KEY
-from study.coverage import Damage as Damage
-from study.coverage import coded as coded
-from study.metrics import HEATMAP_EDGES as HEATMAP_EDGES
-from study.metrics import SAIF_THRESHOLD as SAIF_THRESHOLD
-from study.parquet import DICTIONARIES as DICTIONARIES
-from study.schema import CELLS_SCHEMA as CELLS_SCHEMA
-from study.schema import DYNAMICS as DYNAMICS
-from study.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
-from study.schema import METRICS as METRICS
-from study.schema import RATIONALES as RATIONALES
-from study.schema import SCHEMAS, Table
-from study.schema import SPLITS as SPLITS
-from study.schema import cell_columns as cell_columns
-from study.storage.storage import ResultsError as ResultsError
-from study.storage.storage import Storage as Storage
-from study.storage.urls import local_path as local_path
+from study.results.coverage import (
+    IDENTITY,
+    KEY,
+    OWN_NAME,
+    Coverage,
+    Damage,
+    faults_of,
+    own_file,
+    own_id,
+)
+from study.results.parquet import DICTIONARIES
+from study.results.schema import (
+    CELLS_SCHEMA,
+    EVALUATIONS_SCHEMA,
+    METRICS,
+    SCHEMAS,
+    Table,
+)
+from study.storage.storage import ResultsError, Storage
+from study.storage.urls import local_path
 
 COMPACT_PREFIX = "compact-"
 """How the names of the files begin that `study.compact` writes."""
 
 _MARK = ".driver"
-_REPORT = "report.html"
 _FOLDERS = (*SCHEMAS, "checkpoints", "forks")
 _SMALL_FILES = 1_000
 _REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
@@ -636,32 +635,6 @@ class Results:
             return {file: read(file) for file in files}
         with ThreadPoolExecutor(_REQUESTS) as pool:
             return dict(zip(files, pool.map(read, files), strict=True))
-
-
-def report_folder(results: str, study: str | None = None) -> str:
-    """Where the report of a results directory lies, or that of one study: a path or URL."""
-    # A report of one study lies beside that of all, not over it.
-    name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
-    path = local_path(results)
-    if path is not None:
-        return str(path.expanduser() / "report" / name)
-    return "/".join([results.rstrip("/"), "report", *([name] * bool(name))])
-
-
-@contextmanager
-def report_files(results: str, study: str) -> Iterator[list[Path]]:
-    """The report of a study, if it is there, as files of this machine, for MLflow to take.
-
-    Raises:
-        ResultsError: it is there and cannot be read.
-    """
-    folder = report_folder(results, study)
-    with tempfile.TemporaryDirectory(prefix="attention-study-") as copies:
-        file = (local_path(folder) or Path(copies)) / _REPORT
-        if file.parent == Path(copies):
-            with suppress(FileNotFoundError):
-                file.write_bytes(Storage(folder).read(_REPORT))
-        yield [file] if file.exists() else []
 
 
 def _with_dictionaries(rows: pa.Table) -> pa.Table:

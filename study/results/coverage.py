@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from study.schema import SPLITS
+from study.results.schema import SPLITS
 
 IDENTITY = ["cell_id", "cell", "status", "steps"]
 """Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""

@@ -51,8 +51,8 @@ RATIONALES = tuple(_RATIONALES)
 
 `foreground_share` is the share of the instances whose foreground is known, 1 for mosaics: SAIF,
 heat map, `foreground_attention_mean` and the four `ftpt` to `ffpf` are of these instances, and
-missing where there is none. The others, of text only: see `study.plausibility`; `iou_f1` may
-exceed 1."""
+missing where there is none. The others, of text only: see `study.evaluate.plausibility`;
+`iou_f1` may exceed 1."""
 
 CELLS_SCHEMA = pa.schema(
     {
