@@ -34,7 +34,7 @@ from benchmarks.measure import (
 from study import compute, hardware, paradigms
 from study.evaluate.classification import evaluate
 from study.models.base import Model
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 
 N, EPOCHS, BATCH_SIZE, EVALUATIONS = 10_000, 100, 256, 11
 SPLITS = {"train": (2_000, 45_000), "validation": (2_000, 5_000), "test": (10_000, 10_000)}

@@ -21,7 +21,7 @@ from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
 from study.step import CapturedStep, Step, train_step
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 
 Timer = Callable[[], float]
 """Does something once and returns how many seconds it took."""

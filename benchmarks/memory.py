@@ -24,9 +24,9 @@ from benchmarks.baseline import ResearchScript
 from benchmarks.measure import Child, build_model, machine, positive
 from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
-from study.tasks.base_images import BaseImages
-from study.tasks.cifar import CIFAR10_CLASSES
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.base_images import BaseImages
+from study.tasks.mosaics.cifar import CIFAR10_CLASSES
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import train
 
 STEPS = 3

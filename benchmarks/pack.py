@@ -51,7 +51,7 @@ from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
 from study.step import Step
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 
 N = 4_096
 ALONE = "one after the other"

@@ -47,7 +47,7 @@ from benchmarks.roofline import Ceilings, ceilings, work
 from study import hardware, paradigms
 from study.paradigms.base import Paradigm
 from study.step import Step
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 
 N = 1_024
 

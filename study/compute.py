@@ -25,7 +25,7 @@ from study import paradigms
 from study.cell import Budget, Cell
 from study.cell.checks import is_positive, require
 from study.models.base import Model
-from study.models.text import SelfAttention
+from study.models.layers import SelfAttention
 
 TRAINING_PASSES = 3
 

@@ -35,7 +35,7 @@ from study.run_store import tracking_uri
 from study.search import Search, Suggestions
 from study.storage.urls import absolute
 from study.tasks.base import Facts
-from study.tasks.cache import cache_root
+from study.tasks.sources.cache import cache_root
 from study.terminal.command import DONE, FAILED
 from study.terminal.progress import Progress
 from study.tracking import open_tracker

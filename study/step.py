@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from study.fixed_focus import held_attention
 from study.models.base import Model
 from study.optimiser import SGD
 from study.paradigms.base import Paradigm
+from study.paradigms.held import held_attention
 from study.tasks.base import Split
 
 Step = Callable[[Tensor], Tensor]

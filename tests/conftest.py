@@ -25,7 +25,7 @@ from study.compute import ModelFlops, model_flops, soft_epochs
 from study.launch import Running, Train, carry_out, config_of
 from study.models import build
 from study.plan import Plan
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.compute import ModelFlops, model_flops, soft_epochs
 from study.models import build
-from study.tasks.texts import TextTask
+from study.tasks.posts.texts import TextTask
 
 OPTIONS = Options(None, "majority", "majority", 1)
 SIZES = {"train": 60, "val": 30, "test": 40}

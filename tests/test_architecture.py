@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 
 PROJECT = Path(__file__).parents[1]
 

@@ -19,7 +19,7 @@ from study.checkpoints import Checkpoints, discard, fork_name, sweep
 from study.member import Member, Outcome
 from study.sharing import first_phase
 from study.storage.storage import ResultsError, Storage
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import train, train_pack
 from tests.conftest import tiny_cell, tiny_flops
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages
-from study.tasks.cifar import (
+from study.tasks.mosaics.base_images import BaseImages
+from study.tasks.mosaics.cifar import (
     CIFAR10,
     CIFAR10_CLASSES,
     CIFAR10_FOREGROUND,
@@ -31,7 +31,7 @@ from study.tasks.cifar import (
     load_cifar10,
     load_cifar100,
 )
-from study.tasks.layouts import FileNames
+from study.tasks.mosaics.layouts import FileNames
 from tests.test_base_images import assert_equal, entries
 from tests.test_layouts import (
     WRITERS,
@@ -114,7 +114,7 @@ def test_jpeg_copies_do_not_meet_the_official_images(tmp_path: Path) -> None:
 def test_second_load_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_class_folders(tmp_path / "data", CIFAR10, make(CIFAR10))
     first = load_cifar10(str(folder), str(tmp_path / "cache"))
-    monkeypatch.setattr("study.tasks.cifar.read", None)
+    monkeypatch.setattr("study.tasks.mosaics.cifar.read", None)
     assert_equal(load_cifar10(str(folder), str(tmp_path / "cache")), first)
 
 
@@ -332,7 +332,7 @@ def test_a_silent_server_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_importing_needs_neither_torchvision_nor_pillow_nor_scikit_learn() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torchvision', 'PIL', 'sklearn']));"
-        "import study.tasks.cifar, study.tasks.digits, study.tasks.layouts"
+        "import study.tasks.mosaics.cifar, study.tasks.mosaics.digits, study.tasks.mosaics.layouts"
     )
     subprocess.run(
         [sys.executable, "-W", "error", "-c", code], check=True, cwd=Path(__file__).parents[1]

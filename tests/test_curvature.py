@@ -11,8 +11,8 @@ from test_linear_orthogonal import NAMES, directions, population_loss, random_st
 from torch import Tensor
 
 from study.errors import RequestError
-from study.theory import curvature
 from study.theory import linear_orthogonal as lo
+from study.theory.linear_orthogonal import curvature
 
 
 def plane(paradigm: str, m: int, num_classes: int):

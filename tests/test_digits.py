@@ -10,7 +10,7 @@ import pytest
 from sklearn import datasets
 
 from study.errors import RequestError
-from study.tasks.digits import DIGITS_FOREGROUND, load_digits
+from study.tasks.mosaics.digits import DIGITS_FOREGROUND, load_digits
 from tests.test_base_images import assert_equal
 
 

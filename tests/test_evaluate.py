@@ -14,7 +14,7 @@ from study.evaluate import heatmap, saif
 from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.paradigms.base import Paradigm
-from study.tasks.mosaics import Mosaics, MosaicTask
+from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from tests.conftest import tiny_cell
 from tests.sparsemax import Sparsemax
 

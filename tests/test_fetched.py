@@ -24,14 +24,14 @@ from study import run, tasks
 from study.cell import Options
 from study.errors import RequestError
 from study.storage.storage import Storage
-from study.tasks import fetched
-from study.tasks.base_images import prepared
-from study.tasks.cache import locked, whole
-from study.tasks.cifar import CIFAR10, load_cifar10
-from study.tasks.fetched import DataSet, read_data_set
-from study.tasks.hatexplain import load_posts
-from study.tasks.layouts import find, may_belong
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.base_images import prepared
+from study.tasks.mosaics.cifar import CIFAR10, load_cifar10
+from study.tasks.mosaics.layouts import find, may_belong
+from study.tasks.mosaics.mosaics import MosaicTask
+from study.tasks.posts.hatexplain import load_posts
+from study.tasks.sources import fetched
+from study.tasks.sources.cache import locked, whole
+from study.tasks.sources.fetched import DataSet, read_data_set
 from tests.conftest import PROJECT
 from tests.test_base_images import assert_equal, entries
 from tests.test_base_images import make as make_base

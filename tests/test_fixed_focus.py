@@ -14,11 +14,11 @@ from study.cell import PARADIGMS, Budget, Cell, Schedule
 from study.checkpoints import Checkpoints
 from study.compute import cell_flops, training_flops
 from study.evaluate.classification import evaluate
-from study.fixed_focus import STEP, held_attention
 from study.member import Member, Outcome
 from study.models.base import Model
+from study.paradigms.held import STEP, held_attention
 from study.storage.storage import Storage
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.theory.linear_orthogonal import INCENTIVE_STEP
 from tests.conftest import tiny_cell, tiny_flops
 from tests.test_checkpoints import Killed, Killing

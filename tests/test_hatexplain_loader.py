@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.tasks import hatexplain
-from study.tasks.hatexplain import CLASSES, Posts, load_posts
+from study.tasks.posts import hatexplain
+from study.tasks.posts.hatexplain import CLASSES, Posts, load_posts
 from tests.test_base_images import entries
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -686,7 +686,7 @@ def test_importing_needs_no_torch() -> None:
     code = (
         "import sys, types; package = types.ModuleType('study.tasks');"
         "package.__path__ = ['study/tasks']; sys.modules['study.tasks'] = package;"
-        "sys.modules['torch'] = None; import study.tasks.hatexplain"
+        "sys.modules['torch'] = None; import study.tasks.posts.hatexplain"
     )
     subprocess.run(
         [sys.executable, "-W", "error", "-c", code], check=True, cwd=Path(__file__).parents[1]

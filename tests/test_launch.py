@@ -27,7 +27,7 @@ from study.launch import _failure_of_trial, _scheduler, _search_algorithm, _sile
 from study.packs import Packing
 from study.plan import Plan
 from study.results import Results, ResultsError
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
 from study.trial import train_cells
 from tests.conftest import tiny_cell, tiny_flops

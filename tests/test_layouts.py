@@ -19,8 +19,8 @@ import pytest
 from PIL import Image
 
 from study.errors import RequestError
-from study.tasks.cifar import CIFAR10, CIFAR100
-from study.tasks.layouts import FileNames, Images, find, read
+from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
+from study.tasks.mosaics.layouts import FileNames, Images, find, read
 
 BOTH = pytest.mark.parametrize("names", [CIFAR10, CIFAR100], ids=["cifar10", "cifar100"])
 Split = tuple[Images, Images]

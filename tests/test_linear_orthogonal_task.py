@@ -9,7 +9,7 @@ import torch
 from study import compute, models, tasks, train
 from study.cell import Budget, Cell, Options, Schedule
 from study.errors import RequestError
-from study.tasks.linear_orthogonal import BACKGROUND_AXES
+from study.tasks.mosaics.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
 
 PARADIGMS = ("soft", "hard", "lvml")

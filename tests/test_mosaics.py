@@ -11,8 +11,8 @@ from scipy.stats import chisquare
 
 from study.cell import Cell
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages
-from study.tasks.mosaics import Mosaics, MosaicTask
+from study.tasks.mosaics.base_images import BaseImages
+from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from tests.conftest import tiny_cell
 
 M = 6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.theory.one_dimensional import (
+from study.theory.linear_orthogonal.one_dimensional import (
     MEANS,
     STANDARD_DEVIATION,
     sample_base,

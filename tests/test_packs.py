@@ -18,7 +18,7 @@ from study.cell import PARADIGMS, Cell, Schedule
 from study.member import Outcome
 from study.packs import Packing, form
 from study.plan import Plan
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import needs_cuda, tiny_cell
 
 

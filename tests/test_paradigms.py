@@ -19,7 +19,7 @@ from study.cell import PARADIGMS
 from study.errors import RequestError
 from study.paradigms.base import Paradigm, focus_scores
 from study.plan import make_plan
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.trial import train_cells
 from tests.sparsemax import Sparsemax
 from tests.synthetic_results import make_results

@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from study.cell import Schedule
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress, duration
 from tests.conftest import tiny_cell
 

@@ -26,7 +26,7 @@ from study.compact import compact
 from study.results import SPLITS, Damage, Results, ResultsError, Survey
 from study.results.schema import NEW_COLUMNS, SCHEMAS
 from study.storage.storage import Storage
-from study.tasks import mosaics
+from study.tasks.mosaics import mosaics
 from tests.synthetic_results import POINTS, make_cell, make_results, write
 
 TABLES = ("cells", "evaluations")

@@ -28,7 +28,7 @@ from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.trial import train_cells
 from tests import test_storage as contract
 from tests.conftest import PROJECT, tiny_cell

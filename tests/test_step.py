@@ -19,7 +19,7 @@ from study.cell import PARADIGMS
 from study.models.base import Model
 from study.optimiser import SGD
 from study.step import CapturedStep, train_step
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 from tests.conftest import needs_cuda
 
 CPU = torch.device("cpu")

@@ -16,10 +16,11 @@ from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.heat_map import heatmap, saif
 from study.evaluate.plausibility import plausibility
 from study.models.base import Model
-from study.models.text import EMBEDDING_SIZE, SelfAttention, sinusoids
+from study.models.layers import SelfAttention, sinusoids
+from study.models.text import EMBEDDING_SIZE
 from study.paradigms.base import log_attention
 from study.tasks.base import Batch
-from study.tasks.texts import TextTask
+from study.tasks.posts.texts import TextTask
 from tests.neutral_posts import M, load, text_cell, text_flops, write_posts
 
 ARCHITECTURES = ("embedding", "self-attention")

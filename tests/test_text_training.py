@@ -14,7 +14,7 @@ from study.checkpoints import Checkpoints
 from study.compute import timeline
 from study.member import Outcome
 from study.storage.storage import Storage
-from study.tasks.texts import TextTask
+from study.tasks.posts.texts import TextTask
 from study.train import train, train_pack
 from tests.neutral_posts import load, text_cell, text_flops, write_posts
 

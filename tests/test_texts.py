@@ -13,8 +13,8 @@ import torch
 from study import tasks
 from study.cell import Options
 from study.errors import RequestError
-from study.tasks.hatexplain import load_posts
-from study.tasks.texts import PADDING, UNKNOWN, TextTask
+from study.tasks.posts.hatexplain import load_posts
+from study.tasks.posts.texts import PADDING, UNKNOWN, TextTask
 from tests.neutral_posts import OPTIONS, SIZES, M, load, text_cell, write_posts
 
 

@@ -16,7 +16,7 @@ from study.compute import timeline
 from study.evaluate.classification import evaluate
 from study.member import Outcome, batch_order
 from study.optimiser import SGD
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 
 TIMES = ("train_seconds",)

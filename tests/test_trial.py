@@ -15,7 +15,7 @@ from study.compact import compact
 from study.errors import RequestError
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.storage.storage import Storage
-from study.tasks.mosaics import MosaicTask
+from study.tasks.mosaics.mosaics import MosaicTask
 from study.trial import train_cells
 from tests.conftest import tiny_cell
 

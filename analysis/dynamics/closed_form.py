@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.claims.linear_orthogonal import HORIZON, LEVELS, NAMES, Exact
-from study.theory import curvature, linear_orthogonal
+from study.theory import linear_orthogonal
+from study.theory.linear_orthogonal import curvature
 
 PUBLISHED = ((20, 20), (100, 1_000))
 """(m, C) of figure 4; the second one as in the published scripts."""
@@ -45,7 +46,7 @@ def curves(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
 
 
 def curvatures(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
-    """The Hessian along the trajectories: as `curves`, of `study.theory.curvature.along`."""
+    """The Hessian along the trajectories: as `curves`, of `curvature.along`."""
     return _each(pairs, horizon, curvature.along, _FINE)
 
 

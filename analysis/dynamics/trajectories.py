@@ -33,7 +33,7 @@ from analysis.sections import claim_blocks, end_states
 from analysis.statistics import CONFIDENCE
 from analysis.tables import aligned, percent
 from study.results import Results
-from study.theory import one_dimensional
+from study.theory.linear_orthogonal import one_dimensional
 
 _PANELS = 3  # side by side, so that a page shows them at a readable size
 _SAMPLES, _MOSAICS, _SEED = 300, 500, 0

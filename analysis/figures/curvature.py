@@ -34,7 +34,8 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     """Eigenvalues, condition number and local rate against time: one column a (m, C).
 
     Args:
-        table: as `study.theory.curvature.along` gives it, with `m`, `num_classes` and
+        table: as `study.theory.linear_orthogonal.curvature.along` gives it, with `m`,
+        `num_classes` and
             `paradigm`; times > 0.
         pairs: which (m, C), in this order.
     """

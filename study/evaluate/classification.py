@@ -15,12 +15,12 @@ from torch import Tensor
 from study.evaluate.heat_map import heatmap as heatmap
 from study.evaluate.heat_map import saif as saif
 from study.evaluate.plausibility import plausibility
-from study.fixed_focus import held_attention, incentive
 from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
+from study.paradigms.held import held_attention, incentive
 from study.tasks.base import Split
-from study.tasks.mosaics import Mosaics
+from study.tasks.mosaics.mosaics import Mosaics
 
 _FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")
 
@@ -80,8 +80,8 @@ def evaluate(
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
-        `incentive_slope` (`study.fixed_focus.Incentive`); or None where any output is not finite.
-        Where the foreground of no input is known, what needs it is missing.
+        `incentive_slope` (`study.paradigms.held.Incentive`); or None where any output is not
+        finite. Where the foreground of no input is known, what needs it is missing.
     """
     inference = inference or paradigm
     mixes = paradigm.mixes or inference.mixes

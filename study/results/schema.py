@@ -37,7 +37,7 @@ _DYNAMICS = {
 DYNAMICS = tuple(_DYNAMICS)
 """Columns of an evaluation that not every cell has; the others have missing values there.
 
-`incentive` and `incentive_slope`, of train splits where alpha is held: see `study.fixed_focus`.
+`incentive` and `incentive_slope`, of train splits where alpha is held: see `study.paradigms.held`.
 `mu`, `nu`, `flow_time`, of linear models: see `study.models.linear`."""
 
 _RATIONALES = {

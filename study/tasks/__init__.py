@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
-from study.tasks import fetched, hatexplain
 from study.tasks.base import UNKNOWN_DIGEST, Facts, Task
-from study.tasks.base_images import BaseImages, made_up_images
-from study.tasks.cache import absolute as absolute
-from study.tasks.cifar import (
+from study.tasks.mosaics.base_images import BaseImages, made_up_images
+from study.tasks.mosaics.cifar import (
     CIFAR10,
     CIFAR10_FOREGROUND,
     CIFAR100,
@@ -20,14 +18,17 @@ from study.tasks.cifar import (
     load_cifar10,
     load_cifar100,
 )
-from study.tasks.digits import DIGITS_FOREGROUND, load_digits
-from study.tasks.fetched import DataSet
-from study.tasks.linear_orthogonal import (
+from study.tasks.mosaics.digits import DIGITS_FOREGROUND, load_digits
+from study.tasks.mosaics.linear_orthogonal import (
     BACKGROUND_AXES,
     LARGEST_NUM_CLASSES,
     base_vectors,
     foreground_names,
 )
+from study.tasks.posts import hatexplain
+from study.tasks.sources import fetched
+from study.tasks.sources.cache import absolute as absolute
+from study.tasks.sources.fetched import DataSet
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _mosaics(
     foreground: tuple[str, ...],
     read: Callable[[str | None, str | None], BaseImages],
 ) -> TaskInfo:
-    from study.tasks.mosaics import MosaicTask
+    from study.tasks.mosaics.mosaics import MosaicTask
 
     return TaskInfo(
         shape,
@@ -138,7 +139,7 @@ def _linear_orthogonal(num_classes: int | None) -> TaskInfo:
 
 
 def _text(name: str, options: Options) -> TaskInfo:
-    from study.tasks.texts import made_up_texts, nominal_facts, text_task
+    from study.tasks.posts.texts import made_up_texts, nominal_facts, text_task
 
     label_rule, rationale_rule = options.label_rule, options.rationale_rule
     if label_rule is None or rationale_rule is None or options.min_count is None:

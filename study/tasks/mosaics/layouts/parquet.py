@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.base_images import check_labels
-from study.tasks.layouts.common import (
+from study.tasks.mosaics.base_images import check_labels
+from study.tasks.mosaics.layouts.common import (
     SIDE,
     FileNames,
     Found,

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from study.errors import RequestError
 from study.storage.storage import ResultsError, Storage
-from study.tasks.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
+from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
 
 T = TypeVar("T")
 

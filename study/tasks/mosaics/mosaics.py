@@ -19,7 +19,7 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import SPLITS, Batch, Facts
-from study.tasks.base_images import BaseImages
+from study.tasks.mosaics.base_images import BaseImages
 
 VALIDATION_SHARE = 0.1
 

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.base_images import check_labels
-from study.tasks.layouts.common import SIDE, FileNames, Found, Images, check_classes, reason_of
+from study.tasks.mosaics.base_images import check_labels
+from study.tasks.mosaics.layouts.common import (
+    SIDE,
+    FileNames,
+    Found,
+    Images,
+    check_classes,
+    reason_of,
+)
 
 
 def find_official(data_dir: Path, names: FileNames) -> Found | None:

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages, prepared
-from study.tasks.cache import cache_root
-from study.tasks.fetched import DataSet, read_data_set, why
-from study.tasks.layouts import FileNames, Found, find, may_belong, read
+from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.mosaics.layouts import FileNames, Found, find, may_belong, read
+from study.tasks.sources.cache import cache_root
+from study.tasks.sources.fetched import DataSet, read_data_set, why
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -104,7 +104,8 @@ def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> B
     """CIFAR-10, images of 32 x 32 x 3.
 
     Args:
-        data_dir: directory or URL where it lies, in a layout of `study.tasks.layouts`; None: it is
+        data_dir: directory or URL where it lies, in a layout of `study.tasks.mosaics.layouts`;
+        None: it is
             downloaded.
         cache_dir: where downloads and prepared images are kept; None: the user's cache directory;
             a URL keeps downloads for all machines.

@@ -17,14 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.layouts.common import FileNames, Found, Images, reason_of, visible
-from study.tasks.layouts.folders import (
+from study.tasks.mosaics.layouts.common import FileNames, Found, Images, reason_of, visible
+from study.tasks.mosaics.layouts.folders import (
     IMAGE_SUFFIXES,
     find_class_folders,
     read_class_folders,
 )
-from study.tasks.layouts.official import check_official_classes, find_official, read_official
-from study.tasks.layouts.parquet import find_parquet, read_parquet
+from study.tasks.mosaics.layouts.official import (
+    check_official_classes,
+    find_official,
+    read_official,
+)
+from study.tasks.mosaics.layouts.parquet import find_parquet, read_parquet
 
 __all__ = ["FileNames", "Found", "Images", "find", "may_belong", "read"]
 

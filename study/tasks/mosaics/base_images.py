@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.cache import CACHE_VARIABLE, locked, whole
+from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
 
 MADE_UP_IMAGES = 20
 """Images of a class, in each split of made-up data."""

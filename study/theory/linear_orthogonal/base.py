@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit, log_expit
 
-from study.theory.checks import Floats
+from study.theory.linear_orthogonal.checks import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from study.theory.base import State, exp_remainder
-from study.theory.checks import Floats
+from study.theory.linear_orthogonal.base import State, exp_remainder
+from study.theory.linear_orthogonal.checks import Floats
 
 
 class LVML:

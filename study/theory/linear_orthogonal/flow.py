@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize.elementwise import find_root
 
 from study.errors import RequestError, unknown
-from study.theory import checks
-from study.theory.base import Paradigm, State, attention_of, focus_of
-from study.theory.checks import Floats
-from study.theory.hard import Hard
-from study.theory.lvml import LVML
-from study.theory.soft import Soft
+from study.theory.linear_orthogonal import checks
+from study.theory.linear_orthogonal.base import Paradigm, State, attention_of, focus_of
+from study.theory.linear_orthogonal.checks import Floats
+from study.theory.linear_orthogonal.hard import Hard
+from study.theory.linear_orthogonal.lvml import LVML
+from study.theory.linear_orthogonal.soft import Soft
 
 PARADIGMS: dict[str, Paradigm] = {p.name: p for p in (Soft(), Hard(), LVML())}
 

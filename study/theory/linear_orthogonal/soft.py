@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import expit, exprel, log_expit
 
-from study.theory.base import State
-from study.theory.checks import Floats
+from study.theory.linear_orthogonal.base import State
+from study.theory.linear_orthogonal.checks import Floats
 
 
 class Soft:

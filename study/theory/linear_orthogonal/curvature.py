@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from study.errors import RequestError
-from study.theory import checks
-from study.theory.base import Paradigm, State, attention_of
-from study.theory.checks import Floats
-from study.theory.linear_orthogonal import joint_mu, on_trajectory, paradigm_of
+from study.theory.linear_orthogonal import checks
+from study.theory.linear_orthogonal.base import Paradigm, State, attention_of
+from study.theory.linear_orthogonal.checks import Floats
+from study.theory.linear_orthogonal.flow import joint_mu, on_trajectory, paradigm_of
 
 COLUMNS = [
     "t", "mu", "nu", "loss", "gradient_norm", "eigenvalue_min", "eigenvalue_max",

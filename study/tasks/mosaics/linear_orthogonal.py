@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from study.tasks.base_images import BaseImages
+from study.tasks.mosaics.base_images import BaseImages
 
 BACKGROUND_AXES = 8
 LARGEST_NUM_CLASSES = 10_000

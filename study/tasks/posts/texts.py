@@ -20,7 +20,7 @@ from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Batch, Facts
-from study.tasks.hatexplain import CLASSES, Posts
+from study.tasks.posts.hatexplain import CLASSES, Posts
 
 PADDING, UNKNOWN = 0, 1
 """Numbers of no word, and of every word that is not in the vocabulary."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.tasks.base_images import BaseImages, prepared
-from study.tasks.cache import cache_root
+from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.sources.cache import cache_root
 
 DIGITS_CLASSES = tuple("0123456789")
 DIGITS_FOREGROUND = ("3", "5", "8")

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import log_expit, spence
 
-from study.theory.base import State
-from study.theory.checks import Floats
+from study.theory.linear_orthogonal.base import State
+from study.theory.linear_orthogonal.checks import Floats
 
 _NEAR = 0.5
 """Below this mu, the first integral is integrated: its terms cancel to two digits and less."""

@@ -22,7 +22,7 @@ import numpy as np
 from study.cell import LABEL_RULES, RATIONALE_RULES
 from study.cell.checks import require
 from study.errors import RequestError, unknown
-from study.tasks.fetched import DataSet, read_data_set, why
+from study.tasks.sources.fetched import DataSet, read_data_set, why
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th, as in the data set's own scripts."""

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError, unknown
-from study.tasks.layouts.common import SIDE, FileNames, Found, Images, decode, reason_of, visible
+from study.tasks.mosaics.layouts.common import (
+    SIDE,
+    FileNames,
+    Found,
+    Images,
+    decode,
+    reason_of,
+    visible,
+)
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 

@@ -1,0 +1,74 @@
+"""Layers of the encoders of text, which torch.nn lacks or pads."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+_SLOWEST_WAVE = 10_000.0
+
+
+class SelfAttention(nn.Module):
+    """One layer of multi-head self-attention, without residual, normalisation or dropout.
+
+    Only real words are projected; `torch.nn.MultiheadAttention` would project padding, too, which
+    is half of a batch of posts (docs/log.md).
+
+    Args:
+        size: of the vectors in and out.
+        heads: each attends with size / heads features.
+    """
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.queries, self.keys, self.values, self.out = (nn.Linear(size, size) for _ in range(4))
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """(N, size) of the real words of (B, m) `mask`, row by row -> the same; float32.
+
+        Padding is attended with exactly zero.
+        """
+        q, k, v = (self._by_head(layer(vectors), mask) for layer in self._projections())
+        scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, m, m)
+        attention = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(dim=3)
+        return self.out((attention @ v).transpose(1, 2).flatten(2)[mask])
+
+    def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.queries, self.keys, self.values
+
+    def _by_head(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """(N, size) -> (B, heads, m, size / heads), zero in padding."""
+        return padded(vectors, mask).unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+
+def padded(real: Tensor, mask: Tensor) -> Tensor:
+    """(N, ...) at the True places of (B, m) `mask`, row by row, and 0 elsewhere: (B, m, ...)."""
+    out = real.new_zeros((*mask.shape, *real.shape[1:]))
+    out[mask] = real
+    return out
+
+
+def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
+    """Positions as sines and cosines of falling frequency: (length, size) float32.
+
+    Column 2i is sin(p / 10000^(2i / size)) of position p, column 2i + 1 the cosine
+    ("Attention Is All You Need", section 3.5).
+    """
+    position = torch.arange(length, device=device, dtype=torch.float32)[:, None]
+    even = torch.arange(0, size, 2, device=device, dtype=torch.float32)
+    angles = position * torch.exp(even * (-math.log(_SLOWEST_WAVE) / size))
+    return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :size]
+
+
+class Part(nn.Module):
+    """Reads some of the features of a segment: (N, features) -> (N, stop - start)."""
+
+    def __init__(self, start: int, stop: int) -> None:
+        super().__init__()
+        self.start, self.stop = start, stop
+
+    def forward(self, segments: Tensor) -> Tensor:
+        return segments[:, self.start : self.stop]

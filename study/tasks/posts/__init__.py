@@ -1,0 +1,1 @@
+"""Posts: texts whose tokens are segments."""
