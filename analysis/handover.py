@@ -1,7 +1,7 @@
 """What MLflow shows of a comparison: a summary of each of its groups, as plain values.
 
-This package logs nothing: `study.tracking` makes one run of each summary. Four of them side by
-side in MLflow's comparison view say what the report's table says.
+This package logs nothing: `study.tracking.tracker` makes one run of each summary. Four of them
+side by side in MLflow's comparison view say what the report's table says.
 """
 
 from __future__ import annotations

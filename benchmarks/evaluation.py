@@ -31,10 +31,11 @@ from benchmarks.measure import (
     step_of,
     timed,
 )
-from study import compute, hardware, paradigms
+from study import hardware, paradigms
 from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.tasks.mosaics.mosaics import Mosaics
+from study.train import cost
 
 N, EPOCHS, BATCH_SIZE, EVALUATIONS = 10_000, 100, 256, 11
 SPLITS = {"train": (2_000, 45_000), "validation": (2_000, 5_000), "test": (10_000, 10_000)}
@@ -75,9 +76,9 @@ def main() -> None:
         timers = {key: timed(function, device) for key, function in functions.items()}
         seconds = side_by_side(timers, args.rounds)
         step, evaluation, without = (statistics.median(each) for each in seconds.values())
-        flops = compute.model_flops(model, CIFAR_SHAPE)
-        budget = compute.soft_epochs(EPOCHS, flops, args.m, N).amount
-        steps = budget // (BATCH_SIZE * compute.training_flops(name, flops, args.m))
+        flops = cost.model_flops(model, CIFAR_SHAPE)
+        budget = cost.soft_epochs(EPOCHS, flops, args.m, N).amount
+        steps = budget // (BATCH_SIZE * cost.training_flops(name, flops, args.m))
         shares = [
             EVALUATIONS * each / (EVALUATIONS * each + steps * step)
             for each in (evaluation, without)

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from study import hardware, models, paradigms, tasks
 from study.models.base import Model
-from study.optimiser import SGD
 from study.paradigms.base import Paradigm
-from study.step import CapturedStep, Step, train_step
 from study.tasks.mosaics.mosaics import Mosaics
+from study.train.optimiser import SGD
+from study.train.step import CapturedStep, Step, train_step
 
 Timer = Callable[[], float]
 """Does something once and returns how many seconds it took."""

@@ -24,10 +24,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.measure import machine
 from search_spaces import all_studies
 from study import hardware, tasks
-from study.axes import resolve
 from study.errors import RequestError
-from study.launch import launch
-from study.plan import Plan, make_plan
+from study.launch.tune import launch
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.plan.plan import Plan
 from study.results import Results
 from study.terminal.progress import Progress
 

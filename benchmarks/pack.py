@@ -6,7 +6,7 @@
 Cells of different seeds, each with its own mosaics of a batch:
 
 - one after the other: one cell alone, whose rate is that of any number of them;
-- side by side: what `study.train` does with a pack, a CUDA stream and graph each, or a loop;
+- side by side: what `study.train.loop` does with a pack, a CUDA stream and graph each, or a loop;
 - vmap: PyTorch's transformation of one cell's gradient into that of all;
 - stacked: convolutions as grouped ones, linear layers as batched matrix products.
 
@@ -48,10 +48,10 @@ from benchmarks.measure import (
 )
 from study import hardware, paradigms, tasks
 from study.models.base import Model
-from study.optimiser import SGD
 from study.paradigms.base import Paradigm
-from study.step import Step
 from study.tasks.mosaics.mosaics import Mosaics
+from study.train.optimiser import SGD
+from study.train.step import Step
 
 N = 4_096
 ALONE = "one after the other"

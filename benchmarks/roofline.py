@@ -1,7 +1,7 @@
 """How fast a step could be: measured ceilings of the device, counted work of a step.
 
 The ceilings are what the device reaches on its easiest work, a large matrix product and a large
-copy. A step's FLOPs are those of `study.compute`. Its bytes are counted on the outputs of the
+copy. A step's FLOPs are those of `study.train.cost`. Its bytes are counted on the outputs of the
 convolutions, linear layers, poolings and ReLUs: each is written and read once forward and read
 once backward, and its gradient is written and read once. Weights and pixels are not counted.
 
@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import synchronise
-from study import compute, hardware, paradigms
+from study import hardware, paradigms
 from study.models.base import Model
+from study.train import cost
 
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
@@ -89,7 +90,7 @@ def ceilings(device: torch.device) -> Ceilings:
 
 def work(model: Model, paradigm: str, m: int, batch_size: int, shape: tuple[int, ...]) -> Work:
     """What a step of that many mosaics of m segments has to do."""
-    flops = compute.training_flops(paradigm, compute.model_flops(model, shape), m)
+    flops = cost.training_flops(paradigm, cost.model_flops(model, shape), m)
     focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
     # What a paradigm costs is a sum over its calls of focus and classifier, here in numbers.
     numbers = paradigms.get(paradigm).cost(focus, classifier, m)

@@ -38,20 +38,21 @@ from benchmarks.measure import Child, positive
 from benchmarks.processes import below, training
 from search_spaces import all_studies
 from study import tasks
-from study.axes import resolve
 from study.cell import Cell
 from study.compact import compact
 from study.evaluate.heat_map import HEATMAP_EDGES
-from study.launch import launch
-from study.member import Outcome
-from study.packs import Packing
-from study.plan import Plan, make_plan
+from study.launch.trial import train_cells
+from study.launch.tune import launch
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.plan.plan import Plan
 from study.results import SPLITS, Results
-from study.run_store import RunStore
 from study.tasks.base import Task
 from study.terminal.progress import Progress
-from study.tracking import MLflowTracker, NullTracker, Tracker, open_tracker
-from study.trial import train_cells
+from study.tracking.store import RunStore
+from study.tracking.tracker import MLflowTracker, NullTracker, Tracker, open_tracker
+from study.train.member import Outcome
+from study.train.packs import Packing
 
 OPTIONS = ("paradigm=soft,hard", "lr=0.01,0.02,0.03,0.05,0.1", "epochs=4")
 OPTIONS_A_SEED = 10
@@ -120,14 +121,14 @@ def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -
 
 def train_nothing(config: Mapping[str, Any], report: Callable[[dict[str, Any]], Any]) -> object:
     """A trial as it is, but for its training."""
-    with patch("study.trial.train_pack", made_up):
+    with patch("study.launch.trial.train_pack", made_up):
         return train_cells(config, report)
 
 
 def made_up(
     cells: Sequence[Cell], task: Task, device: Any, on_evaluation: Any, *_: Any
 ) -> list[Outcome]:
-    """Takes the place of `study.train.train_pack`: every evaluation is told of, none is made."""
+    """Takes the place of `train_pack`: every evaluation is told of, none is made."""
     outcomes = []
     for cell in cells:
         rows = evaluations_of(cell)

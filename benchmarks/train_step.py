@@ -46,8 +46,8 @@ from benchmarks.measure import (
 from benchmarks.roofline import Ceilings, ceilings, work
 from study import hardware, paradigms
 from study.paradigms.base import Paradigm
-from study.step import Step
 from study.tasks.mosaics.mosaics import Mosaics
+from study.train.step import Step
 
 N = 1_024
 

@@ -1,7 +1,7 @@
 """What is searched: one module a study declares its axes and presets. Nothing here runs.
 
 An axis is a tuple of values, or `By(...)` where the values depend on another axis. The axes that a
-preset may declare, and what each means, are listed in `study.axes.AXES`.
+preset may declare, and what each means, are listed in `study.train.axes.AXES`.
 """
 
 from __future__ import annotations

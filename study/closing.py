@@ -12,11 +12,11 @@ from collections.abc import Collection, Sequence
 from search_spaces import all_studies
 from study import terminal
 from study.cell import Cell
-from study.plan import Plan
+from study.plan.plan import Plan
 from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.storage.urls import absolute
 from study.terminal.command import importing
-from study.tracking import Tracker, summary_metrics
+from study.tracking.tracker import Tracker, summary_metrics
 
 
 def report(

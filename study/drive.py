@@ -13,32 +13,38 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from search_spaces import By, SearchSpace, Values, all_studies
-from study import checkpoints, closing, overhead, tasks, terminal
-from study.asha import Judge
-from study.axes import tasks_of
+from study import closing, tasks, terminal
 from study.cell import Cell, Options
 from study.cell.version import code_version, source_digest
-from study.cluster import default_address, join, require_lasting
-from study.describe import describe, num_settings
-from study.dry_run import dry_run
 from study.errors import RequestError
-from study.estimate import cell_seconds, choose_packing
-from study.failures import Failure
-from study.launch import launch
-from study.nodes import Cluster
-from study.overhead import Overhead
-from study.packs import Packing
-from study.plan import CellMaker, Plan, make_plan, with_packing
-from study.ranges import Space
+from study.launch.cluster import default_address, join, require_lasting
+from study.launch.failures import Failure
+from study.launch.nodes import Cluster
+from study.launch.tune import launch
+from study.plan import overhead
+from study.plan.axes import tasks_of
+from study.plan.describe import describe, num_settings
+from study.plan.divide import with_packing
+from study.plan.dry_run import dry_run
+from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.grid import make_plan
+from study.plan.overhead import Overhead
+from study.plan.plan import Plan
 from study.results import Results, ResultsError, Survey
-from study.run_store import tracking_uri
-from study.search import Search, Suggestions
+from study.search.halving import Judge
+from study.search.search import Search
+from study.search.space import Space
+from study.search.suggestions import Suggestions
 from study.storage.urls import absolute
 from study.tasks.base import Facts
 from study.tasks.sources.cache import cache_root
 from study.terminal.command import DONE, FAILED
 from study.terminal.progress import Progress
-from study.tracking import open_tracker
+from study.tracking.tracker import open_tracker
+from study.tracking.uris import tracking_uri
+from study.train import checkpoints
+from study.train.cells import CellMaker
+from study.train.packs import Packing
 
 T = TypeVar("T")
 

@@ -46,7 +46,7 @@ def keep_freed_memory() -> bool:
     and zeroing them again: half of its time with the CIFAR networks (docs/performance.md).
 
     It holds for glibc's first arena, so for the main thread, and for the others in a process that
-    began with MALLOC_ARENA_MAX=1 in its environment, as `study.launch` has it.
+    began with MALLOC_ARENA_MAX=1 in its environment, as `study.launch.tune` has it.
 
     Returns:
         Whether it could be told so: only glibc can.

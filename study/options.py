@@ -7,13 +7,14 @@ import math
 from collections.abc import Sequence
 
 from search_spaces import By, SearchSpace, Values, all_studies
-from study import packs
-from study.axes import AXES, possible_values, resolve
-from study.checkpoints import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
-from study.ranges import in_order
+from study.plan.axes import possible_values, resolve
+from study.search.space import in_order
 from study.tasks import absolute
 from study.terminal.command import Parser
+from study.train import packs
+from study.train.axes import AXES
+from study.train.checkpoints import DEFAULT_INTERVAL
 
 
 def requested(

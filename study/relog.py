@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from study import terminal
 from study.errors import RequestError, unknown
 from study.results import Results, report_files
-from study.run_store import NONE, RunStore, tracking_uri
 from study.terminal.command import importing
 from study.terminal.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
-from study.tracking import MLflowTracker, summary_metrics
+from study.tracking.store import RunStore
+from study.tracking.tracker import MLflowTracker, summary_metrics
+from study.tracking.uris import NONE, tracking_uri
 
 PATIENCE = 60.0
 """Seconds without a run that could be logged, after which the rest is given up."""

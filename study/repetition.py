@@ -24,10 +24,10 @@ from study import tasks
 from study.cell import Cell
 from study.cell.version import code_version
 from study.errors import RequestError
+from study.launch.trial import train_cells
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.results.copies import DUPLICATE_TOLERANCE, agree
 from study.terminal.progress import Progress, duration
-from study.trial import train_cells
 
 CIRCUMSTANCES = {
     "device": "device",

@@ -20,13 +20,14 @@ import torch
 
 from study import run, tasks
 from study.cell import Cell, Schedule
-from study.cluster import SETTINGS, ray_session
-from study.compute import ModelFlops, model_flops, soft_epochs
-from study.launch import Running, Train, carry_out, config_of
+from study.launch.cluster import SETTINGS, ray_session
+from study.launch.running import Running
+from study.launch.tune import Train, carry_out, config_of
 from study.models import build
-from study.plan import Plan
+from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
+from study.train.cost import ModelFlops, model_flops, soft_epochs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -204,7 +205,7 @@ def tiny_flops() -> ModelFlops:
 
 @pytest.fixture(scope="session")
 def ray_instance() -> Iterator[None]:
-    """One Ray for all tests of a session; `study.launch` uses the one that is there."""
+    """One Ray for all tests of a session; `study.launch.tune` uses the one that is there."""
     with ray_session(cores=2):
         yield
 
@@ -227,14 +228,14 @@ def without_ray() -> Iterator[None]:
 
 @contextlib.contextmanager
 def trials_here() -> Iterator[None]:
-    """`study.launch` runs its trials one after the other in this process.
+    """`study.launch.tune` runs its trials one after the other in this process.
 
     That Ray makes no difference to them, tests/test_launch.py shows.
     """
     threads = torch.get_num_threads()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("study.launch.train_on_ray", _train_here)
+            patch.setattr("study.launch.tune.train_on_ray", _train_here)
             yield
     finally:
         torch.set_num_threads(threads)

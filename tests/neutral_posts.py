@@ -13,9 +13,9 @@ import numpy as np
 
 from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
-from study.compute import ModelFlops, model_flops, soft_epochs
 from study.models import build
 from study.tasks.posts.texts import TextTask
+from study.train.cost import ModelFlops, model_flops, soft_epochs
 
 OPTIONS = Options(None, "majority", "majority", 1)
 SIZES = {"train": 60, "val": 30, "test": 40}

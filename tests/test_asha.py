@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import analysis
-from study.asha import GRACE_PERCENT, REDUCTION_FACTOR, Judge
 from study.cell import Cell
 from study.results import Results
+from study.search.halving import GRACE_PERCENT, REDUCTION_FACTOR, Judge
 from tests.synthetic_results import make_cell, make_results, write
 
 RUNGS = (20, 60)

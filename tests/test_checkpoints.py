@@ -13,14 +13,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study import checkpoints
 from study.cell import Cell, Phase, Schedule
-from study.checkpoints import Checkpoints, discard, fork_name, sweep
-from study.member import Member, Outcome
-from study.sharing import first_phase
+from study.plan.prefixes import first_phase
 from study.storage.storage import ResultsError, Storage
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import train, train_pack
+from study.train import checkpoints
+from study.train.checkpoints import Checkpoints, discard, fork_name, sweep
+from study.train.loop import train, train_pack
+from study.train.member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
 
 FLOPS = tiny_flops()

@@ -38,7 +38,7 @@ from ray.autoscaler._private.aws.node_provider import AWSNodeProvider
 from ray.autoscaler._private.command_runner import _with_interactive
 from ray.autoscaler._private.util import prepare_config, validate_config
 
-from study import cluster
+from study.launch import cluster
 from tests.conftest import PROJECT
 from tests.test_cluster_docs import DOCUMENT, blocks
 
@@ -291,7 +291,7 @@ def test_the_project_and_the_token_are_copied_and_nothing_else(tmp_path: Path) -
             else:
                 shutil.copy(source, there)
     # It is all that a study, its report and MLflow's runs take.
-    code = "import study.run, study.trial, study.track, study.repeat, analysis.report"
+    code = "import study.run, study.launch.trial, study.track, study.repeat, analysis.report"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
 
 

@@ -12,15 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from study import models, paradigms
 from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
-from study.compute import (
-    ModelFlops,
-    forward_flops,
-    model_flops,
-    soft_epochs,
-    steps_by_phase,
-    timeline,
-    training_flops,
-)
+from study.train.cost import ModelFlops, forward_flops, model_flops, soft_epochs, training_flops
+from study.train.timeline import steps_by_phase, timeline
 
 NETWORKS = [
     ("scripts", "cifar10", (3, 32, 32), 3),

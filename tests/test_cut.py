@@ -21,11 +21,12 @@ from analysis.cut import Cut, cut_cells, saif_at
 from analysis.groups import AXES
 from analysis.loading import TableSource
 from analysis.sections import unusual_cut
-from study import compute
 from study.cell import Budget, Cell
 from study.compact import compact
 from study.evaluate import heat_map
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
+from study.train import cost
+from study.train.timeline import timeline
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
@@ -82,28 +83,26 @@ def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
 
 # --- equal compute
 
-FLOPS = compute.ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
+FLOPS = cost.ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
 
 
 def step_cost(cell: Cell, axis: str) -> float:
     if axis == "mosaics":
         return cell.batch_size
     names = {phase.paradigm for phase in cell.schedule.phases}
-    return cell.batch_size * float(
-        max(compute.training_flops(name, FLOPS, cell.m) for name in names)
-    )
+    return cell.batch_size * float(max(cost.training_flops(name, FLOPS, cell.m) for name in names))
 
 
 @pytest.fixture(scope="module", params=["few steps", "many steps", "budget of mosaics"])
 def timed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[pd.DataFrame, dict[str, Cell]]:
-    """Every paradigm, evaluated when `study.compute` says; one cell diverged, one was censored."""
+    """Every paradigm, evaluated when it is due; one cell diverged, one was censored."""
     results = make_results(tmp_path_factory.mktemp("timed"))
     epochs = 2 if request.param == "few steps" else 30
-    budget = compute.soft_epochs(epochs, FLOPS, m=10, n=50)
+    budget = cost.soft_epochs(epochs, FLOPS, m=10, n=50)
     if request.param == "budget of mosaics":
-        budget = compute.epochs(epochs, n=50)
+        budget = cost.epochs(epochs, n=50)
     shared = {"n": 50, "batch_size": 8, "budget": budget}
     shared["evaluation_points"] = points = tuple(i / 10 for i in range(11))
     cells = {}
@@ -117,7 +116,7 @@ def timed(
     stops = {
         (id, fraction): stop
         for id, cell in cells.items()
-        for stop in compute.timeline(cell, FLOPS)
+        for stop in timeline(cell, FLOPS)
         for fraction in stop.evaluate_at
     }
     at = [

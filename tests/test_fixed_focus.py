@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from study import models, paradigms, train
+from study import models, paradigms
 from study.cell import PARADIGMS, Budget, Cell, Schedule
-from study.checkpoints import Checkpoints
-from study.compute import cell_flops, training_flops
 from study.evaluate.classification import evaluate
-from study.member import Member, Outcome
 from study.models.base import Model
 from study.paradigms.held import STEP, held_attention
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.theory.linear_orthogonal import INCENTIVE_STEP
+from study.train import loop
+from study.train.checkpoints import Checkpoints
+from study.train.cost import cell_flops, training_flops
+from study.train.member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
 from tests.test_checkpoints import Killed, Killing
 
@@ -115,7 +116,7 @@ def test_the_measured_loss_is_the_one_that_trains(digits: MosaicTask, name: str)
     trained = Member(cell, digits, torch.device("cpu"), None)
     trained.enter_phase(0)
     trained.step()
-    evaluated = train.train(cell, digits).evaluations[0]
+    evaluated = loop.train(cell, digits).evaluations[0]
     assert evaluated["split"] == "train"
     assert evaluated["budget_fraction"] == 0
     assert float(trained.state()["summed_loss"]) == pytest.approx(evaluated["loss"], rel=1e-5)
@@ -125,19 +126,19 @@ def test_one_hot_attention_makes_the_paradigms_one(digits: MosaicTask) -> None:
     """At alpha = 1 the three losses are equal, and so are the networks that they train."""
     budget = Budget(480, "mosaics")  # of FLOPs, soft would take more steps
     cells = [held_cell(digits, name, alpha=1.0, budget=budget) for name in EXACT]
-    losses = [train.train(cell, digits).evaluations[-3]["loss"] for cell in cells]
+    losses = [loop.train(cell, digits).evaluations[-3]["loss"] for cell in cells]
     assert losses == pytest.approx([losses[0]] * 3, rel=1e-4)
 
 
 def test_only_train_splits_and_held_attention_have_an_incentive(digits: MosaicTask) -> None:
-    rows = train.train(held_cell(digits), digits).evaluations
+    rows = loop.train(held_cell(digits), digits).evaluations
     assert all(("incentive" in row) == (row["split"] == "train") for row in rows)
-    free = train.train(tiny_cell(digits), digits).evaluations
+    free = loop.train(tiny_cell(digits), digits).evaluations
     assert not any("incentive" in row or "mu" in row for row in free)
 
 
 def test_held_attention_is_what_is_recorded(digits: MosaicTask) -> None:
-    for row in train.train(held_cell(digits, alpha=0.6), digits).evaluations:
+    for row in loop.train(held_cell(digits, alpha=0.6), digits).evaluations:
         assert row["foreground_attention_mean"] == pytest.approx(0.6)
         assert row["saif"] == 0  # attention stays below .8
         assert row["ftpt"] + row["ftpf"] == 1  # and above that on any other segment
@@ -145,8 +146,8 @@ def test_held_attention_is_what_is_recorded(digits: MosaicTask) -> None:
 
 def test_packed_equals_separate(digits: MosaicTask) -> None:
     cells = [held_cell(digits, "lvml", seed=seed) for seed in (0, 1)]
-    for cell, outcome in zip(cells, train.train_pack(cells, digits), strict=True):
-        assert numbers(outcome) == numbers(train.train(cell, digits))
+    for cell, outcome in zip(cells, loop.train_pack(cells, digits), strict=True):
+        assert numbers(outcome) == numbers(loop.train(cell, digits))
 
 
 @pytest.mark.parametrize("name", PARADIGMS)
@@ -156,9 +157,9 @@ def test_resumed_equals_uninterrupted(digits: MosaicTask, tmp_path: Path, name: 
     for folder in ("checkpoints", "forks"):
         storage.make(folder)
     with pytest.raises(Killed):
-        train.train(cell, digits, checkpoints=Killing(storage, [7]))
-    resumed = train.train(cell, digits, checkpoints=Checkpoints(storage))
-    assert numbers(resumed) == numbers(train.train(cell, digits))
+        loop.train(cell, digits, checkpoints=Killing(storage, [7]))
+    resumed = loop.train(cell, digits, checkpoints=Checkpoints(storage))
+    assert numbers(resumed) == numbers(loop.train(cell, digits))
 
 
 def test_a_held_focus_costs_nothing(digits: MosaicTask) -> None:

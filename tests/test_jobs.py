@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from study.cell import Cell, Schedule
 from study.errors import RequestError
-from study.failures import Failure, failure_of
-from study.jobs import FIRST_PAUSE, LONGEST_PAUSE, Job, Jobs
+from study.launch.failures import Failure, failure_of
+from study.launch.jobs import FIRST_PAUSE, LONGEST_PAUSE, Job, Jobs
 from tests.synthetic_results import make_cell
 
 LOST = Failure("worker lost", "killed")

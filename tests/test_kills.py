@@ -25,7 +25,7 @@ from study import run
 from study.paradigms.hard import Hard
 from study.results import Results
 from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
-from study.train import train_pack
+from study.train.loop import train_pack
 from tests.small_study import (
     CELLS,
     arguments,
@@ -265,7 +265,7 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
 
     results = tmp_path / "results"
     with monkeypatch.context() as patch:
-        patch.setattr("study.trial.train_pack", broken)
+        patch.setattr("study.launch.trial.train_pack", broken)
         status, said = command(results)
     assert status == FAILED, said
     assert re.search(r"^cell [0-9a-f]{16} raised:$", said, re.M), said

@@ -19,17 +19,18 @@ import pandas as pd
 import pytest
 import torch
 
-from study.axes import resolve
 from study.cell import Cell, Options, Schedule
-from study.cluster import join
 from study.errors import RequestError
-from study.launch import _failure_of_trial, _scheduler, _search_algorithm, _silence, launch
-from study.packs import Packing
-from study.plan import Plan
+from study.launch.cluster import join
+from study.launch.failures import _failure_of_trial
+from study.launch.trial import train_cells
+from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
+from study.plan.axes import resolve
+from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
-from study.trial import train_cells
+from study.train.packs import Packing
 from tests.conftest import tiny_cell, tiny_flops
 
 TIMES = ["train_seconds"]
@@ -322,7 +323,7 @@ def test_axes_reach_the_trial() -> None:
     """What `--set` says is what cells hold; nothing is lost on the way to a worker."""
     from search_spaces import all_studies
     from study import tasks
-    from study.plan import make_plan as lay_out
+    from study.plan.grid import make_plan as lay_out
     from study.tasks.base import Facts
 
     space = all_studies()["digits"]

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from study import compute, models, tasks, train
+from study import models, tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.errors import RequestError
 from study.tasks.mosaics.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
+from study.train import cost, loop
+from study.train.timeline import flow_time, timeline
 
 PARADIGMS = ("soft", "hard", "lvml")
 M, C = 5, 3
@@ -97,11 +99,11 @@ def test_flow_time_is_learning_rate_times_steps() -> None:
     heavy = linear_cell("soft", lr=0.5, momentum=0.75, budget=Budget(500 * 8, "mosaics"), n=500)
     assert of_train(heavy)[-1]["flow_time"] == pytest.approx(0.5 * 8 * 4)
     two = Schedule.hybrid(0.5, 0.1, 0.5)
-    assert compute.flow_time(
+    assert flow_time(
         linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
-        compute.timeline(
+        timeline(
             linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
-            compute.ModelFlops(1, 1),
+            cost.ModelFlops(1, 1),
         ),
         6,
     ) == pytest.approx(4 * 0.5 + 2 * 0.1)
@@ -132,6 +134,6 @@ def test_other_tasks_have_their_own_number() -> None:
 
 def of_train(cell: Cell) -> list[dict]:
     task = tasks.load("linear-orthogonal", options=cell.options)
-    outcome = train.train(cell, task)
+    outcome = loop.train(cell, task)
     assert outcome.status == "done"
     return [row for row in outcome.evaluations if row["split"] == "train"]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from study.errors import RequestError
-from study.nodes import Cluster, Node
+from study.launch.nodes import Cluster, Node
 
 GROWS = {
     "max_workers": 3,

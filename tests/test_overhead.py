@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from study.describe import describe
-from study.overhead import FILE, Overhead, recall, remember
+from study.plan.describe import describe
+from study.plan.overhead import FILE, Overhead, recall, remember
 from tests.test_plan import plan
 
 

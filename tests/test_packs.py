@@ -13,12 +13,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study import estimate, member, packs, train
 from study.cell import PARADIGMS, Cell, Schedule
-from study.member import Outcome
-from study.packs import Packing, form
-from study.plan import Plan
+from study.plan import estimate
+from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.train import loop, member, packs
+from study.train.member import Outcome
+from study.train.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
 
 
@@ -34,9 +35,9 @@ def test_packed_equals_separate(digits: MosaicTask, name: str) -> None:
         return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
 
     cells = [tiny_cell(digits, schedule(lr), seed=seed) for seed, lr in ((0, 0.1), (1, 0.03))]
-    together = train.train_pack(cells, digits)
+    together = loop.train_pack(cells, digits)
     for cell, outcome in zip(cells, together, strict=True):
-        alone = train.train(cell, digits)
+        alone = loop.train(cell, digits)
         assert outcome.status == alone.status == "done"
         assert outcome.steps == alone.steps
         assert numbers(outcome) == numbers(alone)
@@ -46,22 +47,22 @@ def test_packed_equals_separate(digits: MosaicTask, name: str) -> None:
 def test_a_member_that_diverges_leaves_the_others_as_they_are(digits: MosaicTask) -> None:
     rates = (0.1, 1e20, 0.03)
     cells = [tiny_cell(digits, Schedule.single("soft", lr)) for lr in rates]
-    together = train.train_pack(cells, digits)
+    together = loop.train_pack(cells, digits)
     assert [outcome.status for outcome in together] == ["done", "diverged", "done"]
     assert together[1].steps < together[0].steps
     for cell, outcome in zip(cells, together, strict=True):
-        assert numbers(outcome) == numbers(train.train(cell, digits))
+        assert numbers(outcome) == numbers(loop.train(cell, digits))
 
 
 def test_each_member_reports_its_own_evaluations(digits: MosaicTask) -> None:
     cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
     told: list[tuple[str, float]] = []
-    train.train_pack(
+    loop.train_pack(
         cells, digits, on_evaluation=lambda cell, row: told.append((cell.id, row["accuracy"]))
     )
     for cell in cells:
         alone: list[float] = []
-        train.train(
+        loop.train(
             cell, digits, on_evaluation=lambda _, row, alone=alone: alone.append(row["accuracy"])
         )
         assert [accuracy for cell_id, accuracy in told if cell_id == cell.id] == alone
@@ -81,7 +82,7 @@ def test_other_differences_cannot_be_packed(digits: MosaicTask, change: dict) ->
     cell = tiny_cell(digits)
     other = dataclasses.replace(cell, **change)
     with pytest.raises(ValueError, match="differ in seed and learning rates only"):
-        train.train_pack([cell, other], digits)
+        loop.train_pack([cell, other], digits)
     assert len(form([cell, other], Packing("seed,lr"))) == 2
 
 
@@ -97,7 +98,7 @@ def test_switch_points_are_not_packed_and_both_rates_of_a_hybrid_are(digits: Mos
 
 def test_no_pack_at_all_is_refused(digits: MosaicTask) -> None:
     with pytest.raises(ValueError, match="at least one"):
-        train.train_pack([], digits)
+        loop.train_pack([], digits)
 
 
 @given(
@@ -194,10 +195,10 @@ def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precisio
         tiny_cell(digits, each, seed=seed, precision=precision)
         for seed, each in ((0, schedule), (0, diverging), (1, schedule))
     ]
-    together = train.train_pack(cells, digits, "cuda")
+    together = loop.train_pack(cells, digits, "cuda")
     assert [outcome.status for outcome in together] == ["done", "diverged", "done"]
     for cell, outcome in zip(cells, together, strict=True):
-        alone = train.train(cell, digits, "cuda")
+        alone = loop.train(cell, digits, "cuda")
         assert outcome.status == alone.status
         losses = [[row["loss"] for row in each.evaluations] for each in (outcome, alone)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-3)
@@ -253,7 +254,7 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
         return real(*arguments, **keywords)
 
     monkeypatch.setattr(member, "train_step", counted)
-    for module in (member, train):
+    for module in (member, loop):
         monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
     timed = plan(digits, flops=10**7)
     assert estimate._speedup(timed.cells, timed, torch.device("cpu")) == 1

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 import analysis
 from search_spaces import all_studies
 from study import paradigms
-from study.axes import resolve
 from study.cell import PARADIGMS
 from study.errors import RequestError
+from study.launch.trial import train_cells
 from study.paradigms.base import Paradigm, focus_scores
-from study.plan import make_plan
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.trial import train_cells
 from tests.sparsemax import Sparsemax
 from tests.synthetic_results import make_results
 

@@ -13,14 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_spaces import By, Preset, SearchSpace, all_studies
-from study import compute, tasks
-from study.axes import AXES, resolve
+from study import tasks
 from study.cell import Options
-from study.describe import describe
 from study.errors import RequestError
-from study.packs import Packing
-from study.plan import CellMaker, Plan, make_plan, share_cores, with_packing
+from study.plan.axes import resolve
+from study.plan.describe import describe
+from study.plan.divide import share_cores, with_packing
+from study.plan.grid import make_plan
+from study.plan.plan import Plan
 from study.tasks.base import Facts
+from study.train import cost
+from study.train.axes import AXES
+from study.train.cells import CellMaker
+from study.train.packs import Packing
 
 SPACES = all_studies()
 
@@ -76,7 +81,7 @@ def test_the_presets_of_hatexplain_are_the_published_settings() -> None:
             rule, inference = ("majority", None) if preset == "paper" else ("first", "soft")
             assert (cell.label_rule, cell.rationale_rule) == (rule, rule)
             assert cell.inference == inference
-            flops = compute.training_flops("soft", maker.flops(cell), cell.m)
+            flops = cost.training_flops("soft", maker.flops(cell), cell.m)
             assert cell.budget.amount == math.ceil(550 * cell.n * flops)
 
 
@@ -474,7 +479,7 @@ def threads_of(made: Plan) -> tuple[int, int]:
 def test_threads_of_a_trial_can_be_chosen_and_leave_fewer_trials_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("study.plan._cores", lambda: 8)
+    monkeypatch.setattr("study.plan.divide._cores", lambda: 8)
     made = replace(plan("digits"), gpus_per_trial=0)
     assert threads_of(with_packing(made, Packing())) == (8, 1)
     assert threads_of(with_packing(made, Packing(), threads=3)) == (2, 3)
@@ -489,7 +494,7 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
     made = plan("digits")
     room = {1: 40, 4: 10}.__getitem__
     for cores in (1, 64):
-        monkeypatch.setattr("study.plan._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("study.plan.divide._cores", lambda cores=cores: cores)
         assert threads_of(with_packing(made, Packing(), room=room)) == (40, 1)
         assert threads_of(with_packing(made, Packing(), room=room, threads=4)) == (10, 4)
     few = replace(made, cells=made.cells[:3])

@@ -17,12 +17,12 @@ from study import repeat
 from study.cell import Cell, Schedule
 from study.cell.version import code_version
 from study.compact import compact
+from study.launch.trial import train_cells
+from study.plan.prefixes import first_phase
 from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.copies import DUPLICATE_TOLERANCE
-from study.sharing import first_phase
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.trial import train_cells
 from tests.conftest import tiny_cell, tiny_flops
 
 

@@ -36,7 +36,7 @@ from analysis.verdicts import paired_cells
 from study import closing
 from study.cell import Budget
 from study.options import parser
-from study.plan import Plan
+from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
 from tests.synthetic_results import BUDGET, make_cell, make_results, write

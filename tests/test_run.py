@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 import analysis
-from study import drive, overhead, run
+from study import drive, run
 from study.compact import compact
 from study.options import requested
-from study.plan import THIS_MACHINE
+from study.plan import overhead
+from study.plan.plan import THIS_MACHINE
 from study.results import Results, ResultsError
 from study.terminal.command import DONE
-from study.tracking import Group, NullTracker
+from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.neutral_posts import write_posts
 
@@ -56,7 +57,7 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 def short_timing() -> Iterator[None]:
     """Every command times its kinds of cells; of networks so small, for longer than it trains."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.estimate.MOST_STEPS", 3)
+        patch.setattr("study.plan.estimate.MOST_STEPS", 3)
         yield
 
 

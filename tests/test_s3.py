@@ -26,10 +26,10 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 from analysis.report import main as report
 from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
+from study.launch.trial import train_cells
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.trial import train_cells
 from tests import test_storage as contract
 from tests.conftest import PROJECT, tiny_cell
 from tests.synthetic_results import make_cell, make_results, write
@@ -165,7 +165,7 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
 ) -> None:
     cell = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4), n=400)
     local = on_disk(tmp_path, [cell])
-    code = f"from study.trial import train_cells; train_cells({config(results, cell)!r} | "
+    code = f"from study.launch.trial import train_cells; train_cells({config(results, cell)!r} | "
     code += "{'checkpoint_every': 0})"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"

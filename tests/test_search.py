@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 import search_spaces.digits
 from search_spaces import By, Preset, SearchSpace
-from study.axes import resolve
 from study.cell import Budget, Cell
 from study.errors import RequestError
-from study.ranges import Space
+from study.plan.axes import resolve
 from study.results import Results
-from study.search import DATABASE, Search
+from study.search.search import DATABASE, Search
+from study.search.space import Space
 from tests.synthetic_results import NUM_CLASSES, SPLITS, make_cell, make_results, write
 
 PROJECT = Path(__file__).parents[1]
@@ -444,7 +444,7 @@ def test_a_point_that_cannot_run_is_replaced(results: Results) -> None:
 def test_a_search_of_which_nothing_can_run_ends(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.search.MOST_REFUSED", 7)
+    monkeypatch.setattr("study.search.search.MOST_REFUSED", 7)
 
     def only_middles(point: Mapping[str, Any]) -> Cell:
         if point.get("lr") != pytest.approx(0.1):

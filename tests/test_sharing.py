@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.cell import Cell, Schedule
-from study.checkpoints import fork_name
-from study.compute import ModelFlops, timeline
-from study.jobs import Job
-from study.sharing import ForkPoints, first_phase, saved_flops, shared_jobs
+from study.launch.fork_points import ForkPoints
+from study.launch.jobs import Job
+from study.plan.prefixes import first_phase, saved_flops, shared_jobs
 from study.storage.storage import Storage
+from study.train.checkpoints import fork_name
+from study.train.cost import ModelFlops
+from study.train.timeline import timeline
 from tests.synthetic_results import make_cell
 
 FLOPS = ModelFlops(2, 3)

@@ -17,9 +17,9 @@ from benchmarks.measure import build_model, captured, made_up_mosaics, step_of
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
-from study.optimiser import SGD
-from study.step import CapturedStep, train_step
 from study.tasks.mosaics.mosaics import Mosaics
+from study.train.optimiser import SGD
+from study.train.step import CapturedStep, train_step
 from tests.conftest import needs_cuda
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from study import compute, models, paradigms
+from study import models, paradigms
 from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
 from study.evaluate.heat_map import heatmap, saif
@@ -21,6 +21,7 @@ from study.models.text import EMBEDDING_SIZE
 from study.paradigms.base import log_attention
 from study.tasks.base import Batch
 from study.tasks.posts.texts import TextTask
+from study.train import cost
 from tests.neutral_posts import M, load, text_cell, text_flops, write_posts
 
 ARCHITECTURES = ("embedding", "self-attention")
@@ -163,7 +164,7 @@ def test_each_head_reads_the_part_it_is_said_to(task: TextTask) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: str) -> None:
     model, m = build(task, architecture), 9
-    flops = compute.model_flops(model, task.facts.input_shape, {m: 1})
+    flops = cost.model_flops(model, task.facts.input_shape, {m: 1})
     words = torch.randint(2, 20, (1, m))
     with FlopCounterMode(display=False) as counter:
         segments = model.encode(words)
@@ -186,7 +187,7 @@ def test_an_epoch_costs_what_its_real_words_cost(
     encoder = {each.segments: each.encoder for each in flops.lengths}
     lengths = task.splits(text_cell(task, m=m))["train"].lengths.tolist()
     total = sum(3 * (cost(flops.focus, flops.classifier, n) + encoder[n]) for n in lengths)
-    assert compute.training_flops(paradigm, flops, m) * len(lengths) == total
+    assert cost.training_flops(paradigm, flops, m) * len(lengths) == total
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -29,10 +29,9 @@ from analysis.report import main
 from analysis.sections import section_title
 from analysis.table_one import table_one, table_one_cells, table_one_notes
 from analysis.tables import comparison_cells, comparison_text, percent
-from study import run_store
 from study.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
-from study.run_store import RunStore
+from study.tracking.store import RunStore
 from tests.conftest import not_drawn
 from tests.synthetic_results import (
     OF_KNOWN,
@@ -540,7 +539,7 @@ def test_mlflow_is_given_what_is_known(
         drawn.append(sorted(heatmaps))
         return b"png"
 
-    monkeypatch.setattr(run_store, "heatmap_png", draw)
+    monkeypatch.setattr("study.tracking.store.heatmap_png", draw)
     cells = [
         write_text(results, make_text_cell()),
         write_text(results, make_text_cell("hard"), shares=dict.fromkeys(SHARES, 0.0)),

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from study.cell import PARADIGMS, Cell, Schedule
-from study.checkpoints import Checkpoints
-from study.compute import timeline
-from study.member import Outcome
 from study.storage.storage import Storage
 from study.tasks.posts.texts import TextTask
-from study.train import train, train_pack
+from study.train.checkpoints import Checkpoints
+from study.train.loop import train, train_pack
+from study.train.member import Outcome
+from study.train.timeline import timeline
 from tests.neutral_posts import load, text_cell, text_flops, write_posts
 
 ARCHITECTURES = ("embedding", "self-attention")

@@ -16,10 +16,10 @@ from mlflow import MlflowClient
 
 from analysis.comparison import compare
 from analysis.loading import load
-from study import track, tracking
+from study import track
 from study.results import Results
-from study.run_store import RunStore
-from study.tracking import MLflowTracker, summary_metrics
+from study.tracking.store import RunStore
+from study.tracking.tracker import MLflowTracker, summary_metrics
 from tests import synthetic_trajectories
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import Failing
@@ -213,9 +213,9 @@ def test_what_cannot_be_logged_is_counted(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("study.relog.PATIENCE", 0.2)
-        patch.setattr(tracking, "DOWN_SECONDS", 0.2)
-        patch.setattr(tracking, "FIRST_PAUSE", 0.1)
-        patch.setattr(tracking, "LONGEST_PAUSE", 0.1)
+        patch.setattr("study.tracking.tracker.DOWN_SECONDS", 0.2)
+        patch.setattr("study.tracking.tracker.FIRST_PAUSE", 0.1)
+        patch.setattr("study.tracking.tracker.LONGEST_PAUSE", 0.1)
         failing = Failing(patch)
         failing.patch("log_batch", lambda call: "before" if call > 2 else None)
         status, printed, errors = main(capsys, results.url, "--study", "digits")

@@ -26,12 +26,13 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from PIL import Image
 
-from study import run_store, tracking
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import METRICS, Results
-from study.run_store import METRIC_STEP_FLOPS, RunStore, ServerDown, fitting
-from study.tracking import MLflowTracker, NullTracker, open_tracker, summary_metrics
+from study.tracking.runs import METRIC_STEP_FLOPS
+from study.tracking.store import MOST_GROUPS, RunStore, fitting
+from study.tracking.tracker import MLflowTracker, NullTracker, open_tracker, summary_metrics
+from study.tracking.uris import ServerDown, reason
 from tests.synthetic_results import make_cell, make_results, write
 
 SUMMARY = {"digits/m4/soft/saif": 0.5}
@@ -40,15 +41,15 @@ SUMMARY = {"digits/m4/soft/saif": 0.5}
 @pytest.fixture(autouse=True)
 def _no_word_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """That depends on the machine; tests/test_tracking_server.py has a slow server."""
-    monkeypatch.setattr(tracking, "SILENT_SECONDS", math.inf)
+    monkeypatch.setattr("study.tracking.tracker.SILENT_SECONDS", math.inf)
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are tried again at once, and given up soon."""
     for name in ("FIRST_PAUSE", "LONGEST_PAUSE", "LAST_PAUSE"):
-        monkeypatch.setattr(tracking, name, 0.01)
-    monkeypatch.setattr(tracking, "DOWN_SECONDS", 1.0)
+        monkeypatch.setattr(f"study.tracking.tracker.{name}", 0.01)
+    monkeypatch.setattr("study.tracking.tracker.DOWN_SECONDS", 1.0)
 
 
 @pytest.fixture
@@ -558,8 +559,8 @@ def test_runs_at_the_top_stay_few(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whole comparisons, the first ones first; those of earlier commands make room."""
-    assert run_store.MOST_GROUPS + 1 < 100
-    monkeypatch.setattr(run_store, "MOST_GROUPS", 5)
+    assert MOST_GROUPS + 1 < 100
+    monkeypatch.setattr("study.tracking.store.MOST_GROUPS", 5)
     first, second, third = (
         [dataclasses.replace(group, comparison_id=str(number)) for group in GROUPS]
         for number in range(3)
@@ -667,7 +668,7 @@ def test_any_calls_may_fail(
     seed: int,
 ) -> None:
     """One call in four is lost, on the way there or on the way back."""
-    monkeypatch.setattr(tracking, "DOWN_SECONDS", 30.0)
+    monkeypatch.setattr("study.tracking.tracker.DOWN_SECONDS", 30.0)
     draw = random.Random(seed)
     failing = Failing(monkeypatch)
     tracker = start(results)
@@ -763,8 +764,8 @@ def test_pauses_grow_up_to_a_limit(
 def test_finish_ends_a_long_pause(
     results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracking, "FIRST_PAUSE", 100.0)
-    monkeypatch.setattr(tracking, "LONGEST_PAUSE", 100.0)
+    monkeypatch.setattr("study.tracking.tracker.FIRST_PAUSE", 100.0)
+    monkeypatch.setattr("study.tracking.tracker.LONGEST_PAUSE", 100.0)
     failing = Failing(monkeypatch)
     failing.patch("create_run", lambda call: "before" if call == 1 else None)
     tracker = start(results)
@@ -785,7 +786,7 @@ def test_a_server_that_is_down_is_warned_of_and_given_up(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(tracking, "DOWN_SECONDS", 0.5)
+    monkeypatch.setattr("study.tracking.tracker.DOWN_SECONDS", 0.5)
     tracker = start(results, DOWN)
     warning = capsys.readouterr().err
     assert warning.count("\n") == 1
@@ -892,7 +893,7 @@ def test_a_server_that_refuses_is_not_one_that_is_down(
     ],
 )
 def test_passwords_are_hidden(text: str, hidden: str) -> None:
-    assert tracking.reason(ValueError(text)) == hidden
+    assert reason(ValueError(text)) == hidden
 
 
 def test_tracking_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from study.cell import Cell
 from study.results import Results
 from study.run import main as run_study
 from study.terminal.command import DONE, UNUSABLE
-from study.tracking import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
+from study.tracking.tracker import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
 from tests.conftest import PROJECT
 from tests.synthetic_results import make_cell, make_results, write
 from tests.test_tracking import (

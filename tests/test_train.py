@@ -10,13 +10,15 @@ import pytest
 import torch
 from torch import nn
 
-from study import compute, models, paradigms, train
+from study import models, paradigms
 from study.cell import PARADIGMS, Budget, Phase, Schedule
-from study.compute import timeline
 from study.evaluate.classification import evaluate
-from study.member import Outcome, batch_order
-from study.optimiser import SGD
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.train import cost, loop
+from study.train.member import Outcome
+from study.train.optimiser import SGD
+from study.train.order import batch_order
+from study.train.timeline import steps_by_phase, timeline
 from tests.conftest import tiny_cell
 
 TIMES = ("train_seconds",)
@@ -30,9 +32,9 @@ def numbers(outcome: Outcome) -> list[dict]:
 def test_two_runs_are_bitwise_equal(digits: MosaicTask, name: str) -> None:
     cell = tiny_cell(digits, Schedule.single(name, 0.1))
     torch.manual_seed(1)
-    one = train.train(cell, digits)
+    one = loop.train(cell, digits)
     torch.manual_seed(2)  # nothing may depend on the global stream
-    other = train.train(cell, digits)
+    other = loop.train(cell, digits)
     assert numbers(one) == numbers(other)
 
 
@@ -40,7 +42,7 @@ def test_two_runs_are_bitwise_equal(digits: MosaicTask, name: str) -> None:
 def test_training_learns_and_records_every_evaluation(digits: MosaicTask, name: str) -> None:
     schedule = Schedule.hybrid(0.1, 0.1, 0.5) if name == "hybrid" else Schedule.single(name, 0.1)
     cell = tiny_cell(digits, schedule, n=600)
-    outcome = train.train(cell, digits)
+    outcome = loop.train(cell, digits)
     assert outcome.status == "done"
     key = [(row["budget_fraction"], row["split"]) for row in outcome.evaluations]
     expected = itertools.product(cell.evaluation_points, ["train", "validation", "test"])
@@ -56,7 +58,7 @@ def test_training_learns_and_records_every_evaluation(digits: MosaicTask, name: 
 def test_a_step_equals_plain_momentum_sgd(digits: MosaicTask) -> None:
     """Twenty steps against an update rule written out in float64."""
     cell = tiny_cell(digits, Schedule.single("soft", 0.05), n=320, budget=Budget(320, "mosaics"))
-    outcome = train.train(cell, digits)
+    outcome = loop.train(cell, digits)
     assert outcome.steps == 20
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed).double()
@@ -107,8 +109,8 @@ def test_the_optimiser_is_pytorchs(momentum: float) -> None:
 
 
 def test_a_hybrid_is_soft_until_its_switch_point(digits: MosaicTask) -> None:
-    soft = train.train(tiny_cell(digits, Schedule.single("soft", 0.1)), digits)
-    hybrid = train.train(tiny_cell(digits, Schedule.hybrid(0.1, 0.02, 0.5)), digits)
+    soft = loop.train(tiny_cell(digits, Schedule.single("soft", 0.1)), digits)
+    hybrid = loop.train(tiny_cell(digits, Schedule.hybrid(0.1, 0.02, 0.5)), digits)
     before = [row for row in numbers(hybrid) if row["budget_fraction"] <= 0.5]
     assert before == [row for row in numbers(soft) if row["budget_fraction"] <= 0.5]
     after = [row for row in numbers(hybrid) if row["budget_fraction"] > 0.5]
@@ -124,13 +126,13 @@ def test_a_phase_starts_with_zero_momentum_and_its_own_rate(
     begun: list[float] = []
     real = SGD.begin_phase
     monkeypatch.setattr(SGD, "begin_phase", lambda self, lr: (begun.append(lr), real(self, lr)))
-    outcome = train.train(cell, digits)
+    outcome = loop.train(cell, digits)
     assert begun == [0.1, 0.03]
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
     splits = digits.splits(cell)
     batches = batch_order(cell, torch.device("cpu"))
-    steps = compute.steps_by_phase(cell, timeline(cell, _flops()))
+    steps = steps_by_phase(cell, timeline(cell, _flops()))
     for phase, count in zip(cell.schedule.phases, steps, strict=True):
         fresh = torch.optim.SGD(model.parameters(), lr=phase.lr, momentum=cell.momentum)
         paradigm = paradigms.get(phase.paradigm)
@@ -150,7 +152,7 @@ def test_paradigms_are_paired(digits: MosaicTask) -> None:
     starts = {
         (row["split"], round(row["foreground_attention_mean"], 5))
         for name in PARADIGMS
-        for row in train.train(
+        for row in loop.train(
             tiny_cell(digits, Schedule.single(name, 0.3), inference="soft"), digits
         ).evaluations
         if row["step"] == 0
@@ -180,7 +182,7 @@ def test_a_batch_may_be_larger_than_the_data(digits: MosaicTask) -> None:
 
 def test_divergence_is_a_result_with_the_last_finite_evaluation(digits: MosaicTask) -> None:
     cell = tiny_cell(digits, Schedule.single("soft", 1e20))
-    outcome = train.train(cell, digits)
+    outcome = loop.train(cell, digits)
     assert outcome.status == "diverged"
     assert "NaN or infinite between steps" in outcome.status_reason
     assert {row["step"] for row in outcome.evaluations} == {0}
@@ -188,15 +190,15 @@ def test_divergence_is_a_result_with_the_last_finite_evaluation(digits: MosaicTa
     assert outcome.steps < timeline(cell, _flops())[-1].steps_done
 
 
-def _flops() -> compute.ModelFlops:
+def _flops() -> cost.ModelFlops:
     model = models.build("perceptron", "digits", (1, 8, 8), 3)
-    return compute.model_flops(model, (1, 8, 8))
+    return cost.model_flops(model, (1, 8, 8))
 
 
 @pytest.mark.parametrize("name", [*PARADIGMS])
 def test_no_paradigm_crashes_when_it_diverges(digits: MosaicTask, name: str) -> None:
     cell = tiny_cell(digits, Schedule.single(name, 1e20))
-    assert train.train(cell, digits).status == "diverged"
+    assert loop.train(cell, digits).status == "diverged"
 
 
 def test_focus_starts_equal_beside_any_classifier() -> None:

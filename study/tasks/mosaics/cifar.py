@@ -105,8 +105,7 @@ def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> B
 
     Args:
         data_dir: directory or URL where it lies, in a layout of `study.tasks.mosaics.layouts`;
-        None: it is
-            downloaded.
+            None: it is downloaded.
         cache_dir: where downloads and prepared images are kept; None: the user's cache directory;
             a URL keeps downloads for all machines.
 

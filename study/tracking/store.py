@@ -8,35 +8,52 @@ is made from the results, so any run can be made again.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import functools
 import json
 import logging
-import math
 import os
-import re
 import shlex
-import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from study.artifacts import DATABASE, artifact_root, follow, require_writable
 from study.errors import RequestError
-from study.heatmap_image import heatmap_png
-from study.results import DYNAMICS, METRICS, RATIONALES, Results
+from study.results import Results
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
-
-NONE = "none"
-"""The `--tracking` that logs nothing."""
+from study.tracking.artifacts import DATABASE, artifact_root, follow, require_writable
+from study.tracking.heat_map_image import heatmap_png
+from study.tracking.runs import (
+    _PARAMS,
+    _PARENT,
+    _TAGS,
+    METRIC_STEP_FLOPS,
+    Group,
+    _equal,
+    _known,
+    _known_run,
+    _metrics,
+    _name,
+    _records,
+    _Run,
+    _text,
+)
+from study.tracking.uris import (
+    NONE,
+    ServerDown,
+    _is_server,
+    _may_pass,
+    _require_store,
+    _without_password,
+    reason,
+    tracking_uri,
+)
 
 BATCH = 100
 """Cells that are read from the results in one go."""
@@ -47,8 +64,6 @@ MOST_GROUPS = 98
 MLflow's views show a hundred runs at first, and are slow with more.
 """
 
-METRIC_STEP_FLOPS = 10**6
-"""The step of every metric is the training compute in this unit (MFLOPs)."""
 
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -58,76 +73,6 @@ _SETTINGS = {
 }
 """Environment variables of MLflow, where the user has not set them."""
 
-_PARENT = ""
-"""Stands for the cell id of the parent run."""
-
-_PARAMS = (
-    "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
-    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
-    "rationale_rule", "min_count", "budget_amount", "budget_unit",
-)  # fmt: skip
-_TAGS = (
-    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
-    "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
-)  # fmt: skip
-
-
-class ServerDown(RequestError):
-    """A tracking server that does not answer now, and may later."""
-
-
-class Group(Protocol):
-    """What MLflow shows of one paradigm in one comparison: `analysis.handover.GroupSummary`."""
-
-    @property
-    def key(self) -> str:
-        """Names the group in its study; holds a ``/``, unlike the id of a cell."""
-        ...
-
-    @property
-    def comparison_id(self) -> str:
-        """Groups of one comparison are shown all, or none of them."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Of the run."""
-        ...
-
-    @property
-    def note(self) -> str:
-        """Markdown, shown on the page of the run."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """Changes with the numbers."""
-        ...
-
-    @property
-    def params(self) -> Mapping[str, str]:
-        """Settings."""
-        ...
-
-    @property
-    def metrics(self) -> Mapping[str, float]:
-        """Numbers that are known."""
-        ...
-
-    @property
-    def curves(self) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """Metric -> (training FLOPs, value)."""
-        ...
-
-    def files(self) -> Mapping[str, bytes]:
-        """Path of an artifact -> what it holds; made when it is asked for."""
-        ...
-
-
-def tracking_uri(uri: str | None) -> str | None:
-    """The URI that was asked for, by an option or by the environment; None for neither."""
-    return uri or os.environ.get("MLFLOW_TRACKING_URI") or None
-
 
 def fitting(groups: Sequence[Group]) -> list[Group]:
     """The first groups that MLflow is to show, see `MOST_GROUPS`, in whole comparisons."""
@@ -135,19 +80,6 @@ def fitting(groups: Sequence[Group]) -> list[Group]:
         return list(groups)
     cut = groups[MOST_GROUPS].comparison_id
     return [group for group in groups[:MOST_GROUPS] if group.comparison_id != cut]
-
-
-class _Run(NamedTuple):
-    """What is known of a run that MLflow holds."""
-
-    run_id: str
-    parent_id: str | None
-    complete: bool
-    state: str | None
-    """How the cell ended, when the run was logged; of a group, its digest."""
-    is_group: bool
-    metrics: frozenset[str]
-    """Of the parent run, none of others."""
 
 
 class RunStore:
@@ -523,111 +455,3 @@ class RunStore:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             self._client.log_artifacts(run_id, folder)
-
-
-def reason(error: BaseException) -> str:
-    """Why something failed, on one line and without passwords.
-
-    MLflow's message for a failed connection is a paragraph; the system's error in it is enough.
-    """
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError):
-            error = cause
-        cause = cause.__cause__ or cause.__context__
-    return _without_password((str(error) or repr(error)).splitlines()[0])
-
-
-def _without_password(text: str) -> str:
-    """A text in which `user:password@host` of any URI has no password any more."""
-    return re.sub(r"(://[^/\s:@]*):\S*@", r"\1:***@", text)
-
-
-def _is_server(uri: str) -> bool:
-    return uri.startswith(("http://", "https://"))
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether a server was not there or not ready, rather than refused the request."""
-    from mlflow.exceptions import InvalidUrlException, MlflowException
-
-    if not isinstance(error, MlflowException) or isinstance(error, InvalidUrlException):
-        return isinstance(error, OSError)
-    return error.get_http_status_code() >= 500
-
-
-def _require_store(uri: str) -> None:
-    """Raises at once for an address or a file that cannot be used; MLflow would try for long."""
-    from sqlalchemy import make_url
-
-    if _is_server(uri):
-        parts = urlsplit(uri)
-        if not parts.hostname or parts.port == 0:  # reading the port checks it
-            raise ValueError("the address names no host")
-    elif uri.startswith("sqlite") and (path := make_url(uri).database):
-        with open(path, "ab"):  # creates it, as SQLite would
-            pass
-        with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:
-            database.execute("PRAGMA schema_version")
-
-
-def _name(run: Any) -> str | None:
-    """The cell id or the key of a run, `_PARENT`, or None for somebody else's run."""
-    tags = run.data.tags
-    return _PARENT if tags.get("role") == "study" else tags.get("cell_id") or tags.get("group")
-
-
-def _known_run(run: Any) -> _Run:
-    tags = run.data.tags
-    return _Run(
-        run_id=run.info.run_id,
-        parent_id=tags.get("mlflow.parentRunId"),
-        complete=run.info.status == "FINISHED",
-        state=tags.get("digest" if "group" in tags else "status"),
-        is_group="group" in tags,
-        metrics=frozenset(run.data.metrics if _name(run) == _PARENT else ()),
-    )
-
-
-def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any]:
-    """One MLflow metric an evaluation, split and measure, stepped by compute.
-
-    What is missing is no metric; a loss that is not a number is one.
-    """
-    from mlflow.entities import Metric
-
-    finished = datetime.datetime.fromisoformat(cell["finished_at"]).timestamp()
-    for row in _records(evaluations):
-        step = row["compute_flops"] // METRIC_STEP_FLOPS
-        seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
-        milliseconds = int(1000 * seconds)
-        for name in (*METRICS, *RATIONALES):
-            if name == "loss" or _says(name, row[name]):
-                yield Metric(f"{row['split']}/{name}", row[name], milliseconds, step)
-        if row["split"] == "train":
-            for name in ("budget_fraction", "train_seconds"):
-                yield Metric(name, row[name], milliseconds, step)
-            for name in DYNAMICS:
-                if _known(row[name]):
-                    yield Metric(f"train/{name}", row[name], milliseconds, step)
-
-
-def _says(name: str, value: Any) -> bool:
-    """Whether a metric is known and, as the share of known foregrounds, not of course."""
-    return _known(value) and not (name == "foreground_share" and value == 1)
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-
-
-def _equal(held: float, value: float) -> bool:
-    return held == value or (math.isnan(held) and math.isnan(value))
-
-
-def _known(value: Any) -> bool:
-    return not pd.isna(value) and value != ""
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,9 @@
 """Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials.
 
 Tune finds the resources, starts the workers and notices when one is lost. What runs next, and what
-becomes of what failed, `study.jobs` decides: Tune asks it for every trial, by way of a search
-algorithm. A trial does not raise: it reports why it failed, so all that Tune itself calls an error
-is a worker that was lost.
+becomes of what failed, `study.launch.jobs` decides: Tune asks it for every trial, by way of a
+search algorithm. A trial does not raise: it reports why it failed, so all that Tune itself calls
+an error is a worker that was lost.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.cluster import ray_session
+from study.cell.kind import Report
 from study.errors import RequestError
-from study.failures import Failure, failure_of
 from study.hardware import give_back_memory
-from study.jobs import Job, Jobs, Source
-from study.nodes import Cluster
-from study.plan import Plan
-from study.sharing import ForkPoints
+from study.launch.cluster import ray_session
+from study.launch.failures import Failure, _failure_of_trial, failure_of
+from study.launch.fork_points import ForkPoints
+from study.launch.jobs import Job, Jobs, Source
+from study.launch.nodes import Cluster
+from study.launch.running import Running
+from study.launch.trial import train_cells
+from study.plan.plan import Plan
 from study.storage.storage import Storage
 from study.terminal.command import importing
 from study.terminal.progress import Progress
-from study.trial import Report, train_cells
 
 Train = Callable[[Mapping[str, Any], Report], object]
 
@@ -52,14 +53,14 @@ def launch(
 
     Args:
         plan: what to run, with which resources.
-        config: what `study.trial.train_cells` takes, but what differs between trials.
+        config: what `study.launch.trial.train_cells` takes, but what differs between trials.
         progress: told of every start, evaluation and end.
         on_cell: called on the driver with the id of each cell that is recorded; gives its status.
         cluster: to train on; None starts Ray on this machine and stops it after.
         max_retries: how often a trial whose worker was lost is tried again.
         source: of further cells while the study runs.
-        judge: decides which cells to stop, see `study.asha.Judge`; None: all go to their end.
-        train: what a trial runs.
+        judge: decides which cells to stop, see `study.search.halving.Judge`; None: all go to their
+        end. train: what a trial runs.
 
     Returns:
         The cells that were given up, and the bug that stopped the study, if one did.
@@ -182,7 +183,7 @@ def carry_out(train: Train, config: Mapping[str, Any], report: Report) -> None:
 
 
 def config_of(job: Job) -> dict[str, Any]:
-    """What `study.trial.train_cells` is told of a job."""
+    """What `study.launch.trial.train_cells` is told of a job."""
     return {
         "cells": [cell.to_dict() for cell in job.cells],
         "fork_steps": list(job.fork_steps),
@@ -341,122 +342,3 @@ def _silence(base: Any) -> Any:
             pass
 
     return Silence()
-
-
-class Running:
-    """The trials that run: what they tell, and what their ends mean for the jobs.
-
-    Args:
-        jobs: of the study.
-        progress: told of every start, evaluation and end.
-        on_cell: as for `launch`.
-        forks: removed where no cell needs them any more.
-        source: of further cells, told of their ends.
-
-    Attributes:
-        job: Tune's id of a trial -> its job.
-    """
-
-    def __init__(
-        self,
-        jobs: Jobs,
-        progress: Progress,
-        on_cell: Callable[[str], str],
-        forks: ForkPoints,
-        source: Source | None = None,
-    ) -> None:
-        self.jobs = jobs
-        self.job: dict[str, Job] = {}
-        self._progress = progress
-        self._on_cell = on_cell
-        self._forks = forks
-        self._source = source
-        self._reported: dict[str, Failure] = {}
-
-    def start(self, trial_id: str) -> Job | None:
-        """The job of a new trial, None where there is none for now."""
-        try:
-            job = self.jobs.take()
-        except RequestError as error:  # of the source
-            self.jobs.stop(failure_of(error))
-            return None
-        if job is not None:
-            self.job[trial_id] = job
-        return job
-
-    def started(self, trial_id: str) -> None:
-        """A worker has begun with a trial."""
-        for cell_id in self.job[trial_id].ids:
-            self._progress.started(cell_id)
-
-    def told(self, trial_id: str, event: Mapping[str, Any]) -> None:
-        """An event of `study.trial.Report`, or a failure that the trial reported."""
-        match event.get("event"):
-            case "evaluation":
-                self._progress.evaluated(event)
-            case "fork":
-                self.jobs.forked(event["cell_id"], event["steps"])
-            case "note":
-                self._progress.note(event["text"])
-            case "failure":
-                self._reported[trial_id] = Failure(event["kind"], event["text"])
-
-    def completed(self, trial_id: str) -> None:
-        """A trial returned: its cells are recorded, unless it reported a failure."""
-        job = self.job.pop(trial_id)
-        failure = self._reported.pop(trial_id, None)
-        if failure is None:
-            try:
-                for cell_id in job.ids:
-                    self._end(cell_id, self._on_cell(cell_id))
-                    self._forks.ended(cell_id)
-                self.jobs.ended(job)
-                return
-            except RequestError as error:  # of the results directory: nothing can be recorded
-                failure = failure_of(error)
-        self._fail(job, failure)
-
-    def lost(self, trial_id: str, failure: Failure) -> None:
-        """A trial's worker is gone."""
-        self._reported.pop(trial_id, None)
-        self._fail(self.job.pop(trial_id), failure)
-
-    def _fail(self, job: Job, failure: Failure) -> None:
-        again = self.jobs.failed(job, failure)
-        for cell_id in job.ids:
-            if again is None:
-                self._end(cell_id, "failed")
-            else:
-                self._progress.waiting(cell_id)
-        if not self.jobs.stopped:  # what stops a study is told at the end
-            what = f"{failure.kind} ({failure.reason}); {again or 'given up'}"
-            self._progress.note(f"cell {', '.join(job.ids)}: {what}")
-
-    def _end(self, cell_id: str, status: str) -> None:
-        self._progress.ended(cell_id, status)
-        if self._source is not None:
-            self._source.ended(cell_id, status)
-
-
-def _failure_of_trial(trial: Any) -> Failure:
-    """Why Tune calls a trial failed although its code raised nothing.
-
-    Tune keeps the error as text and as a pickle, in a folder that others on this machine could
-    write: only the text is read.
-    """
-    file = trial.error_file
-    text = Path(file).read_text() if file and os.path.exists(file) else ""
-    if "low on memory" in text:
-        return Failure("out of memory", "Ray stopped its worker before the machine ran out")
-    if "failed to import on the worker" in text:
-        node, why = re.search(r"ip: (\S+)", text), re.search(r"\w*Error: (No module.*)", text)
-        return Failure(
-            "request",
-            f"node {node[1] if node else ''} cannot import this project "
-            f"({why[1] if why else 'see its logs'}). Install it there at the same path, with `uv "
-            "sync --no-dev --extra cluster`, and start Ray from its environment; or take it out "
-            "of the cluster. The same command goes on.",
-        )
-    if "Traceback" in text:  # of Tune or of the start of a worker
-        return Failure("bug", text)
-    return Failure("worker lost", "its process or its node died")

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from study.models.base import Model
-from study.optimiser import SGD
 from study.paradigms.base import Paradigm
 from study.paradigms.held import held_attention
 from study.tasks.base import Split
+from study.train.optimiser import SGD
 
 Step = Callable[[Tensor], Tensor]
 """Rows of the train split (B,) int64 -> their mean loss before the step, on the device."""

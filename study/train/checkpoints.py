@@ -23,7 +23,7 @@ from study.cell import Cell
 from study.storage.storage import Storage
 
 if TYPE_CHECKING:
-    from study.member import Member
+    from study.train.member import Member
 
 DEFAULT_INTERVAL = 60.0
 """Seconds of training that a kill may cost."""
@@ -40,7 +40,7 @@ class Checkpoints:
     Args:
         storage: the results directory.
         interval: seconds between the checkpoints of a cell, >= 0.
-        fork_steps: steps after which the state is kept for other cells, see `study.sharing`.
+        fork_steps: steps after which the state is kept for other cells, see `study.plan.prefixes`.
         share: whether to go on from the forks of other cells.
         note: told, for people, of what was found.
         on_fork: told of the steps of every fork point that is there.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
-from study import packs
 from study.cell import Cell
-from study.checkpoints import Checkpoints
-from study.member import Member, OnEvaluation, Outcome, now
 from study.tasks.base import Task
+from study.train import packs
+from study.train.checkpoints import Checkpoints
+from study.train.member import Member, OnEvaluation, Outcome, now
 
 
 def train(

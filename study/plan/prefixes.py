@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from study import compute
 from study.cell import Cell
-from study.checkpoints import fork_name
-from study.compute import ModelFlops
-from study.jobs import Job
-from study.storage.storage import Storage
+from study.launch.jobs import Job
+from study.train.cost import ModelFlops
+from study.train.timeline import timeline
 
 
 def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[Job]:
@@ -50,33 +48,5 @@ def saved_flops(jobs: Iterable[Job], flops: Mapping[str, ModelFlops]) -> int:
 
 def first_phase(cell: Cell, flops: ModelFlops) -> tuple[int, int]:
     """Steps and training FLOPs of a cell's first phase."""
-    stops = [stop for stop in compute.timeline(cell, flops) if stop.phase == 0]
+    stops = [stop for stop in timeline(cell, flops) if stop.phase == 0]
     return stops[-1].steps_done, stops[-1].compute_flops
-
-
-class ForkPoints:
-    """Removes the fork points of a study as soon as no cell needs them any more.
-
-    Args:
-        storage: the results directory.
-        jobs: of the study.
-    """
-
-    def __init__(self, storage: Storage, jobs: Iterable[Job]) -> None:
-        self._storage = storage
-        self._name: dict[str, str] = {}
-        self._needed_by: dict[str, set[str]] = {}
-        for job in jobs:
-            if job.waits_for:
-                (cell,) = job.cells
-                name = fork_name(cell, job.waits_for[1])
-                self._name[cell.id] = name
-                self._needed_by.setdefault(name, set()).add(cell.id)
-
-    def ended(self, cell_id: str) -> None:
-        """A cell is recorded."""
-        name = self._name.pop(cell_id, None)
-        if name is not None:
-            self._needed_by[name].discard(cell_id)
-            if not self._needed_by[name]:
-                self._storage.remove(name)

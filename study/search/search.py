@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from search_spaces import By, Values
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.ranges import LABELS, OBJECTIVES, Space, improved, in_order
 from study.results import Results
+from study.search.outcomes import last_before_censored, seed_means
+from study.search.space import LABELS, Space, improved, in_order
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 
@@ -78,7 +78,7 @@ class Search:
             paradigms) it names the Optuna study, so another budget or objective is another one in
             the same file.
         results: the results directory, prepared.
-        axes: as `study.axes.resolve` gives them.
+        axes: as `study.plan.axes.resolve` gives them.
         make_cell: point (axis -> value) -> cell; RequestError or ValueError where it cannot run.
         objective: one or both of `OBJECTIVES`.
         num_samples: suggestions in total, over all runs of this search; one that failed in an
@@ -386,92 +386,6 @@ class Search:
     def _trial_id(self, number: int) -> int:
         study_id = self._storage.get_study_id_from_name(self._study.study_name)
         return self._storage.get_trial_id_from_study_id_trial_number(study_id, number)
-
-
-class Suggestions:
-    """A search as the source of a study's jobs: what is recorded already does not run again.
-
-    Args:
-        search: asked for cells, told of their ends.
-        recorded: cell id -> status of the cells that need no run.
-        announce: told of the cells of a suggestion that will run, and how many were done before.
-    """
-
-    def __init__(
-        self,
-        search: Search,
-        recorded: Mapping[str, str],
-        announce: Callable[[list[Cell], int], object],
-    ) -> None:
-        self.search = search
-        self._recorded = recorded
-        self._announce = announce
-
-    @property
-    def exhausted(self) -> bool:
-        """See `study.jobs.Source`."""
-        return self.search.exhausted
-
-    def more(self) -> list[Cell]:
-        """See `study.jobs.Source`."""
-        while not self.search.exhausted:
-            cells = self.search.more()
-            missing = [cell for cell in cells if cell.id not in self._recorded]
-            self._announce(missing, len(cells) - len(missing))
-            for cell in cells:
-                if cell.id in self._recorded:
-                    self.search.ended(cell.id, self._recorded[cell.id])
-            if missing:
-                return missing
-        return []
-
-    def ended(self, cell_id: str, status: str) -> None:
-        """See `study.jobs.Source`."""
-        self.search.ended(cell_id, status)
-
-
-def seed_means(
-    cells: pd.DataFrame, evaluations: pd.DataFrame, objective: Sequence[str]
-) -> list[float]:
-    """Mean over cells of each validation metric at the end of the budget.
-
-    Args:
-        cells: as `Results.cells` gives them, done or diverged.
-        evaluations: as `Results.evaluations` gives them.
-        objective: metrics of `OBJECTIVES`.
-
-    Returns:
-        One fraction a metric; a diverged cell counts as SAIF 0 and accuracy 1/C.
-    """
-    last = _validation(evaluations).drop_duplicates("cell_id", keep="last").set_index("cell_id")
-    scores = cells.set_index("cell_id")[["status", "num_classes"]].join(last[list(OBJECTIVES)])
-    diverged = scores["status"] == "diverged"
-    scores.loc[diverged, "saif"] = 0.0
-    scores.loc[diverged, "accuracy"] = 1 / scores["num_classes"]
-    return [float(np.mean(scores[metric].to_numpy(float))) for metric in objective]
-
-
-def last_before_censored(
-    cells: pd.DataFrame, evaluations: pd.DataFrame, metric: str
-) -> tuple[int, float]:
-    """How far the censored cells came, in per cent of the budget, and their mean metric there.
-
-    Args:
-        cells: as `Results.cells` gives them.
-        evaluations: as `Results.evaluations` gives them.
-        metric: of the validation split.
-    """
-    censored = cells.loc[cells["status"] == "censored", "cell_id"]
-    rows = _validation(evaluations)
-    rows = rows[rows["cell_id"].isin(censored)]
-    furthest = float(rows["budget_fraction"].max())
-    there = rows.loc[rows["budget_fraction"] == furthest, metric]
-    return round(100 * furthest), float(np.mean(there.to_numpy(float)))
-
-
-def _validation(evaluations: pd.DataFrame) -> pd.DataFrame:
-    rows = evaluations[evaluations["split"] == "validation"]
-    return rows.sort_values(["cell_id", "budget_fraction"])
 
 
 def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from search_spaces import By, Values
-from study.axes import AXES, OF_HYBRIDS, SAME, values_at
+from study.cell.axis import values_at
 from study.cell.checks import is_positive
 from study.errors import RequestError, unknown
+from study.train.axes import AXES, OF_HYBRIDS, SAME
 
 if TYPE_CHECKING:
     import optuna
@@ -70,7 +71,7 @@ class Space:
         """The space between the least and the greatest values of the axes of a study.
 
         Args:
-            axes: as `study.axes.resolve` gives them.
+            axes: as `study.plan.axes.resolve` gives them.
 
         Raises:
             RequestError: another axis has several values, or nothing is left to search.

@@ -7,23 +7,25 @@ import copy
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from study import compute, hardware, models, paradigms
+from study import hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.evaluate.classification import evaluate
 from study.models.base import Model
-from study.optimiser import SGD
 from study.paradigms.base import Paradigm
-from study.step import CapturedStep, Step, train_step
 from study.tasks.base import Task
+from study.train import cost
+from study.train.optimiser import SGD
+from study.train.order import batch_order
+from study.train.step import CapturedStep, Step, train_step
+from study.train.timeline import flow_time, steps_by_phase, timeline
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
 """Called with each evaluation row of the validation split, as soon as it is known; True stops the
@@ -91,8 +93,8 @@ class Member:
             precision=cell.precision,
         )
         facts = task.facts
-        flops = compute.model_flops(model, facts.input_shape, facts.lengths, cell.m)
-        self.stops = compute.timeline(cell, compute.cell_flops(cell, flops))
+        flops = cost.model_flops(model, facts.input_shape, facts.lengths, cell.m)
+        self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)
         self._optimiser = self._optimiser_of(self._model, cell.lr)
         self._batches = batch_order(cell, device)
@@ -117,7 +119,7 @@ class Member:
         """Steps of its first phase, where another one follows: there it may start from a fork."""
         if len(self.cell.schedule.phases) == 1:
             return None
-        return compute.steps_by_phase(self.cell, self.stops)[0]
+        return steps_by_phase(self.cell, self.stops)[0]
 
     def enter_phase(self, index: int) -> None:
         """Makes ready for the steps of a phase, so that none of them pays for a first time."""
@@ -272,7 +274,7 @@ class Member:
         if self.cell.alpha is not None:
             known.pop("nu", None)  # of a focus that does not train
         if known:
-            known["flow_time"] = compute.flow_time(self.cell, self.stops, steps)
+            known["flow_time"] = flow_time(self.cell, self.stops, steps)
         return known
 
     def _optimiser_of(self, model: Model, lr: float) -> SGD:
@@ -304,35 +306,6 @@ class Member:
         if self._stream is None:
             return contextlib.nullcontext()
         return torch.cuda.stream(self._stream)
-
-
-def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Tensor]:
-    """Endless batches of row indices, each (batch_size,) int64.
-
-    The order is a sequence of permutations of the n training inputs, each a function of seed and
-    epoch alone, cut into batches of equal size: a batch may end one epoch and begin the next.
-
-    Args:
-        cell: gives seed, n and batch size.
-        device: of the batches.
-        steps: batches to leave out at the start.
-    """
-    epoch, seen = divmod(steps * cell.batch_size, cell.n)
-    waiting = _permutation(cell, epoch, device)[seen:]
-    while True:
-        while len(waiting) < cell.batch_size:
-            epoch += 1
-            waiting = torch.cat([waiting, _permutation(cell, epoch, device)])
-        yield waiting[: cell.batch_size]
-        waiting = waiting[cell.batch_size :]
-
-
-def _permutation(cell: Cell, epoch: int, device: torch.device) -> Tensor:
-    rng = np.random.default_rng(stream_seed("order", cell.seed, epoch))
-    permutation = torch.from_numpy(rng.permutation(cell.n))
-    if device.type == "cuda":  # from pinned memory the copy waits for nothing
-        permutation = permutation.pin_memory().to(device, non_blocking=True)
-    return permutation
 
 
 def now(device: torch.device) -> float:

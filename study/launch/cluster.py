@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from study.errors import RequestError
-from study.nodes import Cluster
+from study.launch.nodes import Cluster
 from study.terminal.command import Terminated, importing
 
 CONNECT_SECONDS = 10.0

@@ -8,7 +8,7 @@ import json
 import platform
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,14 @@ import torch
 
 from study import hardware, tasks
 from study.cell import Cell, Options
+from study.cell.kind import Report
 from study.cell.version import source_digest
-from study.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
 from study.errors import RequestError
-from study.member import OnEvaluation, Outcome
 from study.results import Results, cell_columns
 from study.tasks.base import Task
-from study.train import train_pack
-
-Report = Callable[[dict[str, Any]], bool | None]
-"""Told of events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
-schedule, budget_fraction, validation accuracy and saif; True as an answer stops the cell), `fork`
-(cell_id, steps: a fork point is there), `note` (text, for people)."""
+from study.train.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
+from study.train.loop import train_pack
+from study.train.member import OnEvaluation, Outcome
 
 
 def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
@@ -51,9 +47,10 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
                 then every file is one in which the cells may be).
             source: `study.cell.version.source_digest` of the command (not compared).
             dry_run: if True, nothing is recorded.
-            checkpoint_every: seconds between checkpoints (`study.checkpoints.DEFAULT_INTERVAL`).
-            share: whether to go on from fork points of other cells (no).
-            fork_steps: steps after which other cells fork from this one (none).
+            checkpoint_every: seconds between checkpoints
+            (`study.train.checkpoints.DEFAULT_INTERVAL`). share: whether to go on from fork points
+            of other cells (no). fork_steps: steps after which other cells fork from this one
+            (none).
         report: told of events.
 
     Returns:

@@ -10,12 +10,14 @@ from typing import Any
 
 import torch
 
-from study import compute, hardware, packs, tasks
+from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
-from study.packs import MOST_MEMBERS, Packing
-from study.plan import Plan
+from study.plan.plan import Plan
 from study.tasks.base import Facts, Task
-from study.train import train_pack
+from study.train import cost, packs
+from study.train.loop import train_pack
+from study.train.packs import MOST_MEMBERS, Packing
+from study.train.timeline import steps_by_phase, timeline
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 """Training FLOPs that are timed, by device: some tenths of a second."""
@@ -49,7 +51,7 @@ def choose_packing(plan: Plan, requested: str) -> Packing:
 
     Args:
         plan: whose cells to pack.
-        requested: a name of `study.packs.AXES`, or `auto`: packs where this machine's GPU is
+        requested: a name of `study.train.packs.AXES`, or `auto`: packs where this machine's GPU is
             measured to train them faster than cell by cell.
     """
     if requested != "auto":
@@ -90,10 +92,10 @@ def _cell_seconds(
     known: dict[tuple[Any, ...], tuple[float, float]],
     forks: bool,
 ) -> float:
-    stops = compute.timeline(cell, plan.flops[cell.id])
+    stops = timeline(cell, plan.flops[cell.id])
     total = 0.0
     evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
-    for index, steps in enumerate(compute.steps_by_phase(cell, stops)):
+    for index, steps in enumerate(steps_by_phase(cell, stops)):
         paradigm = cell.schedule.phases[index].paradigm
         held = cell.alpha is not None
         network = (cell.task, cell.options, held, cell.architecture, cell.width)
@@ -132,7 +134,7 @@ def _input_seconds(
     if not facts.lengths:
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
         count = hardware.micro_batch(cell.batch_size, bytes_each, device)
-    step_flops = count * compute.training_flops(paradigm, flops, cell.m)
+    step_flops = count * cost.training_flops(paradigm, flops, cell.m)
     steps = min(max(int(TIMED_FLOPS[device.type] // step_flops), FEWEST_STEPS), MOST_STEPS)
     task = _made_up(cell, facts, steps * count)
     short = [

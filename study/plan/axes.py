@@ -4,190 +4,22 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from search_spaces import By, SearchSpace, Values
-from study import models, tasks
-from study.cell import LABEL_RULES, PARADIGMS, PRECISIONS, RATIONALE_RULES, SPLIT_SCHEMES
+from study.cell.axis import values_at
 from study.errors import RequestError, unknown
-
-SAME = "same"
-"""Value of `hard_lr`: the learning rate of the first phase."""
-
-NONE = "none"
-"""Value of an axis that has no meaning for some cells."""
-
-ALL = "all"
-"""Value of a size: all that a split has."""
-
-OWN = "own"
-"""Value of `inference`: the formula of the paradigm that trains."""
-
-BUDGET_UNITS = ("flops", "mosaics")
+from study.train.axes import AXES, OF_HYBRIDS, _count_or_all, choices
 
 LARGEST_RANGE = 1_000_000
 
 _MOST_NAMED = 12
 """Values that an error names."""
 
-OF_HYBRIDS = ("hard_lr", "switch_point")
-"""Axes that have a meaning for hybrids only."""
 
 NAMED = ("paradigm", "task")
 """Axes whose values stand for themselves after an @, since no two share a name."""
-
-
-def _number(text: str) -> float:
-    return float(text)
-
-
-def _number_or_same(text: str) -> float | str:
-    return SAME if text == SAME else float(text)
-
-
-def _number_or_none(text: str) -> float | None:
-    return None if text == NONE else float(text)
-
-
-def _count_or_none(text: str) -> int | None:
-    return None if text == NONE else int(text)
-
-
-def _count_or_all(text: str) -> int | str:
-    return ALL if text == ALL else int(text)
-
-
-def _name_or_none(text: str) -> str | None:
-    return None if text in (NONE, OWN) else text
-
-
-def _of_text(value: str | int) -> By:
-    """An axis that has no meaning but for posts."""
-    return By("task", {"hatexplain": (value,)}, otherwise=(None,))
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis of a grid.
-
-    Args:
-        about: meaning and unit, shown by `--help`.
-        parse: one typed value -> value; raises ValueError.
-        default: where a preset does not declare the axis; empty: it must.
-        expects: what a value is, for error messages.
-    """
-
-    about: str
-    parse: Callable[[str], Any]
-    default: Values | By = ()
-    expects: str = "a whole number"
-
-
-AXES: Mapping[str, Axis] = {
-    "seed": Axis("seeds; 0-11 is a range", int),
-    "task": Axis("data set", str, expects="a name"),
-    "label_rule": Axis(
-        "label of a post that several people labelled: majority, or first of them; none: no text",
-        _name_or_none,
-        _of_text("majority"),
-        "a name",
-    ),
-    "rationale_rule": Axis(
-        "its rationale: words that majority, union or first marked; none: no text",
-        _name_or_none,
-        _of_text("majority"),
-        "a name",
-    ),
-    "min_count": Axis(
-        "the vocabulary: words that occur so often in the training posts; none: no text",
-        _count_or_none,
-        _of_text(1),
-        "a whole number or none",
-    ),
-    "m": Axis("segments a mosaic; of posts the most words, longer ones are cut", int),
-    "num_classes": Axis(
-        "foreground classes of linear-orthogonal, which is made up; none: the task's own",
-        _count_or_none,
-        (None,),
-        "a whole number or none",
-    ),
-    "n": Axis(
-        "training mosaics, or posts; all: of a data set of posts",
-        _count_or_all,
-        expects="a whole number or all",
-    ),
-    "paradigm": Axis(", ".join((*PARADIGMS, "hybrid")), str, expects="a name"),
-    "lr": Axis("learning rate (of a hybrid: its soft phase)", _number, expects="a number"),
-    "hard_lr": Axis(
-        "learning rate of a hybrid's hard phase, or same",
-        _number_or_same,
-        (SAME,),
-        "a number or same",
-    ),
-    "switch_point": Axis(
-        "budget fraction at which a hybrid turns hard", _number, (0.5,), "a number"
-    ),
-    "alpha": Axis(
-        "attention held on the foreground while only the classifier trains; none: both train",
-        _number_or_none,
-        (None,),
-        "a number or none",
-    ),
-    "epochs": Axis(
-        "the budget: that many epochs of soft, see budget_unit", _number, expects="a number"
-    ),
-    "budget_unit": Axis(
-        "what is equal: flops (of those epochs of soft), or mosaics; where alpha is held, mosaics",
-        str,
-        By("alpha", {None: ("flops",)}, otherwise=("mosaics",)),
-        "a name",
-    ),
-    "architecture": Axis("network of focus and classifier", str, expects="a name"),
-    "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
-    "batch_size": Axis("mosaics or posts a step", int, (256,)),
-    "precision": Axis("float32, or bfloat16", str, ("float32",), "a name"),
-    "momentum": Axis("of SGD", _number, (0.9,), "a number"),
-    "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
-    "inference": Axis(
-        "paradigm whose formula predicts at evaluations; own: that of the phase",
-        _name_or_none,
-        (None,),
-        "a name",
-    ),
-    "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
-    "train_metrics_size": Axis(
-        "training inputs that train metrics are taken on",
-        _count_or_all,
-        (2_000,),
-        "a whole number or all",
-    ),
-    "validation_size": Axis(
-        "validation inputs, or all", _count_or_all, (2_000,), "a whole number or all"
-    ),
-    "test_size": Axis("test inputs, or all", _count_or_all, (10_000,), "a whole number or all"),
-}
-
-
-def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-    """The valid names of an axis of names, None for numbers.
-
-    Args:
-        axis: its name.
-        of_tasks: the tasks of the study.
-    """
-    return {
-        "task": tasks.NAMES,
-        "paradigm": (*PARADIGMS, "hybrid"),
-        "architecture": list(dict.fromkeys(n for task in of_tasks for n in models.names(task))),
-        "budget_unit": BUDGET_UNITS,
-        "split": SPLIT_SCHEMES,
-        "precision": PRECISIONS,
-        "label_rule": (*LABEL_RULES, NONE),
-        "rationale_rule": (*RATIONALE_RULES, NONE),
-        "inference": (*PARADIGMS, OWN),
-    }.get(axis)
 
 
 def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict[str, Values | By]:
@@ -239,24 +71,6 @@ def _declared(space: SearchSpace, preset: str) -> dict[str, Values | By]:
 def tasks_of(axes: Mapping[str, Values | By]) -> Values:
     """The tasks of a study."""
     return values_at(axes["task"], "task", {})
-
-
-def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
-    """The values of an axis where the other axes have those of a point.
-
-    Raises:
-        RequestError: there is none, or they depend on an axis that the point lacks.
-    """
-    while isinstance(axis, By):
-        if axis.axis not in point:
-            raise RequestError(
-                f"{name} cannot have values by {axis.axis}, which is not known where {name} is "
-                f"chosen. Give them for all with --set {name}=VALUE."
-            )
-        axis = axis.values.get(point[axis.axis], axis.otherwise)
-    if not axis:
-        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
-    return axis
 
 
 def possible_values(axis: Values | By) -> Values:

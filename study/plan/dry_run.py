@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from study.cell import Budget, Cell, Schedule
-from study.plan import Plan
-from study.trial import train_cells
+from study.launch.trial import train_cells
+from study.plan.plan import Plan
 
 
 def dry_run(plan: Plan, config: Mapping[str, Any]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
@@ -48,3 +50,27 @@ def failure_of(error: BaseException) -> Failure:
     if out or (isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY.search(str(error))):
         return Failure("out of memory", text)
     return Failure("bug", text)
+
+
+def _failure_of_trial(trial: Any) -> Failure:
+    """Why Tune calls a trial failed although its code raised nothing.
+
+    Tune keeps the error as text and as a pickle, in a folder that others on this machine could
+    write: only the text is read.
+    """
+    file = trial.error_file
+    text = Path(file).read_text() if file and os.path.exists(file) else ""
+    if "low on memory" in text:
+        return Failure("out of memory", "Ray stopped its worker before the machine ran out")
+    if "failed to import on the worker" in text:
+        node, why = re.search(r"ip: (\S+)", text), re.search(r"\w*Error: (No module.*)", text)
+        return Failure(
+            "request",
+            f"node {node[1] if node else ''} cannot import this project "
+            f"({why[1] if why else 'see its logs'}). Install it there at the same path, with `uv "
+            "sync --no-dev --extra cluster`, and start Ray from its environment; or take it out "
+            "of the cluster. The same command goes on.",
+        )
+    if "Traceback" in text:  # of Tune or of the start of a worker
+        return Failure("bug", text)
+    return Failure("worker lost", "its process or its node died")

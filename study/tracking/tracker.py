@@ -19,16 +19,9 @@ from typing import Protocol
 import pandas as pd
 
 from study.results import Results
-from study.run_store import (
-    BATCH,
-    NONE,
-    Group,
-    RunStore,
-    ServerDown,
-    fitting,
-    reason,
-    tracking_uri,
-)
+from study.tracking.runs import Group
+from study.tracking.store import BATCH, RunStore, fitting
+from study.tracking.uris import NONE, ServerDown, reason, tracking_uri
 
 FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 1.0, 30.0, 2.0
 """Seconds before the next try: after one failure; after many; at most, once the study ended."""

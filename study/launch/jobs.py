@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from study.cell import Cell
-from study.failures import Failure
+from study.launch.failures import Failure
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0

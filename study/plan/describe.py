@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 
-from study import compute, terminal
+from study import terminal
 from study.cell import Cell
 from study.hardware import has_bfloat16
-from study.overhead import Overhead
-from study.plan import THIS_MACHINE, Plan
-from study.sharing import saved_flops
+from study.plan.overhead import Overhead
+from study.plan.plan import THIS_MACHINE, Plan
+from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal.progress import duration
+from study.train import cost
+from study.train.timeline import Stop, timeline
 
 _HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
 _HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
@@ -130,7 +132,7 @@ def _sharing(plan: Plan) -> str:
     """What the cells have in common and train once, as FLOPs."""
     if not plan.share:
         return f"shared prefixes: none ({plan.no_share_reason})"
-    total = sum(compute.timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
+    total = sum(timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
     saved = saved_flops(plan.jobs, plan.flops)
     forks = sum(1 for job in plan.jobs if job.waits_for)
     if not forks:
@@ -156,7 +158,7 @@ def _setting_lines(
     first = cells[0]
     flops = plan.flops[first.id]
     facts = plan.facts[first.task, first.options]
-    soft = float(compute.training_flops("soft", flops, first.m))
+    soft = float(cost.training_flops("soft", flops, first.m))
     yield ""
     yield (
         f"{first.task} m={first.m}"
@@ -175,7 +177,7 @@ def _setting_lines(
     if first.alpha is not None:
         alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
         yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
-    end_of = {cell.id: compute.timeline(cell, flops)[-1] for cell in cells}
+    end_of = {cell.id: timeline(cell, flops)[-1] for cell in cells}
     yield _budget(first, soft, end_of.values())
     rows = []
     for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
@@ -202,7 +204,7 @@ def _setting_lines(
     yield from lines if terminal.fits(lines) else terminal.stacked(_HEADER, rows)
 
 
-def _budget(cell: Cell, soft: float, ends: Iterable[compute.Stop]) -> str:
+def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
     """What each cell is given, and what whole batches spend of it: if less by more than 1 %.
 
     Args:

@@ -1,0 +1,45 @@
+"""An axis of a study: what is typed, what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from search_spaces import By, Values
+from study.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a grid.
+
+    Args:
+        about: meaning and unit, shown by `--help`.
+        parse: one typed value -> value; raises ValueError.
+        default: where a preset does not declare the axis; empty: it must.
+        expects: what a value is, for error messages.
+    """
+
+    about: str
+    parse: Callable[[str], Any]
+    default: Values | By = ()
+    expects: str = "a whole number"
+
+
+def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
+    """The values of an axis where the other axes have those of a point.
+
+    Raises:
+        RequestError: there is none, or they depend on an axis that the point lacks.
+    """
+    while isinstance(axis, By):
+        if axis.axis not in point:
+            raise RequestError(
+                f"{name} cannot have values by {axis.axis}, which is not known where {name} is "
+                f"chosen. Give them for all with --set {name}=VALUE."
+            )
+        axis = axis.values.get(point[axis.axis], axis.otherwise)
+    if not axis:
+        raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
+    return axis

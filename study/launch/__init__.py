@@ -1,0 +1,1 @@
+"""Jobs on Ray: trials, nodes, failures."""

@@ -1,0 +1,37 @@
+"""Weights that cells with a common first phase go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from study.launch.jobs import Job
+from study.storage.storage import Storage
+from study.train.checkpoints import fork_name
+
+
+class ForkPoints:
+    """Removes the fork points of a study as soon as no cell needs them any more.
+
+    Args:
+        storage: the results directory.
+        jobs: of the study.
+    """
+
+    def __init__(self, storage: Storage, jobs: Iterable[Job]) -> None:
+        self._storage = storage
+        self._name: dict[str, str] = {}
+        self._needed_by: dict[str, set[str]] = {}
+        for job in jobs:
+            if job.waits_for:
+                (cell,) = job.cells
+                name = fork_name(cell, job.waits_for[1])
+                self._name[cell.id] = name
+                self._needed_by.setdefault(name, set()).add(cell.id)
+
+    def ended(self, cell_id: str) -> None:
+        """A cell is recorded."""
+        name = self._name.pop(cell_id, None)
+        if name is not None:
+            self._needed_by[name].discard(cell_id)
+            if not self._needed_by[name]:
+                self._storage.remove(name)

@@ -1,0 +1,1 @@
+"""From axes to cells to jobs: what would run, what it costs."""

@@ -1,0 +1,99 @@
+"""The machine, or the cluster, divided among trials."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from study.errors import RequestError
+from study.plan.plan import Plan
+from study.train.packs import Packing, form
+
+Room = Callable[[int], int]
+"""CPU threads a trial -> how many trials find room on a cluster at a time."""
+
+
+CLUSTER_THREADS = 1
+"""CPU threads of a trial on a cluster, whose nodes come and go: numbers must not follow them."""
+
+
+def with_packing(
+    plan: Plan,
+    packing: Packing,
+    share: bool = False,
+    no_share_reason: str = "as asked",
+    room: Room | None = None,
+    threads: int | None = None,
+) -> Plan:
+    """The plan with packs or shared prefixes, and this machine divided among its trials.
+
+    Forks and packs are not combined: where cells are packed, none shares a prefix.
+
+    Args:
+        plan: whose cells to divide.
+        packing: how to pack them.
+        share: whether cells share prefixes.
+        no_share_reason: why not, for people.
+        room: on a cluster instead of this machine.
+        threads: CPU threads a trial; None: the cores divided among the trials, on a cluster 1.
+
+    Raises:
+        RequestError: this machine lacks the GPUs or cores that a trial asks for.
+    """
+    # By the whole grid, so that a resumed study trains its cells with as many threads as before.
+    if room is not None:
+        threads = threads or CLUSTER_THREADS
+        slots = room(threads)
+        concurrent = min(slots, plan.searched_cells or len(form(plan.cells, packing, slots)))
+    else:
+        gpus, cores = torch.cuda.device_count(), _cores()
+        if (plan.gpus_per_trial or 0) > gpus:
+            raise RequestError(
+                f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. "
+                "Leave it out to use what is there."
+            )
+        if (threads or 0) > cores:
+            raise RequestError(f"--threads {threads}, but this machine has {cores} cores.")
+        slots = gpu_slots(gpus, plan.gpus_per_trial)
+        trials = plan.searched_cells or len(form(plan.cells, packing, slots or cores))
+        concurrent, share_of_cores = share_cores(trials, cores, slots)
+        if threads:
+            concurrent = min(concurrent, cores // threads)
+        threads = threads or share_of_cores
+    # Fewer at a time have no more threads: numbers follow from the grid, not from this option.
+    concurrent = min(concurrent, plan.max_concurrent or concurrent)
+    packed = packing.choice != "none"
+    return replace(
+        plan,
+        packing=packing,
+        concurrent=concurrent,
+        threads=threads,
+        share=share and not packed,
+        no_share_reason="packed cells do not fork" if packed else no_share_reason,
+    )
+
+
+def gpu_slots(gpus: int, gpus_per_trial: float | None) -> int:
+    """How many trials find room on that many GPUs at a time; 0 where they use none."""
+    if not gpus_per_trial:
+        return gpus if gpus_per_trial is None else 0
+    each = gpus_per_trial
+    return gpus * int(1 / each + 1e-9) if each <= 1 else int(gpus // each)
+
+
+def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
+    """How many trials run at a time and with how many threads each, never more than the cores.
+
+    On GPUs as many as have room there; else trials side by side on one thread each.
+    """
+    concurrent = max(1, min(trials, cores, slots or cores))
+    return concurrent, max(1, cores // concurrent)
+
+
+def _cores() -> int:
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )

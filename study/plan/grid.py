@@ -1,0 +1,108 @@
+"""Axes to the points of a grid, and to its cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from search_spaces import By, SearchSpace, Values
+from study.cell import Cell
+from study.cell.axis import values_at
+from study.errors import RequestError
+from study.plan.divide import with_packing
+from study.plan.plan import Plan, Skip
+from study.train.axes import AXES, OF_HYBRIDS
+from study.train.cells import CellMaker, FactsOf
+from study.train.cost import ModelFlops
+from study.train.packs import Packing
+
+LARGEST_GRID = 1_000_000
+
+
+def make_plan(
+    space: SearchSpace,
+    preset: str,
+    axes: Mapping[str, Values | By] | Sequence[Mapping[str, Any]],
+    facts_of: FactsOf,
+    finished: Collection[str] = (),
+) -> Plan:
+    """Lays out the grid of a study.
+
+    Args:
+        space: the study.
+        preset: its preset's name, for print.
+        axes: as `study.plan.axes.resolve` gives them; or points, axis -> value, instead of a grid.
+        facts_of: tells what is known of a task's data, or what is supposed of them.
+        finished: ids of cells that need no run.
+
+    Raises:
+        RequestError: a value out of range, or a grid with no cell or too many.
+    """
+    cells: dict[str, Cell] = {}
+    flops: dict[str, ModelFlops] = {}
+    skipped: dict[Skip, None] = {}
+    maker = CellMaker(facts_of)
+    for point in _points(axes) if isinstance(axes, Mapping) else axes:
+        cell = maker.cell(point)
+        reason = maker.why_not(cell)
+        if reason:
+            skipped[Skip(f"{cell.paradigm} at m={cell.m}, {cell.schedule.text}", reason)] = None
+        else:
+            cells[cell.id], flops[cell.id] = cell, maker.flops(cell)
+    if not cells:
+        reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
+        raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
+    plan = Plan(
+        study=space.name,
+        preset=preset,
+        cells=tuple(cells.values()),
+        finished=frozenset(cells) & frozenset(finished),
+        skipped=tuple(skipped),
+        flops=flops,
+        facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},
+        packing=Packing(),
+        concurrent=1,
+        threads=1,
+    )
+    return with_packing(plan, plan.packing)
+
+
+def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
+    """Every point of the grid: axis -> value; axes without a meaning for a paradigm are left out.
+
+    Seeds vary slowest, and paradigm and learning rates fastest. The values of an axis may depend
+    on axes before it in this order.
+    """
+    _refuse_huge_grid(axes)
+    fastest = ("paradigm", "lr", *OF_HYBRIDS)
+    order = [*(name for name in AXES if name not in fastest), *fastest]
+
+    def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        if not names:
+            yield point
+            return
+        name, *rest = names
+        if name in OF_HYBRIDS and point["paradigm"] != "hybrid":
+            yield from extend(point, rest)
+            return
+        for value in values_at(axes[name], name, point):
+            yield from extend({**point, name: value}, rest)
+
+    yield from extend({}, order)
+
+
+def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
+    """Counts the grid from above, before it is laid out."""
+
+    def most(axis: Values | By) -> int:
+        if isinstance(axis, By):
+            return max(map(most, (*axis.values.values(), axis.otherwise)))
+        return len(axis)
+
+    count = math.prod(map(most, axes.values()))
+    if count > LARGEST_GRID:
+        raise RequestError(
+            f"the grid has up to {count:,} cells, more than {LARGEST_GRID:,}. "
+            "Narrow it with --set."
+        )

@@ -1,0 +1,80 @@
+"""From a search space and a preset to cells: what would run, what is done, what is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from study.cell import Cell, Options
+from study.launch.jobs import Job
+from study.plan.prefixes import shared_jobs
+from study.tasks.base import Facts
+from study.train.cost import ModelFlops
+from study.train.packs import Packing, form
+
+THIS_MACHINE = "this machine"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Cells that would be in the grid but cannot run, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study would run.
+
+    Attributes:
+        study: its name.
+        preset: its preset's name.
+        cells: the whole grid, in the order in which cells start: seed by seed, so that a study
+            that is stopped early has compared all options on fewer seeds.
+        finished: ids of the cells that the results directory holds.
+        skipped: parts of the grid that cannot run.
+        flops: cell id -> forward FLOPs of its model.
+        facts: (task, options) of every cell -> what is known of its data.
+        packing: how cells are packed into trials.
+        concurrent: trials at a time.
+        threads: CPU threads a trial.
+        share: whether cells with a common prefix train it once; never together with packs.
+        no_share_reason: why not, for people.
+        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
+            are any.
+        max_concurrent: trials at a time at most, on any machine.
+        search: what a search would try, for people; the cells are then examples of its cells.
+        searched_cells: how many cells a search trains.
+        where: the cells train, for people.
+    """
+
+    study: str
+    preset: str
+    cells: tuple[Cell, ...]
+    finished: frozenset[str]
+    skipped: tuple[Skip, ...]
+    flops: Mapping[str, ModelFlops]
+    facts: Mapping[tuple[str, Options], Facts]
+    packing: Packing
+    concurrent: int
+    threads: int
+    share: bool = False
+    no_share_reason: str = "as asked"
+    gpus_per_trial: float | None = None
+    max_concurrent: int | None = None
+    search: str = ""
+    searched_cells: int = 0
+    where: str = THIS_MACHINE
+
+    @property
+    def to_run(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.id not in self.finished]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """The cells to run, as trials."""
+        if self.share:
+            return shared_jobs(self.to_run, self.flops)
+        return [Job(tuple(pack)) for pack in form(self.to_run, self.packing, self.concurrent)]

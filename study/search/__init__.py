@@ -1,0 +1,1 @@
+"""Further cells while a study runs, and cells that are stopped early."""

@@ -1,0 +1,58 @@
+"""What the results say of the points of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from study.search.space import OBJECTIVES
+
+if TYPE_CHECKING:
+    pass
+
+
+def seed_means(
+    cells: pd.DataFrame, evaluations: pd.DataFrame, objective: Sequence[str]
+) -> list[float]:
+    """Mean over cells of each validation metric at the end of the budget.
+
+    Args:
+        cells: as `Results.cells` gives them, done or diverged.
+        evaluations: as `Results.evaluations` gives them.
+        objective: metrics of `OBJECTIVES`.
+
+    Returns:
+        One fraction a metric; a diverged cell counts as SAIF 0 and accuracy 1/C.
+    """
+    last = _validation(evaluations).drop_duplicates("cell_id", keep="last").set_index("cell_id")
+    scores = cells.set_index("cell_id")[["status", "num_classes"]].join(last[list(OBJECTIVES)])
+    diverged = scores["status"] == "diverged"
+    scores.loc[diverged, "saif"] = 0.0
+    scores.loc[diverged, "accuracy"] = 1 / scores["num_classes"]
+    return [float(np.mean(scores[metric].to_numpy(float))) for metric in objective]
+
+
+def last_before_censored(
+    cells: pd.DataFrame, evaluations: pd.DataFrame, metric: str
+) -> tuple[int, float]:
+    """How far the censored cells came, in per cent of the budget, and their mean metric there.
+
+    Args:
+        cells: as `Results.cells` gives them.
+        evaluations: as `Results.evaluations` gives them.
+        metric: of the validation split.
+    """
+    censored = cells.loc[cells["status"] == "censored", "cell_id"]
+    rows = _validation(evaluations)
+    rows = rows[rows["cell_id"].isin(censored)]
+    furthest = float(rows["budget_fraction"].max())
+    there = rows.loc[rows["budget_fraction"] == furthest, metric]
+    return round(100 * furthest), float(np.mean(there.to_numpy(float)))
+
+
+def _validation(evaluations: pd.DataFrame) -> pd.DataFrame:
+    rows = evaluations[evaluations["split"] == "validation"]
+    return rows.sort_values(["cell_id", "budget_fraction"])

@@ -1,0 +1,54 @@
+"""A search as the source of further cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from study.cell import Cell
+from study.search.search import Search
+
+if TYPE_CHECKING:
+    pass
+
+
+class Suggestions:
+    """A search as the source of a study's jobs: what is recorded already does not run again.
+
+    Args:
+        search: asked for cells, told of their ends.
+        recorded: cell id -> status of the cells that need no run.
+        announce: told of the cells of a suggestion that will run, and how many were done before.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        recorded: Mapping[str, str],
+        announce: Callable[[list[Cell], int], object],
+    ) -> None:
+        self.search = search
+        self._recorded = recorded
+        self._announce = announce
+
+    @property
+    def exhausted(self) -> bool:
+        """See `study.launch.jobs.Source`."""
+        return self.search.exhausted
+
+    def more(self) -> list[Cell]:
+        """See `study.launch.jobs.Source`."""
+        while not self.search.exhausted:
+            cells = self.search.more()
+            missing = [cell for cell in cells if cell.id not in self._recorded]
+            self._announce(missing, len(cells) - len(missing))
+            for cell in cells:
+                if cell.id in self._recorded:
+                    self.search.ended(cell.id, self._recorded[cell.id])
+            if missing:
+                return missing
+        return []
+
+    def ended(self, cell_id: str, status: str) -> None:
+        """See `study.launch.jobs.Source`."""
+        self.search.ended(cell_id, status)

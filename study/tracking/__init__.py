@@ -1,0 +1,1 @@
+"""MLflow is told what the results hold."""

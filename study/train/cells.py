@@ -1,0 +1,169 @@
+"""Makes the cells of training runs from points: axis -> value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from study import models, tasks
+from study.cell import Budget, Cell, Options, Schedule
+from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
+from study.cell.checks import is_positive, require
+from study.errors import RequestError
+from study.tasks.base import UNKNOWN_DIGEST, Facts
+from study.train import cost
+from study.train.axes import ALL, SAME
+from study.train.cost import ModelFlops
+from study.train.timeline import steps_by_phase, timeline
+
+MOST_EVALUATIONS = 10_000
+
+
+FactsOf = Callable[[str, Options], Facts]
+"""(task, what its data depend on) -> what is known of its data."""
+
+
+HELD_PARADIGMS = ("soft", "hard", "lvml")
+"""Paradigms whose loss section 3 defines for an attention that is held."""
+
+
+class CellMaker:
+    """Makes cells from points: axis -> value.
+
+    Args:
+        facts_of: as `make_plan` takes it.
+    """
+
+    def __init__(self, facts_of: FactsOf) -> None:
+        self._facts_of = functools.cache(facts_of)
+        self._flops: dict[tuple[Any, ...], ModelFlops] = {}
+
+    def cell(self, point: Mapping[str, Any]) -> Cell:
+        """The cell of a point; hard_lr and switch_point are read for a hybrid only.
+
+        Raises:
+            RequestError: a value is out of range.
+        """
+        try:
+            return self._cell(point)
+        except ValueError as error:
+            raise RequestError(f"{error}. Change it with --set, see --help.") from error
+
+    def flops(self, cell: Cell) -> ModelFlops:
+        """Forward FLOPs of what it calls of its model."""
+        network = (cell.task, cell.options, cell.architecture, cell.width, cell.m)
+        return cost.cell_flops(cell, self._network_flops(*network))
+
+    def facts(self, cell: Cell) -> Facts:
+        """What is known of its data."""
+        return self._facts_of(cell.task, cell.options)
+
+    def runnable(self, point: Mapping[str, Any]) -> Cell:
+        """The cell of a point.
+
+        Raises:
+            RequestError: a value is out of range, or the cell cannot run.
+        """
+        cell = self.cell(point)
+        if reason := self.why_not(cell):
+            raise RequestError(f"{cell.schedule.text}: {reason}. Change it with --set.")
+        return cell
+
+    def why_not(self, cell: Cell) -> str | None:
+        """Why a cell cannot run, None if it can."""
+        sizes = self.facts(cell).sizes
+        if sizes and cell.split != "disjoint":
+            return f"{cell.task} has splits of its own: its split is disjoint"
+        if sizes and cell.alpha is not None:
+            return f"attention is held on mosaics, not on {cell.task}: posts may lack a foreground"
+        if cell.alpha is not None:
+            if cell.paradigm not in HELD_PARADIGMS:
+                names = ", ".join(HELD_PARADIGMS)
+                return f"a held attention (section 3) is defined for {names}"
+            if cell.budget.unit != "mosaics":
+                return "a held attention is compared by epochs: its budget_unit is mosaics"
+        steps = steps_by_phase(cell, timeline(cell, self.flops(cell)))
+        for phase, count in zip(cell.schedule.phases, steps, strict=True):
+            if count == 0:
+                return (
+                    f"the budget has no step for its {phase.paradigm} phase "
+                    f"(batch {cell.batch_size})"
+                )
+        return None
+
+    def _cell(self, point: Mapping[str, Any]) -> Cell:
+        task = point["task"]
+        options = Options(**{name: point[name] for name in Options._fields})
+        tasks.info(task, options)  # refuses options that it cannot have
+        if point["paradigm"] == "hybrid":
+            hard_lr = point["lr"] if point["hard_lr"] == SAME else point["hard_lr"]
+            schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
+        else:
+            schedule = Schedule.single(point["paradigm"], point["lr"])
+        count = point["evaluations"]
+        require(
+            1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}"
+        )
+        named = (
+            "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
+            "task", "alpha", "inference",
+        )  # fmt: skip
+        facts = self._facts_of(task, options)
+        cell = Cell(
+            data_digest=facts.digest,
+            schedule=schedule,
+            budget=Budget(1),
+            evaluation_points=tuple(i / count for i in range(count + 1)),
+            **{name: point[name] for name in named},
+            **_sizes(point, facts),
+            **options._asdict(),
+        )
+        if point["budget_unit"] == "mosaics":
+            budget = cost.epochs(point["epochs"], cell.n)
+        else:
+            budget = cost.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
+        return replace(cell, budget=budget)
+
+    def _network_flops(
+        self, task: str, options: Options, architecture: str, width: float, m: int
+    ) -> ModelFlops:
+        facts = self._facts_of(task, options)
+        # Where all inputs have m segments, the costs of one do not depend on m.
+        key = (task, options, architecture, width, m if facts.lengths else None)
+        if key not in self._flops:
+            require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
+            known = tasks.info(task, options)
+            model = models.build(
+                architecture, task, known.input_shape, known.num_classes, width=width
+            )
+            self._flops[key] = cost.model_flops(model, known.input_shape, facts.lengths, m)
+        return self._flops[key]
+
+
+def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    """How many inputs a cell takes of each split; of data sets of whole inputs maybe all.
+
+    Raises:
+        ValueError: more than there are, or all of mosaics, which are drawn without end.
+    """
+    split_of = {
+        "n": "train",
+        "train_metrics_size": "train",
+        "validation_size": "validation",
+        "test_size": "test",
+    }
+    sizes = {}
+    for name, split in split_of.items():
+        size = point[name]
+        if not facts.sizes:
+            require(size != ALL, name, size, "a number for mosaics, which are drawn at will")
+        elif size == ALL:
+            size = facts.sizes[split]
+        elif name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
+            most = facts.sizes[split]
+            rule = f"at most {most:,}, the posts of the {split} split, or {ALL}"
+            require(size <= most, name, size, rule)
+        sizes[name] = size
+    return sizes

@@ -1,0 +1,41 @@
+"""The order in which a cell sees its training inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from study.cell import Cell
+from study.cell.seeds import stream_seed
+
+
+def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Tensor]:
+    """Endless batches of row indices, each (batch_size,) int64.
+
+    The order is a sequence of permutations of the n training inputs, each a function of seed and
+    epoch alone, cut into batches of equal size: a batch may end one epoch and begin the next.
+
+    Args:
+        cell: gives seed, n and batch size.
+        device: of the batches.
+        steps: batches to leave out at the start.
+    """
+    epoch, seen = divmod(steps * cell.batch_size, cell.n)
+    waiting = _permutation(cell, epoch, device)[seen:]
+    while True:
+        while len(waiting) < cell.batch_size:
+            epoch += 1
+            waiting = torch.cat([waiting, _permutation(cell, epoch, device)])
+        yield waiting[: cell.batch_size]
+        waiting = waiting[cell.batch_size :]
+
+
+def _permutation(cell: Cell, epoch: int, device: torch.device) -> Tensor:
+    rng = np.random.default_rng(stream_seed("order", cell.seed, epoch))
+    permutation = torch.from_numpy(rng.permutation(cell.n))
+    if device.type == "cuda":  # from pinned memory the copy waits for nothing
+        permutation = permutation.pin_memory().to(device, non_blocking=True)
+    return permutation

@@ -1,0 +1,83 @@
+"""When a cell switches, is evaluated and ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from study.cell import Budget, Cell
+from study.train.cost import ModelFlops, _exact, training_flops
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A pause in training, reached by steps of one phase.
+
+    Attributes:
+        steps_done: optimiser steps from the start of the cell.
+        compute_flops: exact training FLOPs of those steps.
+        phase: index of the phase whose steps lead here.
+        evaluate_at: the budget fractions whose evaluation is due here, often one, maybe none.
+    """
+
+    steps_done: int
+    compute_flops: int
+    phase: int
+    evaluate_at: tuple[float, ...]
+
+
+def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
+    """When a cell evaluates and changes phase: at the last step whose cost is <= the target.
+
+    The last stop ends the cell. Several evaluation points may fall on one step where steps are
+    long. A phase that has no step in the budget has no stop.
+    """
+    stops: list[Stop] = []
+    steps = 0
+    compute: int | Fraction = 0
+    spent: int | Fraction = 0  # in units of the budget
+    begin = Fraction(-1)
+    for index, phase in enumerate(cell.schedule.phases):
+        step_flops = cell.batch_size * training_flops(phase.paradigm, flops, cell.m)
+        step_cost = cell.batch_size if cell.budget.unit == "mosaics" else step_flops
+        end = _exact(phase.until)
+        taken = _steps_to(end, cell.budget, spent, step_cost)
+        due: dict[int, list[float]] = {taken: []}
+        for point in cell.evaluation_points:
+            if begin < _exact(point) <= end:
+                done = _steps_to(_exact(point), cell.budget, spent, step_cost)
+                due.setdefault(done, []).append(point)
+        if stops and 0 in due:  # no step of this phase yet: the model is still the last phase's
+            stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
+        stops += [
+            Stop(steps + done, int(compute + done * step_flops), index, tuple(points))
+            for done, points in sorted(due.items())
+        ]
+        steps, compute = steps + taken, compute + taken * step_flops
+        spent, begin = spent + taken * step_cost, end
+    return stops
+
+
+def flow_time(cell: Cell, stops: list[Stop], steps: int) -> float:
+    """Time of the gradient flow that so many steps follow: the sum of lr / (1 - momentum)."""
+    total = 0.0
+    for phase, count in zip(cell.schedule.phases, steps_by_phase(cell, stops), strict=True):
+        total += phase.lr * min(count, steps) / (1 - cell.momentum)
+        steps -= min(count, steps)
+    return total
+
+
+def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
+    """How many steps each phase of the cell takes."""
+    ends = [
+        max((s.steps_done for s in stops if s.phase <= i), default=0)
+        for i in range(len(cell.schedule.phases))
+    ]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _steps_to(
+    fraction: Fraction, budget: Budget, spent: int | Fraction, step_cost: int | Fraction
+) -> int:
+    """How many steps fit between what is spent and a fraction of the budget."""
+    return int((fraction * budget.amount - spent) // step_cost)
