@@ -12,9 +12,9 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis.choice import choose, summarise
-    from analysis.comparison import compare, compare_results, comparisons, equal_compute
-    from analysis.loading import load
+    from analysis.comparison.choice import choose, summarise
+    from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
+    from analysis.reading import load
 
 __all__ = [
     "choose",
@@ -26,11 +26,11 @@ __all__ = [
     "summarise",
 ]
 
-_MODULES = {"choose": "choice", "summarise": "choice", "load": "loading"}
+_MODULES = {"choose": "comparison.choice", "summarise": "comparison.choice", "load": "reading"}
 
 
 def __getattr__(name: str) -> Any:
     """Imports a function when it is asked for: pandas and SciPy take seconds."""
     if name not in __all__:
         raise AttributeError(f"module 'analysis' has no attribute {name!r}")
-    return pkgutil.resolve_name(f"analysis.{_MODULES.get(name, 'comparison')}:{name}")
+    return pkgutil.resolve_name(f"analysis.{_MODULES.get(name, 'comparison.compare')}:{name}")

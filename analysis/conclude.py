@@ -8,28 +8,25 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from analysis import frame
-from analysis.answer import answer
-from analysis.claims import claims
-from analysis.comparison import Comparison, compare_results
-from analysis.dynamics import Dynamics, find
-from analysis.exports import exports, short_id
-from analysis.files import refuse_unwritable, write
-from analysis.groups import Axis, Select
-from analysis.page import Block, Contents, Heading, Shown, html, markdown
-from analysis.pictures import Picture, pictures
-from analysis.rationales import share_sentences
-from analysis.sections import (
-    comparison_blocks,
-    lone_paradigm,
-    repeat_blocks,
-    section_title,
-    stopped_options,
-    unusual_cut,
+from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.report.claims import claims
+from analysis.comparison.report.frame import tail
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.section import comparison_blocks, section_title
+from analysis.comparison.report.text import (
+    print_comparisons,
+    print_paragraph,
 )
-from analysis.tables import comparison_text
-from analysis.verdicts import verdict_lines
-from study import terminal
+from analysis.groups import Axis, Select
+from analysis.kinds import find
+from analysis.page import frame
+from analysis.page.exports import exports
+from analysis.page.files import refuse_unwritable, write
+from analysis.rendering import html, markdown
+from analysis.section.base import Dynamics
+from analysis.section.blocks import Block, Contents, Heading, Shown
+from analysis.section.parts import repeat_blocks
+from analysis.section.picture import Picture
 from study.results import SAIF_THRESHOLD, Results, ResultsError, report_folder
 
 
@@ -64,7 +61,7 @@ def write_report(
             names the report.
         cell_ids: only these cells; how many of them have no result is said.
         budget, select, axis, threshold, interpolate: of the comparisons, see
-            `analysis.comparison.compare_results`.
+            `analysis.comparison.compare.compare_results`.
         title: of the page.
         notes: paragraphs for the page, e.g. skipped cells and why.
         published: show the paper's Table 1 beside the measured numbers.
@@ -107,11 +104,11 @@ def write_page(
     """Writes the report of what is at hand; else as `write_report`.
 
     Args:
-        found: comparisons, as `analysis.comparison.compare` gives them.
+        found: comparisons, as `analysis.comparison.compare.compare` gives them.
         out_dir, title, notes, published: as for `write_report`.
         results: path or URL of the results directory, for the command that repeats a cell.
         drawn: the pictures of each comparison, where they are at hand.
-        dynamics: as `analysis.dynamics.find` gives them.
+        dynamics: as `analysis.kinds.find` gives them.
         running: a study runs with the results, so that they are not all that it will record.
     """
     drawn = drawn or [pictures(comparison) for comparison in found]
@@ -131,7 +128,7 @@ def write_page(
         page.append(Contents([(name, anchor) for name, anchor, _ in sections]))
     for name, anchor, blocks in sections:
         page += [Heading(name, 2, anchor), *blocks]
-    page += frame.tail(found)
+    page += tail(found)
     files["report.html"] = html.render(title, page).encode()
     files["report.md"] = markdown.render(title, page).encode()
     folder = write(files, out_dir)
@@ -146,17 +143,6 @@ def _refuse_nothing(
             f"{results} has nothing to show: attention is held in all its cells, and none is of "
             "soft, hard or lvml, for which section 3 defines that. Run one of them, too."
         )
-
-
-def verdict_text(found: Sequence[Comparison]) -> str:
-    """The verdict of every pair, and the answer in three sentences, for the terminal."""
-    lines = []
-    for comparison in found:
-        if len(found) > 1:
-            lines.append(f"{comparison.name} ({short_id(comparison)}):")
-        lone = lone_paradigm(comparison)
-        lines += [lone] if lone else verdict_lines(comparison.paired)
-    return "\n".join([*lines, "", *map(terminal.sentence, answer(found))])
 
 
 def report(
@@ -190,7 +176,7 @@ def report(
     _refuse_nothing(found, dynamics, results.url)
     with _until_nobody_reads():
         if running:
-            _print(f"note: {frame.RUNNING}")
+            print_paragraph(f"note: {frame.RUNNING}")
         print_comparisons(found, published)
         print_dynamics(dynamics)
     title = frame.title(found, dynamics, study)
@@ -215,28 +201,10 @@ def _until_nobody_reads() -> Iterator[None]:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
-def print_comparisons(found: Sequence[Comparison], published: bool = False) -> None:
-    """Prints the tables, what was stopped early, the verdicts and the answer."""
-    for comparison in found:
-        if len(comparison.summary):
-            shown = (comparison.summary, published, comparison.threshold, comparison.name)
-            _print(comparison_text(*shown))
-        notes = (unusual_cut, stopped_options, share_sentences)
-        for sentence in (sentence for note in notes for sentence in note(comparison)):
-            _print(f"note: {sentence}")
-    if found:
-        _print(verdict_text(found))
-
-
 def print_dynamics(dynamics: Sequence[Dynamics]) -> None:
     """Prints the tables and claims of learning dynamics."""
     for each in dynamics:
-        _print(each.text())
-
-
-def _print(text: str) -> None:
-    """A paragraph, no wider than the terminal."""
-    print(terminal.fitted(text), end="\n\n")
+        print_paragraph(each.text())
 
 
 def _refuse_options(

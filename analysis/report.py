@@ -19,7 +19,7 @@ def _run(argv: Sequence[str] | None) -> int:
     asked = vars(parser.parse_args(argv))
     with importing():
         from analysis.conclude import report
-        from analysis.files import Unwritable
+        from analysis.page.files import Unwritable
         from study.results import Results, ResultsError
 
     try:

@@ -386,3 +386,8 @@ def _one_axis(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def _check_fraction(value: float, name: str) -> None:
     if not 0 < value < 1:
         raise ValueError(f"{name} must be in (0, 1), got {value!r}")
+
+
+MIN_SEEDS = 6
+"""Fewer common seeds than this decide nothing: with five, even a sign test of differences that
+all agree has p = 2 / 2^5 = .0625."""

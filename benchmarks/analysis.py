@@ -77,8 +77,8 @@ def main() -> None:
 
 def measure(directory: str) -> dict[str, float]:
     """Seconds of each stage, and the peak of memory until its end, in bytes."""
-    from analysis.comparison import compare_results
-    from analysis.tables import comparison_markdown
+    from analysis.comparison.compare import compare_results
+    from analysis.comparison.report.tables import comparison_markdown
 
     found: dict[str, float] = {}
     started = time.perf_counter()

@@ -46,13 +46,15 @@ def report(
         How many settings the report shows.
     """
     with importing():
-        from analysis.comparison import compare_results
-        from analysis.conclude import print_comparisons, print_dynamics, write_page
-        from analysis.dynamics import find
-        from analysis.files import Unwritable
-        from analysis.frame import title
-        from analysis.handover import claim_counts, group_summaries
-        from analysis.pictures import pictures
+        from analysis.comparison.compare import compare_results
+        from analysis.comparison.report.pictures import pictures
+        from analysis.comparison.report.summaries import group_summaries
+        from analysis.comparison.report.text import print_comparisons
+        from analysis.conclude import print_dynamics, write_page
+        from analysis.kinds import find
+        from analysis.page.files import Unwritable
+        from analysis.page.frame import title
+        from analysis.section.summary import claim_counts
 
     results = absolute(args.results)
     asked = {cell.id for cell in cells} - set(failed)

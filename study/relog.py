@@ -73,9 +73,10 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     with importing():
-        from analysis.comparison import compare_results
-        from analysis.dynamics import find
-        from analysis.handover import claim_counts, group_summaries
+        from analysis.comparison.compare import compare_results
+        from analysis.comparison.report.summaries import group_summaries
+        from analysis.kinds import find
+        from analysis.section.summary import claim_counts
 
     # First, since it may find a damaged file.
     comparisons = compare_results(results, cell_ids=statuses)

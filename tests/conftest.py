@@ -214,8 +214,8 @@ def ray_instance() -> Iterator[None]:
 def not_drawn() -> Iterator[None]:
     """Figures are laid out as ever, but what is written of each is nothing: drawing takes long."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.pictures.figure_png", lambda _: _ONE_PIXEL)
-        patch.setattr("analysis.pictures.figure_pdf", lambda _: b"%PDF-1.4")
+        patch.setattr("analysis.comparison.report.pictures.figure_png", lambda _: _ONE_PIXEL)
+        patch.setattr("analysis.comparison.report.pictures.figure_pdf", lambda _: b"%PDF-1.4")
         yield
 
 
@@ -262,7 +262,7 @@ def _train_here(
 def run_without_ray(arguments: Sequence[str]) -> None:
     """`study.run` in this process, for fixtures of more than one test; without pictures."""
     with trials_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.pictures.pictures", lambda _: [])
+        patch.setattr("analysis.comparison.report.pictures.pictures", lambda _: [])
         assert run.main(arguments) == DONE
 
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.answer import QUESTION, answer
-from analysis.comparison import Comparison
+from analysis.comparison.compare import Comparison
+from analysis.comparison.paired import PAIRED_COLUMNS, SAME_EVERYWHERE
+from analysis.comparison.report.answer import QUESTION, answer
 from analysis.groups import PARADIGM_ORDER
-from analysis.labels import setting_name
-from analysis.paired import PAIRED_COLUMNS, SAME_EVERYWHERE
+from analysis.words import setting_name
 
 GLOSS = (
     "measured by SAIF (the share of instances classified rightly and confidently while attention "

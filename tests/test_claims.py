@@ -16,11 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.claims import LEAD, NEARLY_EMPTY, STALLED, Claim, claims, claims_frame, middle_share
-from analysis.comparison import Comparison, compare
-from analysis.loading import load
-from analysis.paired import SAME_EVERYWHERE, paired_table, resample
-from analysis.rises import SMALLEST_RISE, half_rise
+from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.paired import SAME_EVERYWHERE, paired_table, resample
+from analysis.comparison.report.claims import (
+    LEAD,
+    NEARLY_EMPTY,
+    STALLED,
+    claims,
+    claims_frame,
+    middle_share,
+)
+from analysis.reading import load
+from analysis.section.claim import Claim
 from tests.synthetic_results import make_cell, make_results, write
 
 NAMES = ["C1", "C2", "C3", "C4", "C5", "C6", "C16", "C17"]

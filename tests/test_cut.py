@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import analysis
-from analysis.comparison import Comparison, compare, compare_results
-from analysis.cut import Cut, cut_cells, saif_at
+from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.cut import Cut, cut_cells, saif_at
+from analysis.comparison.report.text import unusual_cut
+from analysis.comparison.sources import TableSource
 from analysis.groups import AXES
-from analysis.loading import TableSource
-from analysis.sections import unusual_cut
 from study.cell import Budget, Cell
 from study.compact import compact
 from study.evaluate import heat_map

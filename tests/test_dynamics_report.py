@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.comparison import compare, compare_results, equal_compute
+from analysis.comparison.compare import compare, compare_results, equal_compute
 from analysis.conclude import write_report
-from analysis.dynamics import find
-from analysis.handover import claim_counts
-from analysis.loading import load
-from analysis.pictures import FILE_STEM, Picture
+from analysis.kinds import find
+from analysis.reading import load
 from analysis.report import main
+from analysis.section.picture import FILE_STEM, Picture
+from analysis.section.summary import claim_counts
 from study.results import Results, ResultsError
 from tests import synthetic_results as comparisons
 from tests import synthetic_trajectories as trajectories
@@ -38,7 +38,9 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
     none: list[Picture] = []
     monkeypatch.setattr("analysis.conclude.pictures", lambda found: none)
-    monkeypatch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", lambda self: none)
+    monkeypatch.setattr(
+        "analysis.linear_orthogonal.section.Trajectories.pictures", lambda self: none
+    )
 
 
 def write_comparison(results: Results, **columns: str) -> None:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import analysis
-from analysis.choice import by_preference, choose, options
-from analysis.comparison import Comparison, compare
-from analysis.effort import EFFORT_COLUMNS, best_of_k, edge_warnings, effort_table
-from analysis.responses import MAX_RATES, learning_rate_response, switch_response
+from analysis.comparison.choice import by_preference, choose, options
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.effort import EFFORT_COLUMNS, best_of_k, edge_warnings, effort_table
+from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.statistics import t_interval
 from study.results import Results
 from tests.synthetic_results import make_cell, make_results, write

@@ -15,8 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import analysis
-from analysis.comparison import Comparison, compare
-from analysis.effort import effort_table
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.curves import learning_curve
+from analysis.comparison.effort import effort_table
+from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
+from analysis.comparison.responses import learning_rate_response, switch_response
 from analysis.figures import (
     METRIC_LABELS,
     compute_figure,
@@ -25,15 +28,12 @@ from analysis.figures import (
     figure_png,
     forest_figure,
     heatmap_figure,
-    learning_curve,
     learning_rate_figure,
-    mean_heatmaps,
     metric_label,
     switch_figure,
 )
-from analysis.figures.heatmaps import heatmap_seeds, outlined_share
+from analysis.figures.heatmaps import outlined_share
 from analysis.figures.style import line_styles
-from analysis.responses import learning_rate_response, switch_response
 from study.results import Results
 from tests.synthetic_results import BUDGET, NUM_CLASSES, POINTS, make_cell, make_results, write
 
@@ -141,7 +141,7 @@ def test_curve_keeps_what_is_not_known(of_two_seeds: pd.DataFrame) -> None:
     curve = learning_curve(evaluations, "accuracy")
     assert curve["mean"].isna().tolist() == [False, True, False, False]
     assert curve["num_seeds"].tolist() == [2] * 4
-    figure_png(compute_figure(evaluations, "accuracy"), dpi=40)
+    figure_png(compute_figure(learning_curve(evaluations, "accuracy"), "accuracy"), dpi=40)
 
 
 def test_a_line_ends_where_a_seed_has_no_evaluation(results: Results) -> None:
@@ -153,7 +153,7 @@ def test_a_line_ends_where_a_seed_has_no_evaluation(results: Results) -> None:
     curve = learning_curve(evaluations[~late], "saif")
     assert curve["num_seeds"].tolist() == [2, 2, 2, 1]
     assert curve["num_cells"].tolist() == [2] * 4
-    figure = compute_figure(evaluations[~late], "saif")
+    figure = compute_figure(curve, "saif")
     (line,) = figure.axes[0].lines
     assert line.get_ydata() == pytest.approx([12.5, 25, 37.5])
     assert "all seeds" in figure.get_supxlabel()
@@ -181,7 +181,7 @@ def test_curve_against_every_axis(
         "mosaics": [6_400 * point for point in POINTS],
     }
     assert curve[column].tolist() == pytest.approx(expected[axis])
-    (axes,) = compute_figure(evaluations, "saif", axis=axis).axes
+    (axes,) = compute_figure(curve, "saif", axis=axis).axes
     scale = 1e5 if axis == "flops" else 1
     assert axes.lines[0].get_xdata() * scale == pytest.approx(expected[axis])
     assert unit in axes.get_xlabel()
@@ -194,7 +194,8 @@ def test_long_times_are_in_minutes_and_hours(
     of_two_seeds: pd.DataFrame, seconds: float, factor: float, unit: str
 ) -> None:
     evaluations = of_two_seeds.assign(train_seconds=float(seconds))
-    (axes,) = compute_figure(evaluations, "saif", axis="seconds").axes
+    curve = learning_curve(evaluations, "saif", axis="seconds")
+    (axes,) = compute_figure(curve, "saif", axis="seconds").axes
     assert axes.lines[0].get_xdata()[0] == pytest.approx(seconds / factor)
     assert unit in axes.get_xlabel()
 
@@ -210,7 +211,7 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     for paradigm in ("soft", "hard", "hybrid", "lvml", "hard-sampled"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed), saif=0.5 + 0.1 * seed)
-    figure = compute_figure(_comparison(results).evaluations, "saif")
+    figure = compute_figure(learning_curve(_comparison(results).evaluations, "saif"), "saif")
     (axes,) = figure.axes
     labels = [line.get_label() for line in axes.lines]
     assert labels == [f"{p} (n=2)" for p in ("hard", "soft", "hybrid", "lvml", "hard-sampled")]
@@ -229,7 +230,10 @@ def test_compute_figure_of_one_seed_or_none_that_lived(
     results: Results, points: tuple[float, ...] | None
 ) -> None:
     write(results, make_cell(), status="done" if points is None else "diverged", points=points)
-    assert figure_png(compute_figure(_comparison(results).evaluations, "accuracy"), dpi=40)
+    assert figure_png(
+        compute_figure(learning_curve(_comparison(results).evaluations, "accuracy"), "accuracy"),
+        dpi=40,
+    )
 
 
 # --- heat maps at another threshold, and what styles promise

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.claims import Claim
-from analysis.dynamics import find
-from analysis.dynamics.fixed_focus import FixedFocus
-from analysis.focus_curves import MEASURES, PARADIGMS, Setting, read_settings
-from analysis.page import Heading, Table, Text, html, markdown
-from analysis.pictures import FILE_STEM
+from analysis.fixed_focus.curves import MEASURES, PARADIGMS, Setting, read_settings
+from analysis.fixed_focus.section import FixedFocus
+from analysis.kinds import find
+from analysis.rendering import html, markdown
+from analysis.section.blocks import Heading, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.picture import FILE_STEM
 from study.cell import Budget, Cell, Schedule
 from study.results import Results
 from study.theory import linear_orthogonal as theory

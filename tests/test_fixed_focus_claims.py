@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.claims import Claim
-from analysis.claims.fixed_focus import NEAR_ZERO, SMALL_INCENTIVE, claims
-from analysis.focus_curves import Setting, solution
-from analysis.paired import MIN_SEEDS
+from analysis.fixed_focus.claims import NEAR_ZERO, SMALL_INCENTIVE, claims
+from analysis.fixed_focus.curves import Setting, solution
+from analysis.section.claim import Claim
+from analysis.statistics import MIN_SEEDS
 
 NAMES = [f"C{number}" for number in range(7, 15)]
 PARADIGMS = ("soft", "hard", "lvml")

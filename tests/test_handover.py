@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import handover
-from analysis.comparison import Comparison, compare
-from analysis.handover import GroupSummary, group_summaries
-from analysis.loading import load
-from analysis.pictures import Picture
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.report.summaries import group_summaries
+from analysis.reading import load
+from analysis.section import summary
+from analysis.section.picture import Picture
+from analysis.section.summary import GroupSummary
 from tests.conftest import not_drawn
 from tests.synthetic_results import BUDGET, make_cell, make_results, write
 
@@ -166,13 +167,13 @@ def test_files_are_drawn_once_and_when_asked_for(
     usual: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    drawn = handover.pictures(usual)
+    drawn = summary.pictures(usual)
 
     def counted(comparison: Comparison) -> list[Picture]:
         calls.append(comparison)
         return drawn
 
-    monkeypatch.setattr(handover, "pictures", counted)
+    monkeypatch.setattr(summary, "pictures", counted)
     groups = group_summaries(usual)
     assert calls == []
     with not_drawn():

@@ -21,8 +21,8 @@ from mlflow import MlflowClient
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as NotShown
 
-from analysis.comparison import compare
-from analysis.loading import load
+from analysis.comparison.compare import compare
+from analysis.reading import load
 from study import track
 from study.results import Results
 from tests.sockets import listening, others_hear

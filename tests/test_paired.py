@@ -11,18 +11,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis import paired
-from analysis.choice import best_of, choose, options, summarise
-from analysis.groups import GROUP, OPTION, paradigm_order
-from analysis.paired import (
-    MIN_SEEDS,
+from analysis.comparison import paired
+from analysis.comparison.choice import best_of, choose, options, summarise
+from analysis.comparison.paired import (
     PAIRED_COLUMNS,
     SAME_EVERYWHERE,
     iqm_intervals,
     paired_table,
     resample,
 )
-from analysis.statistics import seeds_needed
+from analysis.groups import GROUP, OPTION, paradigm_order
+from analysis.statistics import MIN_SEEDS, seeds_needed
 from study.results import ResultsError
 
 METRICS = ("saif", "accuracy")

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import analysis
-from analysis.comparison import Comparison, compare
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.report.pictures import pictures
 from analysis.figures import figure_png
-from analysis.pictures import FILE_STEM, Picture, pictures
-from analysis.tables import percent
+from analysis.section.picture import FILE_STEM, Picture
+from analysis.words import percent
 from study.results import Results
 from tests.synthetic_results import make_cell, make_results, write
 

@@ -19,20 +19,21 @@ from unittest.mock import Mock
 
 import pytest
 
-from analysis.answer import QUESTION, answer
-from analysis.claims import claims
-from analysis.comparison import Comparison, compare_results
-from analysis.conclude import verdict_text, write_report
-from analysis.exports import short_id
-from analysis.files import Unwritable
-from analysis.handover import group_summaries
-from analysis.labels import setting_words
-from analysis.pictures import Picture, pictures
+from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.claims import claims
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.section import section_title
+from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.table_one import table_one_cells
+from analysis.comparison.report.tables import comparison_cells, comparison_text
+from analysis.comparison.report.text import verdict_text
+from analysis.comparison.report.verdicts import paired_cells
+from analysis.conclude import write_report
+from analysis.page.files import Unwritable
 from analysis.report import main
-from analysis.sections import section_title
-from analysis.table_one import table_one_cells
-from analysis.tables import comparison_cells, comparison_text
-from analysis.verdicts import paired_cells
+from analysis.section.picture import Picture
+from analysis.words import setting_words
 from study import closing
 from study.cell import Budget
 from study.options import parser
@@ -536,7 +537,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
     cell = write(results, make_cell())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        patch.setattr("analysis.pictures.pictures", lambda found: [])
+        patch.setattr("analysis.comparison.report.pictures.pictures", lambda found: [])
         message = "No space left on device). Choose a folder with --out DIR."
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.

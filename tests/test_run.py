@@ -49,8 +49,8 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take most of the time of so small a study; `finished` lays them out."""
-    monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])
-    monkeypatch.setattr("analysis.dynamics.fixed_focus.FixedFocus.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.comparison.report.pictures.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", lambda _: [])
 
 
 @pytest.fixture(scope="module", autouse=True)

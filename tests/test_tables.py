@@ -12,24 +12,18 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison import Comparison, compare_results
-from analysis.exports import exports
-from analysis.labels import amount
-from analysis.page import Table, latex, markdown
-from analysis.published import TABLE_1
-from analysis.table_one import table_one, table_one_cells, table_one_notes
-from analysis.tables import (
+from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.report.published import TABLE_1
+from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
+from analysis.comparison.report.tables import (
     comparison_cells,
     comparison_markdown,
     comparison_text,
     cut_text,
-    interval,
-    nats,
     number,
-    percent,
     spread_cells,
 )
-from analysis.verdicts import (
+from analysis.comparison.report.verdicts import (
     p_value,
     paired_cells,
     points,
@@ -37,6 +31,10 @@ from analysis.verdicts import (
     undecided_notes,
     verdict_lines,
 )
+from analysis.page.exports import exports
+from analysis.rendering import latex, markdown
+from analysis.section.blocks import Table
+from analysis.words import amount, interval, nats, percent
 from study.results import Results
 from tests.synthetic_results import make_cell, make_results, write
 

@@ -16,19 +16,29 @@ import pytest
 from mlflow import MlflowClient
 
 import analysis
-from analysis import frame
-from analysis.claims import claims
-from analysis.comparison import Comparison, compare, compare_results
-from analysis.conclude import verdict_text, write_page
-from analysis.exports import exports
-from analysis.handover import GroupSummary, group_summaries
-from analysis.pictures import FILE_STEM, Picture, pictures
-from analysis.published import TABLE_1, published, setting_differences
-from analysis.rationales import data_notes, plausibility_cells, share_notes, share_sentences
+from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.report.claims import claims
+from analysis.comparison.report.frame import tail
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.published import TABLE_1, published, setting_differences
+from analysis.comparison.report.rationales import (
+    data_notes,
+    plausibility_cells,
+    share_notes,
+    share_sentences,
+)
+from analysis.comparison.report.section import section_title
+from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
+from analysis.comparison.report.tables import comparison_cells, comparison_text
+from analysis.comparison.report.text import verdict_text
+from analysis.conclude import write_page
+from analysis.page import frame
+from analysis.page.exports import exports
 from analysis.report import main
-from analysis.sections import section_title
-from analysis.table_one import table_one, table_one_cells, table_one_notes
-from analysis.tables import comparison_cells, comparison_text, percent
+from analysis.section.picture import FILE_STEM, Picture
+from analysis.section.summary import GroupSummary
+from analysis.words import percent
 from study.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.tracking.store import RunStore
@@ -279,7 +289,7 @@ def test_mosaics_beside_posts_are_both_named(results: Results) -> None:
     found = compare_results(results)
     assert [each.noun for each in found] == ["mosaics", "posts"]
     page = "\n".join(
-        getattr(block, "text", "") for block in [*frame.head(found, [], []), *frame.tail(found)]
+        getattr(block, "text", "") for block in [*frame.head(found, [], []), *tail(found)]
     )
     assert "share of test instances" in page
     assert "of posts the tokens of the rationale" in page

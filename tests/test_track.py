@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from analysis.comparison import compare
-from analysis.loading import load
+from analysis.comparison.compare import compare
+from analysis.reading import load
 from study import track
 from study.results import Results
 from study.tracking.store import RunStore
@@ -28,7 +28,7 @@ from tests.test_tracking import Failing
 @pytest.fixture(autouse=True)
 def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing is what takes the command its time."""
-    monkeypatch.setattr("analysis.handover.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.section.summary.pictures", lambda _: [])
 
 
 @pytest.fixture
@@ -326,7 +326,9 @@ def test_learning_dynamics_are_logged_once(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("analysis.dynamics.trajectories.Trajectories.pictures", lambda self: [])
+    monkeypatch.setattr(
+        "analysis.linear_orthogonal.section.Trajectories.pictures", lambda self: []
+    )
     results = make_results(tmp_path / "results")
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
     synthetic_trajectories.write_study(results, seeds=2)

@@ -70,7 +70,7 @@ def cells(results: Results) -> list[Cell]:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """A group as `analysis.handover` gives it, with chosen numbers."""
+    """A group as `analysis.section.summary` gives it, with chosen numbers."""
 
     paradigm: str = "soft"
     saif: float = 0.5

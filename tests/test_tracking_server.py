@@ -22,9 +22,10 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from analysis.comparison import compare
-from analysis.handover import GroupSummary, group_summaries
-from analysis.loading import load
+from analysis.comparison.compare import compare
+from analysis.comparison.report.summaries import group_summaries
+from analysis.reading import load
+from analysis.section.summary import GroupSummary
 from study import track
 from study.cell import Cell
 from study.results import Results
@@ -495,7 +496,9 @@ def test_a_study_of_the_command_whose_server_is_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From `study.run` to `study.track`, which is called as it was told."""
-    monkeypatch.setattr("analysis.pictures.pictures", lambda _: [])  # they take time
+    monkeypatch.setattr(
+        "analysis.comparison.report.pictures.pictures", lambda _: []
+    )  # they take time
     results = Results(tmp_path / "results")
     status = run_study(
         [

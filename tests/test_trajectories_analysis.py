@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.claims import Claim
-from analysis.claims.linear_orthogonal import (
+from analysis.figures.style import figure_png
+from analysis.kinds import find
+from analysis.linear_orthogonal.claims import (
     DECISIVE,
     HORIZON,
     LEVELS,
@@ -22,11 +23,10 @@ from analysis.claims.linear_orthogonal import (
     nu_gap,
     time_text,
 )
-from analysis.dynamics import find
-from analysis.dynamics.closed_form import CONFIDENT, PUBLISHED, convergence, curves, exact
-from analysis.dynamics.trajectories import Trajectories
-from analysis.figures.style import figure_png
-from analysis.pictures import FILE_STEM
+from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, convergence, curves, exact
+from analysis.linear_orthogonal.section import Trajectories
+from analysis.section.claim import Claim
+from analysis.section.picture import FILE_STEM
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
 from tests.conftest import not_drawn

@@ -2,14 +2,14 @@
 
 Every figure is a `matplotlib.figure.Figure` of its own: no pyplot, no global settings, so that a
 figure never depends on what was drawn before it. A figure shows a table that it is given and
-computes nothing; `analysis.pictures` puts them together with their captions.
+computes nothing; `analysis.comparison.report.pictures` puts them together with their captions.
 """
 
 from __future__ import annotations
 
-from analysis.figures.curves import compute_figure, learning_curve
+from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
-from analysis.figures.heatmaps import heatmap_figure, mean_heatmaps
+from analysis.figures.heatmaps import heatmap_figure
 from analysis.figures.responses import effort_figure, learning_rate_figure, switch_figure
 from analysis.figures.style import METRIC_LABELS, figure_pdf, figure_png, metric_label
 
@@ -21,9 +21,7 @@ __all__ = [
     "figure_png",
     "forest_figure",
     "heatmap_figure",
-    "learning_curve",
     "learning_rate_figure",
-    "mean_heatmaps",
     "metric_label",
     "switch_figure",
 ]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.style import (
     MARKER_SIZE,
-    METRIC_LABELS,
     SAIF_THRESHOLD,
     by_paradigm,
     dress,
@@ -23,73 +21,13 @@ from analysis.figures.style import (
     panel,
     seeds_label,
 )
-from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
-from analysis.statistics import t_interval
+from analysis.groups import AXES, Axis
 
 _MARKERS = 10  # along a line, however many evaluations it has
 
 
-def learning_curve(
-    evaluations: pd.DataFrame,
-    metric: str,
-    split: str = "test",
-    confidence: float = 0.95,
-    axis: Axis = "flops",
-) -> pd.DataFrame:
-    """A metric against compute: mean and t interval over the seeds of each paradigm.
-
-    A diverged cell counts from its first missing evaluation on as in the comparison table: SAIF
-    0, accuracy 1/C.
-
-    Args:
-        evaluations: of one (task, m) and one option a paradigm, as
-            `analysis.comparison.Comparison.evaluations` holds them.
-        metric: `saif` or `accuracy`.
-        split: name of the split.
-        confidence: of the intervals, in (0, 1).
-        axis: what is compute here, see `analysis.groups.AXES`.
-
-    Returns:
-        One row a (paradigm, budget_fraction): the column of the axis (`compute_flops`,
-        `train_seconds` or `mosaics_seen`; mean over seeds), `num_seeds`, `num_cells` (seeds of
-        the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
-        `low`, `high` (fractions, bounds NaN when n < 2, all NaN where a seed's metric is NaN).
-    """
-    if metric not in METRIC_LABELS:
-        raise ValueError(f"metric must be one of {', '.join(METRIC_LABELS)}, got {metric!r}")
-    x = AXES[axis]
-    finite = finite_evaluations(evaluations)
-    records = []
-    for name in paradigm_order(evaluations["paradigm"]):
-        group = evaluations[evaluations["paradigm"] == name]
-        cells = group.drop_duplicates("cell_id").sort_values("seed")
-        diverged = (cells["status"] == "diverged").to_numpy()
-        floor = 0.0 if metric == "saif" else 1 / cells["num_classes"].to_numpy(float)
-        rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
-        for fraction, point in rows.groupby("budget_fraction"):
-            recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()
-            values = point.set_index("cell_id")[metric].reindex(cells["cell_id"])
-            counted = np.where(~recorded & diverged, floor, values.to_numpy(float))
-            counted = counted[recorded | diverged]
-            mean, low, high = t_interval(counted, confidence)
-            records.append(
-                {
-                    "paradigm": name,
-                    "budget_fraction": fraction,
-                    x: float(point[x].mean()),
-                    "num_seeds": len(counted),
-                    "num_cells": len(cells),
-                    "mean": mean,
-                    "low": low,
-                    "high": high,
-                }
-            )
-    columns = ["paradigm", "budget_fraction", x, "num_seeds", "num_cells", "mean", "low", "high"]
-    return pd.DataFrame(records, columns=columns)
-
-
 def compute_figure(
-    evaluations_of_chosen: pd.DataFrame,
+    curve: pd.DataFrame,
     metric: str,
     split: str = "test",
     confidence: float = 0.95,
@@ -103,7 +41,7 @@ def compute_figure(
     other seeds than before would look like progress.
 
     Args:
-        evaluations_of_chosen: see `learning_curve`.
+        curve: as `analysis.comparison.curves.learning_curve` gives it for that split.
         metric: `saif` or `accuracy`.
         split: name of the split.
         confidence: of the band, in (0, 1).
@@ -111,7 +49,6 @@ def compute_figure(
         threshold: of SAIF, for the label.
         noun: what the instances are called.
     """
-    curve = learning_curve(evaluations_of_chosen, metric, split, confidence, axis)
     complete = curve[curve["num_seeds"] == curve["num_cells"]]
     unit, x_label = _unit(axis, complete[AXES[axis]].max(), noun)
     figure, axes = panel()

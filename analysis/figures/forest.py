@@ -31,7 +31,8 @@ def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Fi
     """A row a pair of paradigms, a panel a metric: difference, t and bootstrap interval.
 
     Args:
-        paired: as `analysis.paired` gives it, of one comparison: `metric`, `first`, `second`,
+        paired: as `analysis.comparison.paired` gives it, of one comparison: `metric`, `first`,
+        `second`,
             `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high` (fractions),
             `verdict`, `confidence`.
         threshold: of SAIF, for the label.

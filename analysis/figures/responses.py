@@ -44,7 +44,7 @@ def learning_rate_figure(
     """A metric against the learning rate, one line a paradigm, the chosen rate filled.
 
     Args:
-        response: as `analysis.responses.learning_rate_response` gives it.
+        response: as `analysis.comparison.responses.learning_rate_response` gives it.
         metric: `saif` or `accuracy`.
         threshold: of SAIF, for the label.
         confidence: of the intervals in `response`.
@@ -75,7 +75,7 @@ def switch_figure(
     """A metric against the switch point, with soft's and hard's chosen options as levels.
 
     Args:
-        response: as `analysis.responses.switch_response` gives it.
+        response: as `analysis.comparison.responses.switch_response` gives it.
         summary: as `analysis.summarise` gives it.
         metric: `saif` or `accuracy`.
         threshold: of SAIF, for the label.
@@ -111,7 +111,7 @@ def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THR
     """Best of k: the expected test score against the number of options tried.
 
     Args:
-        effort: as `analysis.effort.effort_table` gives it.
+        effort: as `analysis.comparison.effort.effort_table` gives it.
         metric: `saif` or `accuracy`.
         threshold: of SAIF, for the label.
     """

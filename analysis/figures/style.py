@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.groups import paradigm_order
-from analysis.labels import METRIC_NAMES
-from analysis.labels import metric_name as metric_name
+from analysis.words import METRIC_NAMES
+from analysis.words import metric_name as metric_name
 from study.results import SAIF_THRESHOLD as SAIF_THRESHOLD
 
 _UNIT = "% of instances"

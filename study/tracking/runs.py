@@ -33,7 +33,7 @@ _TAGS = (
 
 
 class Group(Protocol):
-    """What MLflow shows of one paradigm in one comparison: `analysis.handover.GroupSummary`."""
+    """What MLflow shows of one paradigm in one comparison, see `analysis.section.summary`."""
 
     @property
     def key(self) -> str:

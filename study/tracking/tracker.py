@@ -62,7 +62,8 @@ class Tracker(Protocol):
         Args:
             metrics: of the study's own run.
             files: are attached to it.
-            groups: each gets a run, see `analysis.handover.group_summaries`; one that is logged
+            groups: each gets a run, see `analysis.comparison.report.summaries.group_summaries`;
+            one that is logged
                 with the same numbers is left, one with others replaced.
         """
         ...

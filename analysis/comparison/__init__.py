@@ -1,0 +1,1 @@
+"""Comparisons at equal compute: the cut, the choice, the paired differences."""

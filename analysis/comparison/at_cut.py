@@ -1,0 +1,137 @@
+"""The evaluations of every cell at one cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from analysis.comparison.choice import PLAUSIBILITY
+from analysis.comparison.cut import Cut, CutCells, saif_at
+from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
+from study.results import (
+    METRICS,
+    RATIONALES,
+    SPLITS,
+    ResultsError,
+)
+
+_COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+
+
+_ROUNDING = 1e-6
+
+
+_ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
+
+
+def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
+    """One row a (cell, split): `equal_compute` says what."""
+    cells, last = found.cells, found.last
+    splits = [SPLITS.index(name) for name in sorted(found.splits or SPLITS)]
+    order = in_order(cells[_ORDER].assign(_cell=range(len(cells))), _ORDER)["_cell"].to_numpy()
+    row_of = np.full((len(cells), len(SPLITS)), -1)
+    row_of[last["cell"].to_numpy(int), last["split"].to_numpy(int)] = np.arange(len(last))
+    cell = np.repeat(order, len(splits))
+    split = np.tile(splits, len(cells))
+    row = row_of[cell, split]
+
+    recorded = row >= 0
+    status = cells["status"].to_numpy(object)[cell]
+    kept = recorded | (status == "diverged") | (status == "censored")
+    cell, split, row, recorded, status = (
+        values[kept] for values in (cell, split, row, recorded, status)
+    )
+
+    table = cells.iloc[cell].reset_index(drop=True)
+    table["split"] = np.array(SPLITS, object)[split]
+    measured = last.drop(columns=["cell", "split"]).reindex(row).reset_index(drop=True)
+    table[measured.columns] = measured
+    table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
+    # What is not finite is not known: a cell that is done may have an infinite loss.
+    metrics = [name for name in (*METRICS, *PLAUSIBILITY) if name in table]
+    table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
+    _refuse_impossible(table)
+    table["axis"] = cut.axis
+    table["cut"] = found.fraction[cell]
+    table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell])
+    table["last_saif"] = table["saif"]
+    table["last_accuracy"] = table["accuracy"]
+    table.loc[table["diverged"], metrics] = np.nan
+    table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
+    table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
+    return table
+
+
+def _nowhere_known(table: pd.DataFrame) -> pd.Series:
+    """Of each row: whether no instance of its split has a known foreground, as others recorded."""
+    if "foreground_share" not in table:
+        return pd.Series(False, index=table.index)
+    shares = table.groupby(["comparison_id", "split"])["foreground_share"]
+    return shares.transform("max").eq(0)
+
+
+def _refuse_impossible(table: pd.DataFrame) -> None:
+    """Every metric but the loss is a fraction; IOU F1 may exceed 1."""
+    names = (*METRICS, *RATIONALES)
+    for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
+        wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
+        if wrong.any():
+            row = table[wrong].iloc[0]
+            raise ResultsError(
+                f"cell {row['cell_id']} has {name} {row[name]:g} on the {row['split']} split: no "
+                "fraction. Move its files away and run its study again."
+            )
+
+
+def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
+    """The heat map of each row of a table that was cut, None: it has none.
+
+    Args:
+        table: with the columns `weight` and `next_fraction` of values between evaluations.
+        evaluations: of its cells, with their heat maps.
+    """
+    held = evaluations[evaluations["split"].notna()]
+    keys = zip(held["cell_id"], held["split"], held["budget_fraction"], strict=True)
+    of: dict[Any, Any] = dict(zip(keys, held["heatmap"], strict=True))
+    heatmaps = []
+    for row in table.to_dict("records"):
+        where = row["cell_id"], row["split"]
+        heatmap = None if row["diverged"] else of.get((*where, row["budget_fraction"]))
+        if heatmap is not None and row["weight"] > 0:
+            beyond = of.get((*where, row["next_fraction"]))
+            share = row["weight"]
+            heatmap = (
+                None if beyond is None else (1 - share) * np.asarray(heatmap) + share * beyond
+            )
+        heatmaps.append(heatmap)
+    return pd.Series(heatmaps, index=table.index, dtype=object)
+
+
+def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.DataFrame:
+    """The finite evaluations up to the cut, with SAIF at its threshold.
+
+    The rows that stand for a cell without evaluations stay.
+    """
+    between = ~np.isnan(found.value)
+    limits = pd.DataFrame(
+        {
+            "budget_fraction": np.where(between, np.inf, found.fraction),
+            cut.column: np.where(between, found.value, np.inf),
+        },
+        found.cells["cell_id"].to_numpy(object),
+    )
+    finite = finite_evaluations(evaluations)
+    values = finite[limits.columns].to_numpy(float)
+    within = np.flatnonzero((values <= limits.loc[finite["cell_id"]].to_numpy()).all(axis=1))
+    kept = finite.index[within].union(evaluations.index[evaluations["split"].isna()])
+    rows = evaluations.loc[kept]
+    if cut.needs_heatmaps:
+        heatmaps = [
+            None if each is None or np.ndim(each) == 0 else each for each in rows["heatmap"]
+        ]
+        lists = pa.array(heatmaps, pa.list_(pa.float64()))
+        rows = rows.assign(saif=saif_at(pa.chunked_array([lists]), cut.threshold))
+    return rows

@@ -1,0 +1,395 @@
+"""Paradigms at equal compute: every comparison of a table or a results directory.
+
+Pure functions of tables; the order of their rows never matters. The nouns are in
+`analysis.groups`, the cut in `analysis.comparison.cut`, the choice of options in
+`analysis.comparison.choice`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from analysis.comparison.at_cut import heatmaps_of, rows_at_cut, rows_within
+from analysis.comparison.choice import best_of, options, require_select, summarise
+from analysis.comparison.cut import Cut, CutCells, cut_cells
+from analysis.comparison.effort import effort_table
+from analysis.comparison.paired import iqm_intervals, paired_table, resample
+from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
+from analysis.groups import GROUP, Axis, Select, rows_of
+from analysis.reading import EVALUATION_COLUMNS
+from analysis.words import (
+    amount,
+    differences,
+    full_name,
+    instances,
+    made_equal,
+    share_of_budget,
+    told_apart,
+)
+from study.results import (
+    KEY,
+    RATIONALES,
+    SAIF_THRESHOLD,
+    Results,
+    ResultsError,
+)
+
+if TYPE_CHECKING:
+    pass
+
+_SETTINGS = [
+    "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
+    "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count",
+]  # fmt: skip
+_KEPT = [
+    "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
+    "foreground_attention_mean", *RATIONALES,
+]  # fmt: skip
+_CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One comparison, cut at equal compute and summarised.
+
+    Attributes:
+        task: name of the task.
+        m: segments a mosaic; of text, the most tokens of a post.
+        axis: what was made equal, see `AXES`.
+        asked: the budget that was asked for, in units of the axis; None: as far as all have been.
+        budget: where values were taken between evaluations, in units of the axis; None: the cells
+            were cut at the fraction `cut` of their budget.
+        cut: the fraction of the cells' own budget that every done cell has reached within the
+            cut, see `equal_compute`.
+        threshold: of SAIF, see `analysis.comparison.cut.Cut`.
+        interpolated: whether values are between evaluations.
+        settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
+        differs: fields of `settings` in which it differs from comparisons of the same name that
+            were made with it.
+        cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
+        at_budget: one row a (cell, split), see `equal_compute`; of the evaluations, only the
+            columns that are compared.
+        options: one row an option, see `analysis.comparison.choice.options`.
+        choice: one row a group, see `choose`.
+        summary: one row a group on the test split, see `summarise`, with `cut_at`, where it was
+            cut in units of the axis (NaN: at the fraction `cut`), and the columns of
+            `analysis.comparison.paired.iqm_intervals`.
+        paired: one row a pair of paradigms and metric, see
+        `analysis.comparison.paired.paired_table`. effort: one row a paradigm and number of tries,
+        see `analysis.comparison.effort.effort_table`. chosen: the rows of `at_budget` of the
+        chosen options, with their heat maps. evaluations: all evaluations up to the cut of the
+        chosen options' cells.
+    """
+
+    task: str
+    m: int
+    axis: Axis
+    asked: float | None
+    budget: float | None
+    cut: float
+    threshold: float
+    interpolated: bool
+    select: Select
+    settings: dict[str, Any]
+    differs: Sequence[str]
+    cells: pd.DataFrame
+    at_budget: pd.DataFrame
+    options: pd.DataFrame
+    choice: pd.DataFrame
+    summary: pd.DataFrame
+    paired: pd.DataFrame
+    effort: pd.DataFrame
+    chosen: pd.DataFrame
+    evaluations: pd.DataFrame
+
+    @property
+    def architecture(self) -> str:
+        return str(self.settings["architecture"])
+
+    @property
+    def name(self) -> str:
+        """Of the setting, and what tells it from the others, see `differs`."""
+        return told_apart(full_name(self.settings), self.settings, self.differs)
+
+    @property
+    def where(self) -> str:
+        """It was cut: ``10 % of the budget (4.9e9 training FLOPs)``, ``4,000 mosaics``."""
+        if self.budget is None:
+            budget = self.settings["budget"]
+            return share_of_budget(self.cut, budget["amount"], budget["unit"], self.noun)
+        if math.isinf(self.budget):  # no cell was done
+            return made_equal(self.axis, self.noun)
+        return amount(self.budget, self.axis, self.noun)
+
+    @property
+    def noun(self) -> str:
+        """What its instances are called, mosaics or posts."""
+        return instances(self.task)
+
+
+def compare(
+    evaluations: pd.DataFrame,
+    budget: float | None = None,
+    select: Select = "accuracy",
+    axis: Axis = "flops",
+    threshold: float = SAIF_THRESHOLD,
+    interpolate: bool = False,
+) -> list[Comparison]:
+    """Every comparison in the table, each by itself, in the order of `comparisons`.
+
+    Cells of learning dynamics are left out: where attention is held there is no focus to compare,
+    and those of the linear orthogonal setting are compared with a closed form
+    (`analysis.kinds`).
+
+    Args:
+        evaluations: as `analysis.load` gives it.
+        budget, axis, threshold, interpolate: see `equal_compute`.
+        select: metric that chooses the options, see `choose`.
+
+    Returns:
+        None where all cells are of learning dynamics.
+
+    Raises:
+        ResultsError: no finished cell, a missing column, or a cut that is not usable.
+        ValueError: `select` is neither.
+    """
+    cut = Cut(budget, axis, interpolate, threshold)
+    compared = TableSource(evaluations).compared()
+    if compared is None:
+        return []
+    return _compare(compared, cut, select)
+
+
+def compare_results(
+    results_dir: str | os.PathLike[str] | Results,
+    study: str | None = None,
+    cell_ids: Iterable[str] | None = None,
+    budget: float | None = None,
+    select: Select = "accuracy",
+    axis: Axis = "flops",
+    threshold: float = SAIF_THRESHOLD,
+    interpolate: bool = False,
+    details: bool = True,
+) -> list[Comparison]:
+    """Every comparison in a results directory, as `compare` of what `analysis.load` gives.
+
+    Cells of learning dynamics are left out, as there; `analysis.kinds.find` reads them.
+
+    Reads evaluations part by part and heat maps of the chosen options only, so that a directory
+    may be larger than memory.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded. A cell that two studies share is recorded
+            by the first of them, so name `cell_ids` where they are known.
+        cell_ids: only these cells.
+        budget, select, axis, threshold, interpolate: as for `compare`.
+        details: read also what figures need: heat maps and earlier evaluations of the chosen
+            options. Without, `evaluations` are empty and `chosen` has no heat maps.
+
+    Returns:
+        None where all cells are of learning dynamics.
+
+    Raises:
+        ResultsError: as `compare`; unreadable results, an unknown study.
+        ValueError: `select` is neither.
+    """
+    cut = Cut(budget, axis, interpolate, threshold)
+    try:
+        return _compare(DirectorySource(results_dir, study, cell_ids), cut, select, details)
+    except NothingCompared:
+        return []
+
+
+def equal_compute(
+    evaluations: pd.DataFrame,
+    budget: float | None = None,
+    axis: Axis = "flops",
+    threshold: float = SAIF_THRESHOLD,
+    interpolate: bool = False,
+) -> pd.DataFrame:
+    """Cuts every cell at the same compute.
+
+    All cells of a (task, m) are cut at one fraction of their budget, at which their compute
+    differs by less than a step. With a budget: the largest fraction whose recorded compute is
+    within it for every cell. Without: the largest that all *done* cells have reached, which is 1
+    unless a study changed while it ran.
+
+    Cells that were given FLOPs are at different numbers of mosaics and seconds at one fraction
+    (and those that were given mosaics at different FLOPs and seconds). There, values are taken
+    between the two evaluations around one number, in proportion to where it lies: the budget, or
+    the largest number that all done cells have reached.
+
+    A diverged cell counts with its numbers at the cut as long as it has recorded an evaluation
+    there (the one at which the done cells are cut, or a later one); if it ended earlier, it
+    counts as SAIF 0 and accuracy 1/C, its other metrics are missing, and the step, compute and
+    fraction are those of its last finite evaluation. A censored cell counts with its last numbers
+    within the cut, if it has any. Neither lowers the cut by where it ended.
+
+    Args:
+        evaluations: as `analysis.load` gives it; one comparison a (task, m).
+        budget: in units of the axis, finite and > 0.
+        axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics`,
+            seen in training.
+        threshold: of SAIF on both a_z and s_y, an inner edge of the heat maps.
+        interpolate: take values between evaluations at the budget itself, also where cells could
+            be cut at a fraction. A cell whose budget ends within a step of it keeps its last.
+
+    Returns:
+        One row a (cell, split), sorted, with the columns of `evaluations` and: `axis`; `cut`, the
+        budget fraction that every done cell of the (task, m) has reached within the cut;
+        `diverged`, whether the row is counted as diverged; `last_saif` and `last_accuracy`,
+        fractions, at the last finite evaluation within the cut (`saif` and `accuracy` themselves
+        unless `diverged`). Where values are between two evaluations, so are `step`,
+        `mosaics_seen`, `compute_flops` and `train_seconds`; `budget_fraction` and the columns of
+        others are those of the earlier one.
+
+    Raises:
+        ResultsError: no cell, a missing column, several comparisons of one (task, m), cells
+            without a training time of their own on the axis `seconds`; a budget that is not a
+            positive finite number, lies beyond what the done cells have reached, or before the
+            first evaluation of a trained network of one of them.
+    """
+    cut = Cut(budget, axis, interpolate, threshold)
+    source = TableSource(evaluations)
+    evaluations = source.rows
+    _refuse_mixture(comparisons(evaluations))
+    found = cut_cells(source, cut, _columns(evaluations))
+    table = rows_at_cut(found, cut)
+    if "heatmap" in evaluations:
+        table["heatmap"] = heatmaps_of(table, evaluations)
+    # Columns that are not ours are those of the evaluation at the cut, too.
+    others = [name for name in evaluations.columns if name not in table]
+    table = table.merge(evaluations[[*KEY, *others]], on=KEY, how="left")
+    columns = [name for name in evaluations.columns if name not in _CUT]
+    return table[[*columns, *_CUT]]
+
+
+def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
+    """Splits the table by `comparison_id`: what may be compared stays together.
+
+    Args:
+        evaluations: as `analysis.load` gives it.
+
+    Returns:
+        One table a comparison, in the order of task, m, n, architecture, batch and budget.
+
+    Raises:
+        ResultsError: the table is empty.
+    """
+    if evaluations.empty:
+        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
+    parts = dict(tuple(evaluations.reset_index(drop=True).groupby("comparison_id")))
+    return [parts[comparison_id] for comparison_id in _ids_in_order(evaluations)]
+
+
+def _ids_in_order(cells: pd.DataFrame) -> list[str]:
+    by = ["task", "m", *_SETTINGS, "comparison_id"]
+    return cells.drop_duplicates("comparison_id").sort_values(by)["comparison_id"].tolist()
+
+
+def _compare(
+    source: TableSource | DirectorySource, cut: Cut, select: Select, details: bool = True
+) -> list[Comparison]:
+    require_select(select)
+    found = cut_cells(source, cut, _KEPT)
+    by_comparison = dict(tuple(rows_at_cut(found, cut).groupby("comparison_id")))
+    tables = [by_comparison[each].reset_index(drop=True) for each in _ids_in_order(found.cells)]
+    tried = [options(at_budget) for at_budget in tables]
+    choices = [best_of(each, select) for each in tried]
+    chosen = [rows_of(choice, table) for choice, table in zip(choices, tables, strict=True)]
+    ids = {cell_id for rows in chosen for cell_id in rows["cell_id"] if details}
+    evaluations = source.of(ids)
+    first = [table["cell_id"].iloc[0] for table in tables]
+    examples = source.json_of(first)
+    settings = [json.loads(examples[cell_id]) for cell_id in first]
+    differs = differences([*map(full_name, settings)], settings)
+    named = zip(settings, differs, strict=True)
+    rows = zip(tables, tried, choices, chosen, strict=True)
+    return [
+        _comparison(found, cut, select, *name, *each, evaluations)
+        for name, each in zip(named, rows, strict=True)
+    ]
+
+
+def _comparison(
+    found: CutCells,
+    cut: Cut,
+    select: Select,
+    settings: dict[str, Any],
+    differs: Sequence[str],
+    at_budget: pd.DataFrame,
+    tried: pd.DataFrame,
+    choice: pd.DataFrame,
+    chosen: pd.DataFrame,
+    evaluations: pd.DataFrame,
+) -> Comparison:
+    first = at_budget.iloc[0]
+    mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
+    of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
+    at_budget = at_budget.drop(columns="cell", errors="ignore")
+    value = float(found.value[mine.index[0]])
+    summary = summarise(at_budget, choice).assign(cut_at=value)
+    resampled = resample(at_budget, choice, select, tried=tried)
+    return Comparison(
+        task=str(first["task"]),
+        m=int(first["m"]),
+        axis=cut.axis,
+        asked=cut.budget,
+        budget=None if math.isnan(value) else value,
+        cut=float(first["cut"]),
+        threshold=cut.threshold,
+        interpolated=bool((at_budget["weight"] > 0).any()),
+        select=select,
+        settings=settings,
+        differs=differs,
+        cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
+        at_budget=at_budget,
+        options=tried,
+        choice=choice,
+        summary=summary.merge(iqm_intervals(resampled), on=GROUP, how="left"),
+        paired=paired_table(resampled),
+        effort=effort_table(at_budget, tried, select),
+        chosen=chosen.drop(columns="cell", errors="ignore").assign(
+            heatmap=heatmaps_of(chosen, of_chosen)
+        ),
+        evaluations=rows_within(of_chosen, found, cut),
+    )
+
+
+def _columns(evaluations: pd.DataFrame) -> list[str]:
+    return [name for name in EVALUATION_COLUMNS if name in evaluations and name != "heatmap"]
+
+
+def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
+    heads = pd.concat([part.iloc[[0]] for part in parts])
+    for (task, m), rows in heads.groupby(["task", "m"]):
+        if len(rows) > 1:
+            raise ResultsError(
+                f"{task} m={m} has {len(rows)} comparisons that must not be mixed; they differ "
+                f"in {_differences(rows)}. Take one of analysis.comparisons(evaluations), "
+                "or select by the columns named."
+            )
+
+
+def _differences(heads: pd.DataFrame) -> str:
+    """Names what differs between comparisons, with the values where they are columns."""
+    differing = [name for name in _SETTINGS if heads[name].nunique(dropna=False) > 1]
+    if differing:
+        values = {name: ", ".join(map(str, heads[name].unique())) for name in differing}
+        return "; ".join(f"{name} ({text})" for name, text in values.items())
+    cells = [json.loads(text) for text in heads["cell"]]
+    names = sorted({name for cell in cells for name in cell} - {"schedule", "seed"})
+    return ", ".join(n for n in names if len({json.dumps(c.get(n)) for c in cells}) > 1)
+
+
+def short_id(comparison: Comparison) -> str:
+    """The first digits of the comparison's id, which tell it from others."""
+    return str(comparison.cells["comparison_id"].iloc[0])[:8]

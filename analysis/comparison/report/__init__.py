@@ -1,0 +1,1 @@
+"""What a comparison says: claims, tables, pictures, its section of the report."""

@@ -1,0 +1,474 @@
+"""The paper's claims about comparisons (C1 to C6, C16, C17): do they hold on this data?
+
+The paper says "close to zero" and "often" without numbers, from one seed, so each test here states
+what is measured, which threshold decides and why.
+
+All tests read one comparison, cut at equal compute, on the test split, with the option of each
+paradigm that validation chose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from analysis.comparison.attention_rise import (
+    FEWEST_POINTS,
+    LATEST_START,
+    SMALLEST_RISE,
+    Rises,
+    rises,
+)
+from analysis.comparison.compare import Comparison
+from analysis.comparison.report.ineligible_options import barred_sentences
+from analysis.groups import AXES
+from analysis.section.claim import TOO_FEW, Claim, Finding, decided, left_out, side
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+from analysis.words import counted_instances, metric_name
+
+NEARLY_EMPTY = 0.1
+"""Share of the instances below which the three middle rows (or columns) of a heat map are nearly
+empty, and above which they are not negligible: a sixth of the 3/5 that a uniform map has there,
+and one instance in ten, which a reader of the picture would see."""
+
+ACCURACY_LOSS = 0.01
+"""Accuracy, a fraction, that the hybrid may lose "without affecting the accuracy" (section 5). The
+paper gives no number; in four of the seven rows of its Table 1 the hybrid loses .5, .6, 1.2 and
+3.2 points, so one point parts what is little there from what is not."""
+
+STALLED = 0.25
+"""Share of its rise that a stalled curve may still make in the last half of the cut: half of what
+a curve that rises evenly makes there."""
+
+LEAD = 0.1
+"""Share of the cut by which soft's rise must precede hard's to be early beside a late one: the
+distance of the default evaluations, within which a curve is drawn by interpolation."""
+
+_MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
+_FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
+_ROUNDING = 1e-9
+_STEP = 0.05  # a step does not end exactly where an evaluation was planned
+
+
+def claims(comparison: Comparison) -> list[Claim]:
+    """C1 to C6, C16 and C17, in this order, of one comparison."""
+    tests = (_c1, _c2, _c3, _c4, _c5, _c6, _c16, _c17)
+    return [test(comparison) for test in tests]
+
+
+def claims_frame(comparisons: Iterable[Comparison]) -> pd.DataFrame:
+    """One row a (comparison, claim): which comparison, and the fields of `Claim`."""
+    columns = ["task", "m", "architecture", "comparison_id", "axis", "threshold", "claim"]
+    columns += ["statement", "verdict", "measured", "test"]
+    rows = [
+        {
+            "task": comparison.task,
+            "m": comparison.m,
+            "architecture": comparison.architecture,
+            "comparison_id": comparison.cells["comparison_id"].iloc[0],
+            "axis": comparison.axis,
+            "threshold": comparison.threshold,
+            "claim": claim.name,
+            "statement": claim.statement,
+            "verdict": claim.verdict,
+            "measured": claim.measured,
+            "test": claim.test,
+        }
+        for comparison in comparisons
+        for claim in claims(comparison)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def middle_share(heatmap: ArrayLike, axis: int) -> float:
+    """Share of the instances whose a_z (axis 0) or s_y (axis 1) lies in [.2, .8).
+
+    Args:
+        heatmap: (25,) or (5, 5) shares of the instances, row by row, axis 0 the attention on the
+            foreground a_z, axis 1 the score of the true class s_y (paper, section 2.4).
+        axis: 0 or 1.
+
+    Returns:
+        A fraction of what the map holds, so of the instances whose foreground is known; NaN where
+        it holds nothing or a cell is NaN.
+
+    Raises:
+        ValueError: it has not 25 cells.
+    """
+    cells = np.asarray(heatmap, dtype=np.float64)
+    if cells.size != 25:
+        raise ValueError(f"a heat map has 25 cells, got shape {cells.shape}")
+    along = cells.reshape(5, 5).sum(axis=1 - axis)
+    total = float(along.sum())
+    return float(along[_MIDDLE].sum()) / total if total > 0 else math.nan
+
+
+# --- the claims
+
+
+def _c1(comparison: Comparison) -> Claim:
+    """Section 2.4: "The models trained with soft attention gives confident class label predictions
+    (... row sums of the middle 3 rows in Figure 1 (a) are close to zero)".
+    """
+    return _share_claim(
+        comparison,
+        "C1",
+        "Soft attention predicts confidently.",
+        "soft",
+        [(_PREDICTION, "below")],
+    )
+
+
+def _c2(comparison: Comparison) -> Claim:
+    """Section 2.4: "The focus model in the FCAM trained with soft attention loss is often not very
+    confident (... middle 3 columns are non-negligible in Figure 1(a))".
+    """
+    return _share_claim(
+        comparison,
+        "C2",
+        "Soft attention often does not focus confidently.",
+        "soft",
+        [(_FOCUS, "above")],
+    )
+
+
+def _c3(comparison: Comparison) -> Claim:
+    """Section 2.4: "The models trained with hard attention do not give confident class label
+    predictions (... middle 3 rows in Figure 1(b) are non-negligible)".
+    """
+    return _share_claim(
+        comparison,
+        "C3",
+        "Hard attention often does not predict confidently.",
+        "hard",
+        [(_PREDICTION, "above")],
+    )
+
+
+def _c4(comparison: Comparison) -> Claim:
+    """Section 2.4: "The focus model in the FCAM trained with hard attention loss is often
+    confidently wrong or right (... middle 3 columns are close to zero in Figure 1(b))".
+    """
+    return _share_claim(
+        comparison,
+        "C4",
+        "Hard attention focuses confidently, rightly or wrongly.",
+        "hard",
+        [(_FOCUS, "below")],
+    )
+
+
+def _c5(comparison: Comparison) -> Claim:
+    """Section 2.4: "The FCAM models trained with latent variable marginal likelihood have both
+    confident class label predictions and focus scores (... Figure 1(c))".
+    """
+    return _share_claim(
+        comparison,
+        "C5",
+        "Marginal likelihood (lvml) both predicts and focuses confidently.",
+        "lvml",
+        [(_PREDICTION, "below"), (_FOCUS, "below")],
+    )
+
+
+def _c6(comparison: Comparison) -> Claim:
+    """Section 2.4: "The top-right number in the heat map ... in the LVML paradigm is often
+    noticeably higher than the SA and HA paradigms".
+    """
+    others = ("soft", "hard")
+    return _claim(
+        comparison,
+        "C6",
+        "Marginal likelihood (lvml) has a higher SAIF than soft and than hard attention.",
+        "SAIF of lvml minus that of soft and of hard on common seeds. Holds where the verdicts of "
+        "the paired differences (Holm's correction, resampled choice of options) are better for "
+        "both, does not hold where one is worse. The paper says often: one comparison is one "
+        "case, so count over several. A diverged seed counts as SAIF 0.",
+        ("lvml", *others),
+        lambda: [_paired_finding(comparison, "saif", "lvml", other) for other in others],
+    )
+
+
+def _c16(comparison: Comparison) -> Claim:
+    """Section 5: "The hybrid approach seems to increase the SAIF performance over soft attention
+    without affecting the accuracy" (Table 1, equal compute).
+    """
+    return _claim(
+        comparison,
+        "C16",
+        "The hybrid raises SAIF over soft attention and costs at most 1 point of accuracy.",
+        "SAIF and accuracy of hybrid minus those of soft on common seeds. Holds where the paired "
+        "verdict on SAIF is better and the 95 % t interval of the accuracy difference lies wholly "
+        f"at or above -{100 * ACCURACY_LOSS:g} point, does not hold where SAIF is worse or that "
+        "interval lies wholly below. The paper gives no number for unaffected accuracy; one point "
+        "parts the small losses of its Table 1 from the large. A diverged seed counts as SAIF 0 "
+        "and accuracy 1/C.",
+        ("hybrid", "soft"),
+        lambda: [
+            _paired_finding(comparison, "saif", "hybrid", "soft"),
+            _accuracy_kept(comparison, "hybrid", "soft"),
+        ],
+    )
+
+
+def _c17(comparison: Comparison) -> Claim:
+    """Section 5: "Soft attention provides strong incentives for the focus model to improve at
+    initialization but stagnates later on. In the Hard attention paradigm the incentive ... is
+    small at initialization but becomes larger once a non-trivial focus model is attained".
+    """
+    return _claim(
+        comparison,
+        "C17",
+        "Over training, the attention on the foreground rises early and stalls with soft "
+        "attention and rises late with hard.",
+        "Mean attention on the foreground (a_z) of the test "
+        f"{counted_instances(comparison.task)} against what the comparison holds equal, a curve "
+        "a seed, from the first evaluation to its largest value. Holds where (1) soft makes half "
+        f"of its rise earlier than hard by more than {100 * LEAD:g} % of the cut, or than the "
+        "widest gap between evaluations where that is more, because within a gap curves are drawn "
+        "by interpolation: the 95 % t interval of the difference over common seeds lies wholly "
+        "beyond; and (2) soft stalls: in the last half of the cut it gains less than "
+        f"{100 * STALLED:g} % of its rise (an even rise would gain twice that), the interval "
+        "wholly below. Does not hold where one interval lies wholly on the other side (with wider "
+        f"gaps: of 0). A curve that gains less than {100 * SMALLEST_RISE:g} points does not rise. "
+        "Beside one that does, its half is put at the cut, the earliest that it can be; where "
+        "neither of a seed rises, or fewer than half of hard's curves do, (1) is undecided. (2) "
+        "is undecided where a curve of soft does not rise. Curves need "
+        f"{FEWEST_POINTS} evaluations, the first within the first {100 * LATEST_START:g} % of the "
+        "cut; diverged seeds are left out and counted.",
+        ("soft", "hard"),
+        lambda: _rise_findings(comparison),
+    )
+
+
+# --- how they are decided
+
+
+def _claim(
+    comparison: Comparison,
+    name: str,
+    statement: str,
+    test: str,
+    paradigms: Sequence[str],
+    findings: Callable[[], list[Finding]],
+) -> Claim:
+    """Not run, undecided for want of a choice, or what the findings say."""
+    ran = set(comparison.cells["paradigm"])
+    missing = [paradigm for paradigm in paradigms if paradigm not in ran]
+    if missing:
+        return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
+    if unchosen := [name for name in paradigms if name not in set(comparison.choice["paradigm"])]:
+        return Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
+    return decided(name, statement, test, findings())
+
+
+def _no_choice(comparison: Comparison, paradigms: Sequence[str]) -> str:
+    """Why these paradigms have no option that can be chosen."""
+    options, cells = (
+        table[table["paradigm"].isin(paradigms)]
+        for table in (comparison.options, comparison.cells)
+    )
+    sentences = barred_sentences(options, cells, comparison.select)
+    return "; ".join(sentence.removesuffix(".") for sentence in sentences)
+
+
+def _share_claim(
+    comparison: Comparison,
+    name: str,
+    statement: str,
+    paradigm: str,
+    parts: Sequence[tuple[int, Literal["below", "above"]]],
+) -> Claim:
+    """A claim about the middle rows or columns of a paradigm's heat map."""
+    what = " and ".join(f"{_middle_name(axis)} {side}" for axis, side in parts)
+    limit, counted = f"{100 * NEARLY_EMPTY:g} %", counted_instances(comparison.task)
+    test = (
+        f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
+        f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
+        "above, it is not negligible. Holds where the 95 % t interval over seeds lies wholly on "
+        "that side, does not hold where one lies wholly on the other. Diverged seeds have no heat "
+        "map: they are left out and counted."
+    )
+    return _claim(
+        comparison,
+        name,
+        statement,
+        test,
+        (paradigm,),
+        lambda: [_share_finding(comparison, paradigm, axis, side) for axis, side in parts],
+    )
+
+
+def _middle_name(axis: int) -> str:
+    return f"{'a_z' if axis == _FOCUS else 's_y'} in [.2, .8)"
+
+
+def _share_finding(
+    comparison: Comparison, paradigm: str, axis: int, claimed: Literal["below", "above"]
+) -> Finding:
+    rows = _test_rows(comparison.chosen, paradigm)
+    if rows.empty:
+        return Finding(None, f"no option of {paradigm} can be chosen")
+    left = rows[~rows["diverged"].astype(bool)]
+    shares = [_share_of(heatmap, axis) for heatmap in left["heatmap"]]
+    return side(
+        f"{paradigm}, {_middle_name(axis)}",
+        shares,
+        NEARLY_EMPTY,
+        claimed,
+        lost=len(rows) - len(left),
+    )
+
+
+def _share_of(heatmap: Any, axis: int) -> float:
+    """NaN where there is no heat map."""
+    return math.nan if heatmap is None or np.ndim(heatmap) == 0 else middle_share(heatmap, axis)
+
+
+def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[Any, Any] | None:
+    """The row of the paired differences, None where there is none."""
+    paired = comparison.paired
+    if paired.empty:
+        return None
+    rows = paired[
+        (paired["metric"] == metric) & (paired["first"] == first) & (paired["second"] == second)
+    ]
+    return None if rows.empty else rows.to_dict("records")[0]
+
+
+def _paired_finding(comparison: Comparison, metric: str, first: str, second: str) -> Finding:
+    """What the paired verdict says about `first` being better."""
+    row = _pair(comparison, metric, first, second)
+    name = f"{metric_name(metric, comparison.threshold)}, {first} minus {second}"
+    if row is None:
+        return Finding(None, f"{name}: no common seeds")
+    so = {"better": True, "worse": False}.get(str(row["verdict"]))
+    reason = f" ({row['reason']})" if so is None and row["reason"] else ""
+    return Finding(so, f"{name}: {_difference(row)}, {row['verdict']}{reason}")
+
+
+def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
+    """Whether `first` loses at most `ACCURACY_LOSS` of the accuracy of `second`."""
+    row = _pair(comparison, "accuracy", first, second)
+    name = f"accuracy, {first} minus {second}"
+    if row is None:
+        return Finding(None, f"{name}: no common seeds")
+    text = f"{name}: {_difference(row)}"
+    if row["num_pairs"] < MIN_SEEDS:
+        return Finding(None, text, TOO_FEW)
+    if pd.isna(row["low"]):
+        return Finding(None, f"{text}, {row['reason']}")
+    if row["low"] >= -ACCURACY_LOSS - _ROUNDING:
+        return Finding(True, f"{text}, loses at most 1 point")
+    if row["high"] < -ACCURACY_LOSS - _ROUNDING:
+        return Finding(False, f"{text}, loses more than 1 point")
+    return Finding(None, f"{text}, undecided about 1 point")
+
+
+def _difference(row: dict[Any, Any]) -> str:
+    """``+8.2 points (95 % interval +5.0 to +11.4, n=12)``."""
+    n = int(row["num_pairs"])
+    if pd.isna(row["difference"]):
+        return f"not known (n={n})"
+    text = f"{100 * row['difference']:+.1f} points "
+    if pd.isna(row["low"]) or pd.isna(row["high"]):
+        return f"{text}(n={n}, no interval)"
+    return f"{text}(95 % interval {100 * row['low']:+.1f} to {100 * row['high']:+.1f}, n={n})"
+
+
+def _rise_findings(comparison: Comparison) -> list[Finding]:
+    """The two parts of C17."""
+    alive: dict[str, set[int]] = {}
+    diverged: set[int] = set()
+    for paradigm in ("soft", "hard"):
+        rows = _test_rows(comparison.chosen, paradigm)
+        if rows.empty:
+            return [Finding(None, f"no option of {paradigm} can be chosen")]
+        lost = rows["diverged"].astype(bool)
+        alive[paradigm] = set(rows.loc[~lost, "seed"])
+        diverged |= set(rows.loc[lost, "seed"])
+    seeds = sorted(alive["soft"] & alive["hard"])
+    if not seeds:
+        return [Finding(None, "soft and hard have no common seeds")]
+    evaluations = {paradigm: _test_rows(comparison.evaluations, paradigm) for paradigm in alive}
+    found = rises(evaluations, seeds, AXES[comparison.axis])
+    if isinstance(found, str):
+        return [Finding(None, found)]
+    soft, hard, n = found["soft"], found["hard"], len(seeds)
+    flat = int((np.isinf(soft.half) & np.isinf(hard.half)).sum())
+    if flat == n:
+        curves = f"{n} seeds" if n > 1 else "the one seed"
+        return [
+            Finding(
+                None,
+                f"neither soft nor hard rises within the cut, in {curves}"
+                + left_out(len(diverged)),
+            )
+        ]
+    gap = max(soft.gap, hard.gap)
+    coarse = gap > LEAD * (1 + _STEP)
+    lead = _lead(soft.half, hard.half)
+    earlier = side(
+        f"half of the rise at {_when(soft)} of the cut with soft (rises in {soft.rose.sum()} of "
+        f"{n} seeds) and {_when(hard)} with hard ({hard.rose.sum()} of {n}), difference",
+        lead,
+        -gap if coarse else -LEAD,
+        "below",
+        len(diverged),
+        _signed_percent,
+    )
+    if flat:
+        earlier = Finding(None, f"{earlier.text}; of {flat} neither rises within the cut")
+    if earlier.so and 2 * hard.rose.sum() < n:
+        earlier = Finding(None, f"{earlier.text}; hard seldom rises within the cut")
+    if earlier.so is False and coarse and not t_interval(lead, CONFIDENCE)[1] > 0:
+        gaps = f"the evaluations lie up to {_percent(gap)} of the cut apart"
+        earlier = Finding(None, f"{earlier.text}; {gaps}")
+    stalls = side(
+        "soft's gain in the last half of the cut, as a share of its rise",
+        soft.late_gain,
+        STALLED,
+        "below",
+        form=_percent,
+    )
+    if np.isinf(soft.half).any():
+        rose = f"soft rises in {soft.rose.sum()} of {n} seeds"
+        stalls = Finding(None, f"{rose}, so whether it stalls is not seen")
+    return [earlier, stalls]
+
+
+def _lead(soft: NDArray[np.float64], hard: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much soft makes half of its rise later than hard, as a share of the cut.
+
+    Args:
+        soft, hard: (n,) see `analysis.comparison.attention_rise.half_rise`.
+
+    Returns:
+        (n,) fractions: where one of them does not rise, with its half at the cut; NaN where
+        neither does, or one is not known.
+    """
+    neither = np.isinf(soft) & np.isinf(hard)
+    return np.where(neither, math.nan, np.minimum(soft, 1.0) - np.minimum(hard, 1.0))
+
+
+def _when(rises: Rises) -> str:
+    """Where half of the rise is made, of the curves that rise."""
+    return _percent(rises.half[rises.rose].mean()) if rises.rose.any() else "-"
+
+
+def _percent(share: float) -> str:
+    """Without decimals; what is not known is ``-``."""
+    return "-" if math.isnan(share) else f"{round(100 * share)} %"
+
+
+def _signed_percent(share: float) -> str:
+    return f"{round(100 * share):+d} %"
+
+
+def _test_rows(rows: pd.DataFrame, paradigm: str) -> pd.DataFrame:
+    return rows[(rows["split"] == "test") & (rows["paradigm"] == paradigm)]

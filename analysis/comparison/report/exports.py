@@ -1,0 +1,144 @@
+"""The tables of comparisons as files: CSV at full precision, Markdown and LaTeX for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.report.table_one import (
+    conditions,
+    flat_header,
+    group_header,
+    table_one,
+    table_one_cells,
+    table_one_notes,
+)
+from analysis.comparison.report.verdicts import paired_cells, undecided_notes
+from analysis.groups import GROUP, OPTION
+from analysis.rendering import latex, markdown
+from analysis.section.blocks import Table
+from analysis.words import is_text
+from study.results import METRICS, RATIONALES
+
+if TYPE_CHECKING:
+    pass
+
+
+LONG_COLUMNS = ["cell", "package_versions", "data_notes"]  # nearly the same in every row
+
+
+TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]  # say nothing of mosaics
+
+
+_AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
+
+
+def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
+    return {
+        "table1": table_one(found),
+        "comparison": with_setting(found, [c.summary for c in found]),
+        "paired": with_setting(found, [c.paired for c in found]),
+        "options": with_setting(found, [option_rows(c) for c in found]),
+        "effort": with_setting(found, [c.effort for c in found]),
+    }
+
+
+def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
+    """Tables in Markdown and LaTeX: name -> text."""
+    files = {}
+    header, rows = table_one_cells(found)
+    notes = table_one_notes(found)
+    caption = f"SAIF and accuracy by paradigm {conditions(found)}."
+    files["table1.md"] = _markdown(caption, flat_header(header), rows, notes, (0,))
+    files["table1.tex"] = latex.table(
+        header, rows, caption, "tab:table1", groups=group_header(header), notes=notes
+    )
+    blocks = [_paired(comparison) for comparison in found]
+    notes_of = [undecided_notes(comparison.paired) for comparison in found]
+    files["paired.md"] = "\n".join(
+        _markdown(caption, header, rows, notes, _PAIRED_LEFT)
+        for (caption, header, rows), notes in zip(blocks, notes_of, strict=True)
+    )
+    files["paired.tex"] = "\n".join(
+        latex.table(
+            *(header, rows, caption, f"tab:paired-{short_id(c)}"), left=_PAIRED_LEFT, notes=notes
+        )
+        for c, (caption, header, rows), notes in zip(found, blocks, notes_of, strict=True)
+    )
+    return files
+
+
+def cell_rows(comparison: Comparison) -> pd.DataFrame:
+    """Every cell with its end state and its numbers at the cut on the test split.
+
+    Args:
+        comparison: one comparison.
+
+    Returns:
+        One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones, of which
+        those that are of text only where it is text; where the cut was; the metrics that
+        `at_budget` holds (fractions, `loss` in nats; missing where the cell recorded none within
+        the cut);
+        `counted_as_diverged`; `chosen`, whether its option was.
+    """
+    test = comparison.at_budget[comparison.at_budget["split"] == "test"]
+    columns = [name for name in (*_AT_THE_CUT, *METRICS, *RATIONALES) if name in test]
+    numbers = test[["cell_id", *columns, "diverged"]].rename(
+        columns={"diverged": "counted_as_diverged"}
+    )
+    dropped = LONG_COLUMNS if is_text(comparison.task) else [*LONG_COLUMNS, *TEXT_COLUMNS]
+    table = comparison.cells.merge(numbers, on="cell_id", how="left")
+    table = table.drop(columns=dropped, errors="ignore")
+    table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
+    by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
+    return table.sort_values(by, ignore_index=True)
+
+
+def option_rows(comparison: Comparison) -> pd.DataFrame:
+    """The options that were tried, and whether each was `chosen`."""
+    picks = comparison.choice[GROUP + OPTION].assign(chosen=True)
+    table = comparison.options.merge(picks, on=GROUP + OPTION, how="left")
+    table["chosen"] = table["chosen"].eq(True)
+    return table
+
+
+_PAIRED_LEFT = (0, 1, 2)
+
+
+def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
+    caption = (
+        f"Paired differences, {comparison.name} ({short_id(comparison)}): first "
+        f"minus second paradigm on the same seeds, {conditions([comparison])}."
+    )
+    return (caption, *paired_cells(comparison.paired))
+
+
+def _markdown(
+    caption: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    left: Sequence[int],
+) -> str:
+    body = markdown.table(Table(header, rows, left=left))
+    pieces = [f"**{markdown.escape(caption)}**", body, *map(markdown.escape, notes)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The tables below each other, each row with what tells its comparison from others."""
+    parts = [
+        table.assign(
+            comparison_id=c.cells["comparison_id"].iloc[0],
+            architecture=c.architecture,
+            setting=c.name,
+            axis=c.axis,
+            threshold=c.threshold,
+        )
+        for table, c in zip(tables, found, strict=True)
+    ]
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]

@@ -1,0 +1,82 @@
+"""Options that cannot be chosen, and why, in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.groups import Select, paradigm_order
+from analysis.words import METRIC_NAMES
+
+STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
+
+
+def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
+    """Why each option cannot be chosen.
+
+    Args:
+        options: as `analysis.comparison.choice.options` gives them, of one comparison.
+        select: metric that chooses, see `analysis.comparison.choice.choose`.
+
+    Returns:
+        A reason an option, with the index of `options`: `STOPPED` (a seed was censored),
+        `UNSWITCHED` (a seed was in its first phase at the cut), `SEEDS` (it lacks one that
+        another option of its paradigm has), `SCORE` (its validation score is not known), the
+        first that applies; empty where it can be chosen.
+    """
+    reasons = pd.Series("", index=options.index, dtype=object)
+    for reason, applies in (
+        (SCORE, options[f"validation_{select}"].isna()),
+        (SEEDS, ~options["can_be_chosen"]),
+        (UNSWITCHED, options["num_unswitched"] > 0),
+        (STOPPED, options["num_censored"] > 0),
+    ):
+        reasons[applies] = reason
+    return reasons
+
+
+def barred_sentences(
+    options: pd.DataFrame, cells: pd.DataFrame, select: Select = "accuracy"
+) -> list[str]:
+    """One sentence for each paradigm and reason that bars some of its options from the choice.
+
+    Args:
+        options, select: see `barred`.
+        cells: one row a cell of the comparison, with `paradigm`.
+    """
+    reasons = barred(options, select)
+    texts = []
+    for name in paradigm_order(cells["paradigm"]):
+        mine = reasons[options["paradigm"] == name]
+        if mine.empty:
+            texts.append(f"{name}: nothing was evaluated on validation, so nothing can be chosen.")
+        found = [
+            reason for reason in (STOPPED, UNSWITCHED, SEEDS, SCORE) if (mine == reason).any()
+        ]
+        for reason in found:
+            count = int((mine == reason).sum())
+            texts.append(f"{name}: {_sentence(reason, count, len(mine), select)}")
+        if len(found) > 1 and (mine != "").all():
+            texts.append(f"{name}: so no option can be chosen.")
+    return texts
+
+
+def _sentence(reason: str, count: int, of: int, select: Select) -> str:
+    score = f"validation {METRIC_NAMES[select]}"
+    if count == of:
+        every = {
+            STOPPED: "every option has a censored seed",
+            UNSWITCHED: "no option had switched within the cut",
+            SEEDS: "every option lacks seeds that others have, and means over different seeds "
+            "are not compared",
+            SCORE: f"no option has a known {score}",
+        }[reason]
+        return f"{every}, so none can be chosen."
+    one = count == 1
+    some = {
+        STOPPED: f"{'was' if one else 'were'} stopped early and cannot be chosen",
+        UNSWITCHED: "had not switched within the cut and cannot be chosen",
+        SEEDS: f"{'lacks' if one else 'lack'} seeds that others have and cannot be chosen until "
+        "they are run",
+        SCORE: f"{'has' if one else 'have'} no known {score} and cannot be chosen",
+    }[reason]
+    return f"{count} of {of} options {some}."

@@ -1,0 +1,363 @@
+"""The figures of one comparison with what stands below and instead of them: caption and text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison
+from analysis.comparison.curves import learning_curve
+from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
+from analysis.comparison.report.ineligible_options import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
+from analysis.comparison.report.tables import number
+from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
+from analysis.figures.curves import compute_figure
+from analysis.figures.forest import forest_figure
+from analysis.figures.heatmaps import heatmap_figure, outlined_share
+from analysis.figures.responses import (
+    REFERENCES,
+    effort_figure,
+    learning_rate_figure,
+    switch_figure,
+)
+from analysis.figures.style import (
+    SMALL,
+    by_paradigm,
+    level,
+)
+from analysis.groups import AXES
+from analysis.section.picture import Picture
+from analysis.words import (
+    METRIC_NAMES,
+    counted_instances,
+    is_text,
+    known,
+    metric_name,
+    percent,
+    quantity,
+)
+
+_BARRED = {
+    STOPPED: "censored seeds",
+    UNSWITCHED: "not switched within the cut",
+    SEEDS: "missing seeds",
+    SCORE: "validation score not known",
+}
+
+
+def pictures(comparison: Comparison) -> list[Picture]:
+    """Every figure that the comparison has the data for, in the order of the report.
+
+    Left out are: differences of fewer than two paradigms, heat maps of which there is none,
+    responses to a single learning rate or switch point, and best of k of one option a paradigm.
+    Without any option that can be chosen there is no picture.
+    """
+    if comparison.summary.empty:
+        return []
+    found = [
+        *_differences(comparison),
+        *_heatmaps(comparison),
+        *_curves(comparison),
+        *_switch_points(comparison),
+        *_learning_rates(comparison),
+        *_effort(comparison),
+    ]
+    return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
+
+
+def _named(picture: Picture, comparison: Comparison) -> Picture:
+    """With the setting on it: of text, every figure is there once for each architecture."""
+    named = dataclasses.replace(picture, title=f"{picture.title} ({comparison.name})")
+    if picture.name.startswith("heatmaps"):  # which say it themselves
+        return named
+    panel = picture.figure.axes[0]
+    panel.set_title(comparison.name, fontsize=SMALL, loc="left", parse_math=False)
+    return dataclasses.replace(named, alt=f"{comparison.name}: {picture.alt}")
+
+
+def _differences(comparison: Comparison) -> Iterator[Picture]:
+    paired = comparison.paired
+    if paired.empty:
+        return
+    name = metric_name("saif", comparison.threshold)
+    interval = level(paired["confidence"].iloc[0])
+    rows = paired.to_dict("records")
+    yield Picture(
+        name="differences",
+        title="Paired differences between paradigms",
+        caption=(
+            f"Differences of {name} and accuracy on the test split, in percentage points, mean "
+            f"over the seeds that both paradigms have ({_counted(rows, 'num_pairs')}). Thick: "
+            f"{interval} paired t interval; thin: {interval} bootstrap interval over seeds that "
+            "repeats the choice of the options. Filled triangles are verdicts, which hold for all "
+            "pairs together (Holm over the table); open circles are undecided, even where the "
+            "interval of one pair by itself leaves 0 out."
+        ),
+        alt="Forest plot. " + " ".join(_difference_text(row, comparison) for row in rows),
+        figure=forest_figure(paired, comparison.threshold),
+        wide=True,
+    )
+
+
+def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str:
+    name = _capital(metric_name(row["metric"], comparison.threshold))
+    return (
+        f"{name}, {row['first']} minus "
+        f"{row['second']}: {percent(row['difference'])} points"
+        f"{_interval_text(row['low'], row['high'])}, n={row['num_pairs']}, {row['verdict']}."
+    )
+
+
+def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
+    chosen, choice, threshold = comparison.chosen, comparison.choice, comparison.threshold
+    name = metric_name("saif", threshold)
+    counted = counted_instances(comparison.task)
+    of_split = {
+        split: mean_heatmaps(chosen, choice, split) for split in ("test", "validation", "train")
+    }
+    if of_split["train"] and not is_text(comparison.task):
+        del of_split["validation"]  # of mosaics it is as the test split
+    for split, heatmaps in of_split.items():
+        if not heatmaps:
+            continue
+        seeds = heatmap_seeds(chosen, choice, split)
+        setting = f"{comparison.name}, {split} split"
+        shares = {p: outlined_share(heatmap, threshold) for p, heatmap in heatmaps.items()}
+        known = {p: share for p, share in shares.items() if share is not None}
+        yield Picture(
+            name=f"heatmaps-{split}",
+            title=f"Focus-prediction heat maps, {split} split",
+            caption=(
+                "Joint distribution of the attention on the true foreground a_z and the score "
+                f"of the true class s_y on the {split} split, in % of the {counted}"
+                + (f"; outlined: {name}" if known else "")
+                + f". Mean over the seeds of the chosen option, n: {_listed(seeds)}; diverged "
+                f"seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
+            ),
+            alt=f"Heat maps of {setting}. "
+            + (f"{name}: {_scores(known)}. " if known else "")
+            + " ".join(_corners_text(p, heatmap) for p, heatmap in heatmaps.items()),
+            figure=heatmap_figure(heatmaps, setting, threshold, seeds, counted),
+            wide=True,
+        )
+
+
+def _corners_text(name: str, heatmap: Any) -> str:
+    """Where the instances are that are not SAIF, in words."""
+    return (
+        f"{name}: attention below 0.2 on {percent(float(heatmap[0].sum()))} %, between on "
+        f"{percent(float(heatmap[1:-1].sum()))} %, 0.8 and above on "
+        f"{percent(float(heatmap[-1].sum()))} %; score below 0.2 for "
+        f"{percent(float(heatmap[:, 0].sum()))} %, 0.8 and above for "
+        f"{percent(float(heatmap[:, -1].sum()))} %."
+    )
+
+
+def _curves(comparison: Comparison) -> Iterator[Picture]:
+    confidence = _confidence(comparison)
+    axis = quantity(comparison.axis, comparison.noun)
+    for metric in METRIC_NAMES:
+        name = metric_name(metric, comparison.threshold)
+        curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
+        lines = by_paradigm(curve[curve["num_seeds"] == curve["num_cells"]])
+        if not lines:
+            continue
+        floor = "SAIF 0" if metric == "saif" else "accuracy 1/C"
+        yield Picture(
+            name=f"compute-{metric}",
+            title=f"{_capital(name)} against {axis}",
+            caption=(
+                f"{_capital(name)} on the test split against {axis}. Mean over the seeds of the "
+                f"chosen option, n: {_listed({p: c['num_cells'].max() for p, c in lines.items()})}"
+                f"; bands: {level(confidence)} t interval (from n=2). A diverged seed counts as "
+                f"{floor} from its first missing evaluation on."
+                f"{_missing('line', comparison, lines)}"
+            ),
+            alt=f"Lines of {name} against {axis}. "
+            + " ".join(_curve_text(p, line, comparison) for p, line in lines.items()),
+            figure=compute_figure(
+                curve,
+                metric,
+                "test",
+                confidence,
+                comparison.axis,
+                comparison.threshold,
+                comparison.noun,
+            ),
+            wide=False,
+        )
+
+
+def _curve_text(name: str, line: pd.DataFrame, comparison: Comparison) -> str:
+    unit = {"flops": "FLOPs", "seconds": "s", "mosaics": comparison.noun}[comparison.axis]
+    x = AXES[comparison.axis]
+    middle, last = line.iloc[len(line) // 2], line.iloc[-1]
+    return (
+        f"{name}: {percent(middle['mean'])} % at {number(middle[x])} {unit}, "
+        f"{percent(last['mean'])} % at {number(last[x])} {unit}"
+        f"{_interval_text(last['low'], last['high'])}."
+    )
+
+
+def _switch_points(comparison: Comparison) -> Iterator[Picture]:
+    confidence = _confidence(comparison)
+    response = switch_response(
+        comparison.at_budget, comparison.options, comparison.select, confidence=confidence
+    )
+    if response["switch_point"].nunique() < 2:
+        return
+    summary = comparison.summary
+    levels = summary[summary["paradigm"].isin(REFERENCES)]
+    beside = ""
+    if len(levels):
+        beside = f" Horizontal: the chosen option of {_and(levels['paradigm'])}."
+    for metric in METRIC_NAMES:
+        name = metric_name(metric, comparison.threshold)
+        text = _response_text(
+            response, metric, lambda row: f"{percent(row['switch_point'], 0)} % of the budget"
+        )
+        scores = dict(zip(levels["paradigm"], levels[metric], strict=True))
+        yield Picture(
+            name=f"switch-point-{metric}",
+            title=f"{_capital(name)} against the switch point",
+            caption=(
+                f"{_capital(name)} on the test split against the switch point. Of each switch "
+                "point the learning rates that are best on validation, mean over seeds "
+                f"({_counted(response.to_dict('records'), 'num_seeds')}) and {level(confidence)} "
+                f"t interval (from n=2); filled: chosen.{_unmarked(response, comparison)}{beside}"
+            ),
+            alt=f"{_capital(name)} in % by switch point. "
+            + text
+            + (f" Levels: {_scores(scores)}." if scores else ""),
+            figure=switch_figure(response, summary, metric, comparison.threshold, confidence),
+            wide=False,
+        )
+
+
+def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
+    confidence = _confidence(comparison)
+    response = learning_rate_response(
+        comparison.at_budget, comparison.options, comparison.select, confidence=confidence
+    )
+    if response["lr"].nunique() < 2:
+        return
+    tried = comparison.options["lr"].nunique()
+    of_each = "Of each learning rate (of the first phase) the option that is best on validation"
+    if tried > MAX_RATES:
+        of_each = (
+            f"Of each of {MAX_RATES} equal parts of the range of the {tried} learning rates "
+            "tried (of the first phase) the option that is best on validation"
+        )
+    for metric in METRIC_NAMES:
+        name = metric_name(metric, comparison.threshold)
+        text = _response_text(response, metric, lambda row: number(row["lr"]))
+        yield Picture(
+            name=f"learning-rate-{metric}",
+            title=f"{_capital(name)} against the learning rate",
+            caption=(
+                f"{_capital(name)} on the test split against the learning rate. {of_each}, mean "
+                f"over seeds ({_counted(response.to_dict('records'), 'num_seeds')}) and "
+                f"{level(confidence)} t interval (from n=2); filled: chosen."
+                + _unmarked(response, comparison)
+            ),
+            alt=f"{_capital(name)} in % by learning rate. {text}",
+            figure=learning_rate_figure(response, metric, comparison.threshold, confidence),
+            wide=False,
+        )
+
+
+def _response_text(
+    response: pd.DataFrame, metric: str, place: Callable[[Mapping[Hashable, Any]], str]
+) -> str:
+    """``soft: 12.3 at 0.1, 45.6 at 0.2 (chosen).``, a sentence a paradigm."""
+    sentences = []
+    for name, line in by_paradigm(response).items():
+        scores = [
+            f"{percent(row[metric])} at {place(row)}" + (" (chosen)" if row["chosen"] else "")
+            for row in line.to_dict("records")
+        ]
+        sentences.append(f"{name}: {', '.join(scores)}.")
+    return " ".join(sentences)
+
+
+def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
+    """Says of a response where it has no score, and why if that is the same everywhere."""
+    without = response[response["num_seeds"] == 0]
+    if without.empty:
+        return ""
+    marks = "1 mark is" if len(without) == 1 else f"{len(without)} marks are"
+    reasons = barred(comparison.options, comparison.select)
+    found = set(reasons[comparison.options["paradigm"].isin(without["paradigm"])]) - {""}
+    why = f" ({_BARRED[found.pop()]})" if len(found) == 1 else ""
+    return f" {marks} missing where no option can be chosen{why}."
+
+
+def _effort(comparison: Comparison) -> Iterator[Picture]:
+    effort = comparison.effort
+    if effort.empty or effort["k"].max() < 2:
+        return
+    lines = by_paradigm(effort)
+    counts = {name: len(line) for name, line in lines.items()}
+    summary = comparison.summary.to_dict("records")
+    for metric in METRIC_NAMES:
+        name = metric_name(metric, comparison.threshold)
+        texts = [
+            f"{p}: {percent(line[metric].iloc[0])} % after 1 option, "
+            f"{percent(line[metric].iloc[-1])} % after all {len(line)}."
+            for p, line in lines.items()
+        ]
+        yield Picture(
+            name=f"best-of-k-{metric}",
+            title=f"{_capital(name)} against search effort",
+            caption=(
+                f"Best of k: expected {name} on the test split of the option that validation "
+                "picks among k options drawn at random without replacement; exact over the draws, "
+                f"each option its mean over seeds (chosen: {_counted(summary, 'num_seeds')}), no "
+                f"interval. Options that can be chosen: {_listed(counts)}."
+            ),
+            alt=f"Lines of the expected {name} against the number of options tried. "
+            + " ".join(texts),
+            figure=effort_figure(effort, metric, comparison.threshold),
+            wide=False,
+        )
+
+
+def _confidence(comparison: Comparison) -> float:
+    return float(comparison.summary["confidence"].iloc[0])
+
+
+def _missing(what: str, comparison: Comparison, shown: Mapping[str, Any]) -> str:
+    """Names the paradigms of the summary that a figure cannot show."""
+    absent = [name for name in comparison.summary["paradigm"] if name not in shown]
+    return f" No {what}: {', '.join(absent)}." if absent else ""
+
+
+def _counted(rows: Iterable[Mapping[Hashable, Any]], column: str) -> str:
+    """``n=6``, ``n=3 to 6``."""
+    counts = sorted({int(row[column]) for row in rows} - {0}) or [0]
+    return f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """``hard 6, soft 5``."""
+    return ", ".join(f"{name} {n}" for name, n in counts.items())
+
+
+def _scores(scores: Mapping[str, float]) -> str:
+    """``hard 12.3 %, soft 45.6 %``."""
+    return ", ".join(f"{name} {percent(score)} %" for name, score in scores.items())
+
+
+def _interval_text(low: float, high: float) -> str:
+    return f" (interval {percent(low)} to {percent(high)})" if known(low) else ""
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(names)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,289 @@
+"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks.
+
+Learning dynamics share what concerns claims and cells: `claim_blocks`, `end_states`,
+`repeat_blocks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.effort import edge_warnings
+from analysis.comparison.report.rationales import PLAUSIBLE, plausibility_cells
+from analysis.comparison.report.tables import (
+    HIDDEN_FOREGROUND,
+    comparison_cells,
+    cut_text,
+    footnotes,
+    number,
+    rates,
+    spread_cells,
+)
+from analysis.comparison.report.text import lone_paradigm, stopped_options, unusual_cut
+from analysis.comparison.report.verdicts import paired_cells, undecided_notes
+from analysis.groups import GROUP, OPTION
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import claim_blocks, end_states, repeat_blocks
+from analysis.words import (
+    instances,
+    interval,
+    is_text,
+    made_equal,
+    nats,
+    percent,
+    setting_words,
+)
+
+_UNEQUAL = (
+    " More options are more luck in the choice: the figures against search effort compare the "
+    "paradigms at equal numbers of options."
+)
+
+
+def section_title(comparison: Comparison) -> str:
+    """What tells one comparison of a results directory from another."""
+    settings = comparison.settings
+    names = ["m", "n", "architecture", "batch_size", "precision", "inference"]
+    names += ["label_rule", "rationale_rule"] if is_text(comparison.task) else ["split"]
+    names = list(dict.fromkeys([*names, "budget", *comparison.differs]))
+    if settings["precision"] == "float32" and "precision" not in comparison.differs:
+        names.remove("precision")
+    words = ", ".join([comparison.task, *setting_words(settings, names)])
+    return f"{words} ({short_id(comparison)})"
+
+
+def _unit(cell: pd.Series) -> str:
+    return "FLOPs" if cell["budget_unit"] == "flops" else instances(cell["task"])
+
+
+def comparison_blocks(
+    comparison: Comparison,
+    claims: Sequence[Claim],
+    shown: Sequence[Shown],
+    results: str,
+    published: bool = False,
+) -> list[Block]:
+    """The section below its title: verdicts first, details later.
+
+    Args:
+        comparison: one comparison.
+        claims: what `analysis.claims.claims` says of it.
+        shown: its pictures.
+        results: path or URL of the results directory, for the command that repeats a cell.
+        published: show the paper's Table 1 beside the measured numbers.
+    """
+    blocks: list[Block] = []
+    if len(comparison.summary):
+        blocks += [*_verdicts(comparison), *_results(comparison, published)]
+    else:
+        blocks.append(Text("No option can be chosen, so there is nothing to compare.", "warning"))
+    blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
+    if shown:
+        blocks += [Heading("Figures"), *shown]
+    blocks += [*claim_blocks(claims), *_options(comparison), *_cells(comparison)]
+    return [*blocks, *_settings(comparison), *_repeat(comparison, results)]
+
+
+def _warnings(comparison: Comparison) -> list[str]:
+    texts = [*unusual_cut(comparison), *stopped_options(comparison)]
+    if (comparison.choice["select"] == "saif").any():
+        texts.append(f"Options were {HIDDEN_FOREGROUND}.")
+    return texts + edge_warnings(comparison.options, comparison.choice)
+
+
+def _verdicts(comparison: Comparison) -> list[Block]:
+    blocks: list[Block] = [Heading("Verdicts")]
+    if lone := lone_paradigm(comparison):
+        return [*blocks, Text(lone, "warning")]
+    header, rows = paired_cells(comparison.paired)
+    decided = [i for i, row in enumerate(rows) if row[2] != "undecided"]
+    pairs = sorted({int(n) for n in comparison.paired["num_pairs"]})
+    text = (
+        f"First minus second paradigm on the same seeds (n={_range(pairs)}), "
+        f"{cut_text(comparison.summary)}. Decided pairs are highlighted; the bootstrap repeats "
+        "the choice of learning rate and switch point."
+    )
+    table = Table(header, rows, left=(0, 1, 2), marked=decided)
+    notes = [Text(note, "quiet") for note in undecided_notes(comparison.paired)]
+    return [*blocks, Text(text), table, *notes]
+
+
+def _range(counts: Sequence[int]) -> str:
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _results(comparison: Comparison, published: bool) -> list[Block]:
+    summary = comparison.summary
+    header, rows = comparison_cells(summary, published, comparison.threshold)
+    blocks: list[Block] = [
+        Heading("Means"),
+        Text(f"Mean over seeds and t interval on the {cut_text(summary)}."),
+        Table(header, rows),
+    ]
+    more = [
+        [
+            row["paradigm"],
+            percent(row["foreground_attention_mean"]),
+            interval(row, "foreground_attention_mean"),
+            nats(row["loss"]),
+            interval(row, "loss", nats),
+        ]
+        for row in summary.to_dict("records")
+    ]
+    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
+    blocks += [
+        *(Text(note, "quiet") for note in footnotes(summary)),
+        Text("Interquartile mean (IQM) over seeds with a bootstrap interval:"),
+        Table(*spread_cells(summary)),
+        Text("Attention on the foreground, and loss, with t intervals:"),
+        Table(["paradigm", "foreground attention %", level, "loss (nats)", level], more),
+    ]
+    if plausible := plausibility_cells(summary):
+        blocks += [Text(PLAUSIBLE), Table(*plausible)]
+    return blocks
+
+
+def _options(comparison: Comparison) -> list[Block]:
+    keys = GROUP + OPTION
+    picks = pd.MultiIndex.from_frame(comparison.choice[keys])
+    chosen = pd.MultiIndex.from_frame(comparison.options[keys]).isin(picks)
+    header = ["paradigm", "learning rate", "switch point", "n", "diverged", "censored"]
+    header += ["validation accuracy %", "validation SAIF %", "validation loss", ""]
+    rows = [
+        [
+            row["paradigm"],
+            rates(row),
+            number(row["switch_point"]),
+            *(str(row[name]) for name in ("num_seeds", "num_diverged", "num_censored")),
+            percent(row["validation_accuracy"], 2),
+            percent(row["validation_saif"], 2),
+            nats(row["validation_loss"]),
+            "chosen" if picked else "",
+        ]
+        for row, picked in zip(comparison.options.to_dict("records"), chosen, strict=True)
+    ]
+    tried = comparison.options.groupby("paradigm", sort=False).size()
+    counts = ", ".join(f"{name} {count}" for name, count in tried.items())
+    text = (
+        f"Options tried: {counts}."
+        + (_UNEQUAL if tried.nunique() > 1 else "")
+        + " Learning rate and switch point were chosen by the seed mean of validation "
+        + f"{'SAIF' if comparison.select == 'saif' else 'accuracy'}."
+    )
+    marked = [i for i, picked in enumerate(chosen) if picked]
+    table = Table(header, rows, left=(0, 9), marked=marked)
+    return [Heading("Fairness of the choice"), Text(text), table]
+
+
+def _cells(comparison: Comparison) -> list[Block]:
+    blocks = end_states(comparison.cells)[:2]  # this page says more of those that ended early
+    at_cut = comparison.at_budget.drop_duplicates("cell_id")
+    ended_early = at_cut[at_cut["status"] != "done"]
+    if len(ended_early):
+        header = ["paradigm", "learning rate", "switch point", "seed", "ended as"]
+        header += ["last evaluation at % of budget", "SAIF % there", "accuracy % there", "reason"]
+        rows = [
+            [
+                row["paradigm"],
+                rates(row),
+                number(row["switch_point"]),
+                str(row["seed"]),
+                row["status"],
+                percent(row["budget_fraction"], 0),
+                percent(row["last_saif"]),
+                percent(row["last_accuracy"]),
+                str(row["status_reason"] or "-"),
+            ]
+            for row in ended_early.to_dict("records")
+        ]
+        blocks.append(Text("Cells that did not run to the end, on the test split:"))
+        blocks.append(Table(header, rows, left=(0, 4, 8), wrap=(8,)))
+    return blocks
+
+
+def _settings(comparison: Comparison) -> list[Block]:
+    cells = comparison.cells
+    first = cells.iloc[0]
+    noun = comparison.noun
+    train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
+    rows = [
+        ["task", first["task"]],
+        ["most tokens m" if is_text(comparison.task) else "segments m", str(first["m"])],
+        [f"training {noun} n", str(first["n"])],
+        ["architecture", first["architecture"]],
+        ["batch size", str(first["batch_size"])],
+        ["budget", f"{first['budget_amount']:,d} {_unit(first)}"],
+        ["made equal", made_equal(comparison.axis, noun).removeprefix("equal ")],
+        ["data digest", first["data_digest"]],
+        ["split", first["split_scheme"]],
+        *_other_settings(comparison.settings),
+        ["seeds", _listed(cells["seed"])],
+        ["studies", _listed(cells["study"])],
+        ["device", _listed(cells["device"])],
+        ["CPU threads", _listed(cells["threads"])],
+        ["cells trained together", _listed(cells["pack"])],
+        [f"{noun} a pass", _listed(cells["micro_batch"])],
+        ["code version", _listed(cells["code_version"])],
+        ["package versions", _listed(cells["package_versions"].map(_versions))],
+        ["training time, all cells", f"{train_seconds:,.0f} s"],
+        ["last cell finished", str(cells["finished_at"].max())],
+    ]
+    return [Heading("Settings"), Table([], rows, left=(0, 1), wrap=(1,))]
+
+
+def _repeat(comparison: Comparison, results: str) -> list[Block]:
+    """The command, and the ids of the cells behind the tables."""
+    test = comparison.chosen[comparison.chosen["split"] == "test"]
+    rows = [
+        [
+            row["cell_id"],
+            row["paradigm"],
+            rates(row),
+            number(row["switch_point"]),
+            str(row["seed"]),
+            percent(row["saif"]),
+            percent(row["accuracy"]),
+            row["status"],
+        ]
+        for row in test.to_dict("records")
+    ]
+    header = ["cell", "paradigm", "learning rate", "switch point", "seed"]
+    header += ["SAIF %", "accuracy %", "ended as"]
+    cell_id = rows[0][0] if rows else str(comparison.cells["cell_id"].iloc[0])
+    text = (
+        "The cells of the chosen options, on the test split, are below; every other cell is in "
+        "cells.csv."
+    )
+    blocks = repeat_blocks(cell_id, results, text)
+    return [*blocks, *([Table(header, rows, left=(0, 1, 7))] if rows else [])]
+
+
+def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:
+    """What else the cells of a comparison share."""
+    named = {"task", "m", "n", "architecture", "batch_size", "budget", "data_digest", "split"}
+    return [
+        [name.replace("_", " "), ", ".join(map(str, v)) if isinstance(v, list) else str(v)]
+        for name, v in sorted(settings.items())
+        if name not in named | {"schedule", "seed"}
+    ]
+
+
+def _versions(text: str) -> str:
+    """``{"torch": "2.9"}`` -> ``torch 2.9``; any other text stays as it is."""
+    try:
+        versions = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(versions, dict):
+        return text
+    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+
+
+def _listed(values: pd.Series) -> str:
+    return "; ".join(map(str, sorted(values.dropna().unique())))

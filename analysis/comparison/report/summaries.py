@@ -1,0 +1,159 @@
+"""What MLflow is given of a comparison: a summary of each paradigm."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.comparison.choice import PLAUSIBILITY, SUMMARISED
+from analysis.comparison.compare import Comparison
+from analysis.comparison.curves import learning_curve
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.rationales import share_sentences
+from analysis.comparison.report.tables import comparison_markdown, number
+from analysis.groups import paradigm_order
+from analysis.section.picture import Picture
+from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
+from analysis.words import METRIC_NAMES
+
+_SPLIT = "test"
+
+
+_MEASURED = [*SUMMARISED, *PLAUSIBILITY, "saif_iqm", "accuracy_iqm"]
+
+
+_INVERSE = {"better": "worse", "worse": "better"}
+
+
+def group_summaries(
+    comparison: Comparison, drawn: Sequence[Picture] | None = None
+) -> list[GroupSummary]:
+    """One summary a paradigm, in the order of the comparison's table.
+
+    Args:
+        comparison: as `analysis.comparison.compare.compare` gives it.
+        drawn: its pictures, where they are at hand.
+
+    Returns:
+        None for a paradigm that has no option which can be chosen.
+    """
+    curves = _curves(comparison)
+    if comparison.summary.empty:
+        return []
+    table = "\n\n".join([_markdown(comparison), *share_sentences(comparison)])
+    numbers = [table.to_csv(index=False) for table in _tables(comparison).values()]
+    draw = functools.cache(lambda: _files(comparison, drawn))
+    found = []
+    for row in comparison.summary.to_dict("records"):
+        paradigm = str(row["paradigm"])
+        params = _params(row) | _of_text(comparison.settings)
+        params |= {"saif_threshold": number(comparison.threshold)}
+        params |= _verdicts(comparison.paired, paradigm)
+        values = _metrics(row)
+        known = {n: round(value, DIGITS) for n, value in values.items() if math.isfinite(value)}
+        unknown = [name for name in values if name not in known]
+        note = table + (f"\n\nNot known: {', '.join(unknown)}." if unknown else "")
+        mine = curves.get(paradigm, {})
+        held = json.dumps([params, known, mine, note, numbers], sort_keys=True)
+        found.append(
+            GroupSummary(
+                key=f"{row['comparison_id']}/{paradigm}",
+                comparison_id=str(row["comparison_id"]),
+                name=f"{comparison.name} {paradigm} ({row['comparison_id'][:8]})",
+                note=note,
+                params=params,
+                metrics=known,
+                curves=mine,
+                digest=hashlib.sha256(held.encode()).hexdigest()[:16],
+                _draw=draw,
+            )
+        )
+    return found
+
+
+def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """What differs first: the comparison view shows them in this order, or by name."""
+    option = {"lr": number(row["lr"])}
+    if not pd.isna(row["switch_point"]):
+        option |= {"last_lr": number(row["last_lr"]), "switch_point": number(row["switch_point"])}
+    budget = f"{number(row['budget_amount'])} {row['budget_unit']}"
+    return {
+        "paradigm": str(row["paradigm"]),
+        **option,
+        "options_tried": str(row["num_options"]),
+        "chosen_by": f"validation {row['select']}",
+        **{name: str(row[name]) for name in ("task", "m", "n", "architecture", "batch_size")},
+        "budget": budget,
+        "cut": number(row["cut"]),
+    }
+
+
+def _of_text(settings: Mapping[str, Any]) -> dict[str, str]:
+    names = ("label_rule", "rationale_rule", "min_count", "inference")
+    return {name: str(settings[name]) for name in names if name in settings}
+
+
+def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
+    names = [f"{metric}{end}" for metric in _MEASURED for end in ("", "_low", "_high")]
+    values = {name: float(row[name]) for name in names if name in row}
+    counts = {"n_seeds": row["num_seeds"], "n_diverged": row["num_diverged"]}
+    return values | {name: float(value) for name, value in counts.items()}
+
+
+def _verdicts(paired: pd.DataFrame, paradigm: str) -> dict[str, str]:
+    """What the paired tests say of one paradigm, e.g. ``saif_better_than``: ``hard, soft``."""
+    found: dict[str, list[str]] = {}
+    for row in paired.to_dict("records"):
+        verdict, other = str(row["verdict"]), str(row["second"])
+        if paradigm == row["second"]:
+            verdict, other = _INVERSE.get(verdict, verdict), str(row["first"])
+        if paradigm in (row["first"], row["second"]):
+            end = "than" if verdict in _INVERSE else "against"
+            found.setdefault(f"{row['metric']}_{verdict}_{end}", []).append(other)
+    return {name: ", ".join(paradigm_order(others)) for name, others in found.items()}
+
+
+def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
+    """Paradigm -> name -> curve."""
+    found: dict[str, dict[str, Curve]] = {}
+    for metric in METRIC_NAMES:
+        table = learning_curve(comparison.evaluations, metric, _SPLIT)
+        # A mean over other seeds than before would look like progress.
+        table = table[table["num_seeds"] == table["num_cells"]]
+        for paradigm, rows in table.groupby("paradigm"):
+            for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):
+                finite = rows[np.isfinite(rows[column])]
+                points = zip(finite["compute_flops"], finite[column], strict=True)
+                curve = sorted((float(x), float(y)) for x, y in points)
+                if curve:
+                    found.setdefault(str(paradigm), {})[f"{_SPLIT}/{metric}{end}"] = curve
+    return found
+
+
+def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str, bytes]:
+    """What all groups of a comparison show, by path."""
+    drawn = pictures(comparison) if drawn is None else drawn
+    text = _markdown(comparison).encode()
+    return run_files(_tables(comparison), drawn) | {"tables/comparison.md": text}
+
+
+def _markdown(comparison: Comparison) -> str:
+    return comparison_markdown(
+        comparison.summary, threshold=comparison.threshold, name=comparison.name
+    )
+
+
+def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    return {
+        "summary": comparison.summary,
+        "paired": comparison.paired,
+        "options": comparison.options,
+        "effort": comparison.effort,
+    }

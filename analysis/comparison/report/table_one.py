@@ -1,0 +1,186 @@
+"""The layout of the paper's Table 1: a row a task and m, SAIF and accuracy by paradigm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison
+from analysis.comparison.report.published import Row, published, setting_differences, sources_text
+from analysis.comparison.report.tables import HIDDEN_FOREGROUND
+from analysis.comparison.report.verdicts import points
+from analysis.groups import PARADIGM_ORDER, paradigm_order
+from analysis.words import METRIC_NAMES, is_text, made_equal, percent, setting_words
+from study.results import SAIF_THRESHOLD
+
+METRICS = ("saif", "accuracy")
+
+_LOGITS = (
+    "The paper's LVML of HateXplain averages logits, as its scripts do: its number stands beside "
+    "lvml-logits, which trains like that, and beside lvml, the formula of section 2.3."
+)
+
+
+def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
+    """Ours, the published number and the difference, as numbers.
+
+    Args:
+        found: as `analysis.comparison.compare.compare` gives them.
+
+    Returns:
+        One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`, `axis`,
+        `threshold` (of SAIF); for each metric and paradigm `<metric>_<paradigm>` (fraction, mean
+        over seeds on test), the same with `_published` (Table 1 of the paper, whose SAIF is at
+        the usual threshold) and with `_difference` (ours minus published). NaN where there is
+        none. The paper's four paradigms always have their columns.
+    """
+    present = {name for comparison in found for name in comparison.summary["paradigm"]}
+    paradigms = paradigm_order({*PARADIGM_ORDER, *present})
+    return pd.DataFrame([_numbers(comparison, paradigms) for comparison in found])
+
+
+def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for print: in a cell ours, and in brackets the paper's and the difference.
+
+    Args:
+        found: as `analysis.comparison.compare.compare` gives them.
+
+    Returns:
+        A header ``task``, ``m``, then the paradigms twice, see `group_header`; ``62.5 (62.0,
+        +0.5)`` are per cent, per cent and points. Of text, the task says which of the paper's
+        models a row is.
+    """
+    numbers = table_one(found)
+    paradigms = _paradigms(numbers)
+    names = [f"{metric}_{paradigm}" for metric in METRICS for paradigm in paradigms]
+    rows = [
+        [_label(comparison), str(row["m"]), *(_cell(row, name) for name in names)]
+        for comparison, row in zip(found, numbers.to_dict("records"), strict=True)
+    ]
+    return ["task", "m", *paradigms, *paradigms], rows
+
+
+def group_header(header: Sequence[str]) -> list[tuple[str, int]]:
+    """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
+    paradigms = (len(header) - 2) // 2
+    return [("", 2), *((f"{METRIC_NAMES[metric]} %", paradigms) for metric in METRICS)]
+
+
+def flat_header(header: Sequence[str]) -> list[str]:
+    """The header of `table_one_cells` for tables that have one header line only."""
+    labels = [label for label, span in group_header(header) for _ in range(span)]
+    return [f"{label} {name}".strip() for label, name in zip(labels, header, strict=True)]
+
+
+def table_one_notes(found: Sequence[Comparison]) -> list[str]:
+    """What must be said beside the table, above all where our settings are not the paper's."""
+    notes = [f"Means over the seeds of the chosen option, test split, {conditions(found)}."]
+    with_paper = [comparison for comparison in found if _row_of(comparison).scores]
+    if not with_paper:
+        return [*notes, "The paper's Table 1 has no row for this."]
+    notes.append(
+        "In brackets the number of the paper's Table 1 and ours minus it, in points. The paper's "
+        f"are for its settings ({sources_text(c.task for c in with_paper)}), one number a cell "
+        "without an interval."
+    )
+    if any("lvml-logits" in set(c.summary["paradigm"]) for c in with_paper if is_text(c.task)):
+        notes.append(_LOGITS)
+    if any(comparison.threshold != SAIF_THRESHOLD for comparison in with_paper):
+        notes.append(
+            f"The paper's SAIF is at threshold {SAIF_THRESHOLD:g}, so beside that of another "
+            "none is shown."
+        )
+    for comparison in with_paper:
+        ran = set(comparison.cells["paradigm"])
+        differences = setting_differences(comparison.settings, soft_epochs(comparison), ran)
+        if differences:
+            texts = "; ".join(differences)
+            notes.append(f"No reproduction, {comparison.name}: ours have {texts}.")
+    return notes
+
+
+def conditions(found: Sequence[Comparison]) -> str:
+    """Under which the numbers of a table were taken: ``at equal training compute``, and more.
+
+    Where cells were cut is said if they were not at their own budget; then whether numbers are
+    interpolated, how options were chosen if not by accuracy, and a threshold of SAIF that is not
+    the usual one.
+    """
+    texts = ["at " + _each(found, lambda c: made_equal(c.axis, c.noun))]
+    if any(_cut_at(comparison) for comparison in found):
+        texts.append("cut " + _each(found, lambda c: _cut_at(c) or "at the budget"))
+    if any(comparison.interpolated for comparison in found):
+        texts.append("interpolated between the evaluations around the cut")
+    if any(comparison.select == "saif" for comparison in found):
+        texts.append(f"options {HIDDEN_FOREGROUND}")
+    if any(comparison.threshold != SAIF_THRESHOLD for comparison in found):
+        texts.append("SAIF at threshold " + _each(found, lambda c: f"{c.threshold:g}"))
+    return ", ".join(texts)
+
+
+def _cut_at(comparison: Comparison) -> str:
+    usual = comparison.asked is None and comparison.budget is None and comparison.cut == 1
+    return "" if usual else f"at {comparison.where}"
+
+
+def _each(found: Sequence[Comparison], say: Callable[[Comparison], str]) -> str:
+    """What holds for all, or for each comparison by itself."""
+    texts = [say(comparison) for comparison in found]
+    if len(set(texts)) == 1:
+        return texts[0]
+    pairs = zip(found, texts, strict=True)
+    return " and ".join(f"{text} ({c.name})" for c, text in pairs)
+
+
+def soft_epochs(comparison: Comparison) -> float:
+    """Passes over the training data that the soft cells got; NaN without a soft cell."""
+    rows = comparison.at_budget[comparison.at_budget["paradigm"] == "soft"]
+    seen = rows["mosaics_seen"].dropna()
+    return float(seen.max()) / int(rows["n"].iloc[0]) if len(seen) else math.nan
+
+
+def _row_of(comparison: Comparison) -> Row:
+    return published(comparison.task, comparison.m, comparison.architecture)
+
+
+def _label(comparison: Comparison) -> str:
+    words = setting_words(comparison.settings, ["inference", *comparison.differs])
+    return ", ".join([_row_of(comparison).label, *words])
+
+
+def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]:
+    first = comparison.cells.iloc[0]
+    shared = ("n", "architecture", "comparison_id")
+    row: dict[str, Any] = {"task": comparison.task, "m": comparison.m}
+    row |= {name: first[name] for name in shared} | {"cut": comparison.cut}
+    row |= {"axis": comparison.axis, "threshold": comparison.threshold}
+    comparable = {"saif": comparison.threshold == SAIF_THRESHOLD, "accuracy": True}
+    ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
+    paper = _row_of(comparison).scores
+    for i, metric in enumerate(METRICS):
+        for paradigm in paradigms:
+            value = float(ours[paradigm][metric]) if paradigm in ours else math.nan
+            there = paradigm in paper and comparable[metric]
+            published = paper[paradigm][i] if there else math.nan
+            name = f"{metric}_{paradigm}"
+            row |= {name: value, f"{name}_published": published}
+            row[f"{name}_difference"] = value - published
+    return row
+
+
+def _paradigms(numbers: pd.DataFrame) -> list[str]:
+    start = f"{METRICS[0]}_"
+    ends = ("_published", "_difference")
+    names = [name for name in numbers.columns if name.startswith(start)]
+    return [name.removeprefix(start) for name in names if not name.endswith(ends)]
+
+
+def _cell(row: dict[Any, Any], name: str) -> str:
+    ours, published = percent(row[name]), row[f"{name}_published"]
+    if pd.isna(published):
+        return ours
+    difference = row[f"{name}_difference"]
+    return f"{ours} ({percent(published)}, {points(difference)})"

@@ -1,0 +1,195 @@
+"""Summaries as tables for people: plain text, Markdown, and the cells that the report shows.
+
+Fractions become per cent here and nowhere earlier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.report.published import published as published_row
+from analysis.groups import AXES
+from analysis.words import (
+    aligned,
+    amount,
+    instances,
+    interval,
+    known,
+    made_equal,
+    metric_name,
+    network_text,
+    percent,
+    setting_name,
+    share_of_budget,
+)
+from analysis.words import number as number
+from study.results import SAIF_THRESHOLD
+
+HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+TOO_WIDE = (
+    "An interval of a share that leaves 0 to 100 % says that there are too few seeds for it."
+)
+
+
+def comparison_text(
+    summary: pd.DataFrame,
+    published: bool = False,
+    threshold: float = SAIF_THRESHOLD,
+    name: str = "",
+) -> str:
+    """Aligned plain text for the terminal: one block a (task, m).
+
+    Args:
+        summary: as `analysis.summarise` gives it.
+        published: add the paper's Table 1 where it has such a row.
+        threshold: of SAIF; of another than the usual one the paper has no numbers.
+        name: of the setting; empty: task and m.
+    """
+    blocks = []
+    for part in _parts(summary):
+        header, rows = comparison_cells(part, published, threshold)
+        lines = [heading(part, name), "", *aligned(header, rows), *footnotes(part)]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def comparison_markdown(
+    summary: pd.DataFrame,
+    published: bool = False,
+    threshold: float = SAIF_THRESHOLD,
+    name: str = "",
+) -> str:
+    """The same tables in Markdown; see `comparison_text`."""
+    blocks = []
+    for part in _parts(summary):
+        header, rows = comparison_cells(part, published, threshold)
+        lines = [
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+            for row in [header, ["---"] * len(header), *rows]
+        ]
+        notes = [f"\n{note}" for note in footnotes(part)]
+        blocks.append("\n".join([f"**{heading(part, name)}**", "", *lines, *notes]))
+    return "\n\n".join(blocks)
+
+
+def comparison_cells(
+    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the comparison table of one (task, m), one row a paradigm."""
+    first = summary.iloc[0]
+    row_of = published_row(first["task"], first["m"], first["architecture"])
+    paper = row_of.scores if published else {}
+    level = f"{first['confidence'] * 100:g} % interval"
+    header = ["paradigm", f"{metric_name('saif', threshold)} %", level, "accuracy %", level, "n"]
+    header += ["lr", "switch", "options"]
+    # The paper's SAIF is at the usual threshold: beside another it would mislead.
+    beside = {0: "paper SAIF %"} if threshold == SAIF_THRESHOLD else {}
+    beside[1] = "paper accuracy %"
+    if paper:
+        header += beside.values()
+    rows = []
+    for row in summary.to_dict("records"):
+        cells = [str(row["paradigm"])]
+        for metric in ("saif", "accuracy"):
+            cells += [percent(row[metric]), interval(row, metric)]
+        cells += [seeds(row), rates(row), number(row["switch_point"]), str(row["num_options"])]
+        if paper:
+            numbers = paper.get(row["paradigm"], (math.nan, math.nan))
+            cells += [percent(numbers[i]) for i in beside]
+        rows.append(cells)
+    return header, rows
+
+
+def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the interquartile means with their bootstrap intervals.
+
+    Args:
+        summary: of one (task, m), with the columns `<metric>_iqm`, `_iqm_low` and `_iqm_high`.
+    """
+    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
+    header = ["paradigm", "SAIF IQM %", level, "accuracy IQM %", level, "n"]
+    rows = []
+    for row in summary.to_dict("records"):
+        cells = [str(row["paradigm"])]
+        for metric in ("saif_iqm", "accuracy_iqm"):
+            cells += [percent(row[metric]), interval(row, metric)]
+        rows.append([*cells, seeds(row)])
+    return header, rows
+
+
+def heading(summary: pd.DataFrame, name: str = "") -> str:
+    """What the rows of one (task, m) have in common: setting, cut and split."""
+    first = summary.iloc[0]
+    name = name or setting_name(first["task"], first["m"], first["architecture"])
+    return (
+        f"{name} ({first['comparison_id'][:8]}): n={first['n']} "
+        f"{instances(first['task'])}, {network_text(first)}; {cut_text(summary)}"
+    )
+
+
+def cut_text(summary: pd.DataFrame) -> str:
+    """Where the cells of one (task, m) were cut, and on which split."""
+    first = summary.iloc[0]
+    split, axis, noun = f"{first['split']} split", first["axis"], instances(first["task"])
+    if known(cut_at := first.get("cut_at", math.nan)):
+        return f"{split} at {amount(cut_at, axis, noun)}"
+    if axis != first["budget_unit"]:
+        return f"{split} at {made_equal(axis, noun)}"
+    given = first["cut"] * first["budget_amount"]
+    share = share_of_budget(first["cut"], first["budget_amount"], axis, noun)
+    return f"{split} at {share}{_spent(summary, given)}"
+
+
+def _spent(summary: pd.DataFrame, given: float) -> str:
+    """``, of which whole batches spend 1.64e9``: where that is less by more than 1 %."""
+    reached = summary[summary["num_diverged"] < summary["num_seeds"]]
+    spent = reached[AXES[summary["axis"].iloc[0]]].dropna()
+    if spent.empty or spent.min() >= 0.99 * given:
+        return ""
+    texts = list(dict.fromkeys(number(value) for value in sorted(spent)))
+    return f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
+
+
+def footnotes(summary: pd.DataFrame) -> list[str]:
+    """What must be said beside the table of one (task, m)."""
+    notes = []
+    if (summary["num_diverged"] > 0).any():
+        notes.append("A diverged seed counts as SAIF 0 and accuracy 1/C.")
+    if summary[["saif", "accuracy"]].isna().any(axis=None):
+        notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
+    if any(_leaves_shares(summary, metric) for metric in ("saif", "accuracy")):
+        notes.append(TOO_WIDE)
+    if (summary["num_seeds"] < summary["most_seeds"]).any():
+        notes.append("Seeds are missing where cells failed or have not run yet.")
+    if (summary["select"] == "saif").any():
+        notes.append(f"Options were {HIDDEN_FOREGROUND}.")
+    return notes
+
+
+def _leaves_shares(summary: pd.DataFrame, metric: str) -> bool:
+    """Whether an interval of a share, as it is printed, reaches below 0 or above 1."""
+    low, high = (summary[f"{metric}_{end}"].astype(float).round(3) for end in ("low", "high"))
+    return bool(((low < 0) | (high > 1)).any())
+
+
+def seeds(row: Mapping[Hashable, Any]) -> str:
+    """``3``, ``2 of 3`` where seeds are missing, ``3, 1 diverged``."""
+    text = str(row["num_seeds"])
+    if row["num_seeds"] < row["most_seeds"]:
+        text += f" of {row['most_seeds']}"
+    return text + (f", {row['num_diverged']} diverged" if row["num_diverged"] else "")
+
+
+def rates(row: Mapping[Hashable, Any]) -> str:
+    """The learning rate; of a schedule with phases the first and the last: ``0.1 > 0.05``."""
+    first, last = number(row["lr"]), number(row["last_lr"])
+    return first if pd.isna(row["switch_point"]) else f"{first} > {last}"
+
+
+def _parts(summary: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for _, part in summary.groupby(["task", "m"], sort=False):
+        yield part

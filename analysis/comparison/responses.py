@@ -1,0 +1,115 @@
+"""How the score of a paradigm responds to its learning rate and its switch point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from analysis.comparison.choice import by_preference
+from analysis.groups import GROUP, OPTION, Select, in_order
+from analysis.statistics import t_interval
+
+MAX_RATES = 12
+"""So many learning rates can be told apart in one figure; of more, equal parts are made."""
+
+
+def learning_rate_response(
+    at_budget: pd.DataFrame,
+    options: pd.DataFrame,
+    select: Select = "accuracy",
+    split: str = "test",
+    confidence: float = 0.95,
+    max_rates: int = MAX_RATES,
+) -> pd.DataFrame:
+    """What each (first) learning rate reaches at its best, as validation sees it.
+
+    Where the comparison tried more than `max_rates` rates, as a random search does, their range
+    is divided into `max_rates` parts of equal ratio, and a part counts as one rate.
+
+    Args:
+        at_budget: as `analysis.equal_compute` gives it, of one comparison.
+        options: as `analysis.comparison.choice.options` gives it of that.
+        select: metric that chooses on validation among the options of one rate.
+        split: the split that scores.
+        confidence: of the intervals, in (0, 1).
+        max_rates: see above; at least 1.
+
+    Returns:
+        One row a (paradigm, rate), sorted: the columns of GROUP and OPTION, `num_tried` options
+        of that rate, `num_seeds`, `num_diverged`, `saif` and `accuracy` with `_low` and `_high`
+        (fractions; bounds NaN when n < 2), and `chosen`, whether it is the group's choice. Where
+        no option of a rate can be chosen, the scores are NaN and n is 0.
+    """
+    rates = np.sort(options["lr"].unique())
+    part = options["lr"]
+    if len(rates) > max_rates:
+        width = np.log(rates[-1] / rates[0]) / max_rates
+        part = np.log(part / rates[0]).floordiv(width).clip(upper=max_rates - 1)
+    table = _response(at_budget, options.assign(_part=part), select, split, confidence)
+    smallest = options.assign(_part=part).groupby([*GROUP, "_part"])["lr"].min().rename("_lr")
+    table = table.join(smallest, on=[*GROUP, "_part"])
+    return table.assign(lr=table["lr"].fillna(table["_lr"])).drop(columns=["_part", "_lr"])
+
+
+def switch_response(
+    at_budget: pd.DataFrame,
+    options: pd.DataFrame,
+    select: Select = "accuracy",
+    split: str = "test",
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """What each switch point reaches at its best learning rates, as validation sees it.
+
+    Args:
+        at_budget, options, select, split, confidence: as for `learning_rate_response`.
+
+    Returns:
+        One row a (paradigm, switch point) of the paradigms that switch, with the columns of
+        `learning_rate_response`; `switch_point` is a fraction of the budget.
+    """
+    switching = options[options["switch_point"].notna()]
+    table = _response(
+        at_budget, switching.assign(_part=switching["switch_point"]), select, split, confidence
+    )
+    return table.assign(switch_point=table["_part"]).drop(columns="_part")
+
+
+def _response(
+    at_budget: pd.DataFrame,
+    options: pd.DataFrame,
+    select: Select,
+    split: str,
+    confidence: float,
+) -> pd.DataFrame:
+    """The best option of each (group, `_part`), scored; `_part` is a column of `options`."""
+    keys = [*GROUP, "_part"]
+    ranked = by_preference(options, select)
+    chosen = ranked.assign(chosen=~ranked.duplicated(GROUP)).drop_duplicates(keys)
+    table = options.groupby(keys).size().rename("num_tried").reset_index()
+    table = table.merge(chosen[[*keys, *OPTION, "chosen"]], on=keys, how="left")
+    table["chosen"] = table["chosen"].eq(True)
+    table = table.join(_scores(table, at_budget[at_budget["split"] == split], confidence))
+    table = in_order(table, keys)
+    front = [*GROUP, *OPTION, "num_tried", "num_seeds", "num_diverged"]
+    return table[[*front, *(c for c in table if c not in front)]]
+
+
+def _scores(picks: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Mean and interval over the seeds of each pick, a row a pick."""
+    found = picks[GROUP + OPTION].reset_index(names="_row")
+    found = found[found["schedule"].notna()].merge(rows, on=GROUP + OPTION)
+    seeds = dict(tuple(found.sort_values("seed").groupby("_row")))
+    records = []
+    for row in picks.index:
+        group = seeds.get(row, found.iloc[:0])
+        record: dict[str, float] = {
+            "num_seeds": len(group),
+            "num_diverged": int(group["diverged"].sum()),
+        }
+        for metric in ("saif", "accuracy"):
+            names = (metric, f"{metric}_low", f"{metric}_high")
+            values = group[metric].to_numpy(float)
+            record |= dict(zip(names, t_interval(values, confidence), strict=True))
+        records.append(record)
+    columns = None if records else ["num_seeds", "num_diverged"]
+    return pd.DataFrame(records, index=picks.index, columns=columns)

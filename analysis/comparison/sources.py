@@ -1,0 +1,150 @@
+"""Where a comparison's evaluations come from: a table, or a results directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import pandas as pd
+import pyarrow as pa
+
+from analysis.groups import is_compared
+from analysis.reading import (
+    _CELL_COLUMNS,
+    EVALUATION_COLUMNS,
+    T,
+    _each_once,
+    _of_study,
+    _opened,
+    _read,
+    load,
+)
+from study.results import (
+    CELLS_SCHEMA,
+    DICTIONARIES,
+    EVALUATIONS_SCHEMA,
+    SPLITS,
+    Results,
+    ResultsError,
+)
+
+
+class NothingCompared(ResultsError):
+    """A directory holds cells of learning dynamics and none of a comparison."""
+
+
+class TableSource:
+    """Cells and evaluations of a table at hand; see `analysis.comparison.cut.Source`.
+
+    Args:
+        evaluations: as `load` gives it; a row may be there twice.
+
+    Attributes:
+        rows: each evaluation once.
+
+    Raises:
+        ResultsError: a column is missing, or two rows of one evaluation contradict each other.
+    """
+
+    def __init__(self, evaluations: pd.DataFrame) -> None:
+        known = {*_CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
+        missing = sorted(known - set(evaluations.columns))
+        if missing:
+            raise ResultsError(
+                f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
+            )
+        others = set(evaluations["split"].dropna()) - set(SPLITS)
+        if others:
+            raise ResultsError(
+                f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
+            )
+        self.rows = _each_once(evaluations)
+
+    def compared(self) -> TableSource | None:
+        """The same without cells of learning dynamics; None where no other is left."""
+        kept = is_compared(self.rows)
+        if len(kept) and not kept.any():
+            return None
+        return self if kept.all() else TableSource(self.rows[kept])
+
+    def scan(
+        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
+    ) -> T:
+        """See `analysis.comparison.cut.Source`; one part."""
+        cells = self.rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
+        if "heatmap" in columns and "heatmap" not in self.rows:
+            raise ResultsError("the table has no column heatmap, which another threshold needs.")
+        held = self.rows[self.rows["split"].notna()]
+        part = {}
+        for name in columns:
+            kind = EVALUATIONS_SCHEMA.field(name).type
+            values = pa.array(held[name].to_numpy(_dtype(kind)), kind)
+            part[name] = values.dictionary_encode() if name in DICTIONARIES else values
+        rows = pa.table(part)
+        return consume(cells.reset_index(drop=True), iter([rows]))
+
+    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
+        """All rows of some cells."""
+        return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
+
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = self.of(cell_ids).drop_duplicates("cell_id")
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
+
+
+class DirectorySource:
+    """Cells of comparisons and their evaluations in a results directory, never all in memory.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded.
+        cell_ids: only these.
+    """
+
+    def __init__(
+        self,
+        results_dir: str | os.PathLike[str] | Results,
+        study: str | None = None,
+        cell_ids: Iterable[str] | None = None,
+    ) -> None:
+        self._results = _opened(results_dir)
+        self._study = study
+        self._cell_ids = None if cell_ids is None else set(cell_ids)
+
+    def scan(
+        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
+    ) -> T:
+        """As `Results.scan`; without the JSON of the cells, which is most of their memory.
+
+        Raises:
+            NothingCompared: there are cells of learning dynamics only.
+        """
+
+        def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:
+            return consume(self._compared(cells.to_pandas()), parts)
+
+        return _read(
+            self._results,
+            lambda: self._results.scan(selected, columns, self._cell_ids, _CELL_COLUMNS),
+        )
+
+    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
+        """All evaluations of some cells, as `load` gives them."""
+        return load(self._results, cell_ids)
+
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = _read(self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"]))
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
+
+    def _compared(self, cells: pd.DataFrame) -> pd.DataFrame:
+        known = _of_study(cells, self._results, self._study, self._cell_ids)
+        kept = known[is_compared(known)].reset_index(drop=True)
+        if kept.empty:
+            raise NothingCompared(f"{self._results.url} holds no comparison.")
+        return kept
+
+
+def _dtype(kind: pa.DataType) -> type:
+    return int if pa.types.is_integer(kind) else float if pa.types.is_floating(kind) else object

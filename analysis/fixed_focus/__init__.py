@@ -1,0 +1,1 @@
+"""Fixed focus (section 3 of the paper)."""

@@ -1,0 +1,258 @@
+"""Curves of a fixed focus as the claims measure them: a number a seed beside a threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.fixed_focus.curves import Setting
+from analysis.section.claim import TOO_FEW, Finding, beyond, left_out
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+
+WIDEST_GAP = 0.1
+"""Share of the epochs between two evaluations of a curve at most: the distance of the default
+evaluations. The beginning and the last fifth are not resolved by less."""
+
+Side = Literal["below", "above"]
+Values = NDArray[np.float64]
+Form = Callable[[float], str]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of one measure and paradigm at several alphas, of the seeds that all of them have.
+
+    Attributes:
+        of: alpha -> (seeds, evaluations), index the seeds, columns the budget fractions.
+        lost: seeds that diverged at any of the alphas.
+    """
+
+    of: Mapping[float, pd.DataFrame]
+    lost: set[int]
+
+    @property
+    def alphas(self) -> list[float]:
+        return list(self.of)
+
+    def final(self, alpha: float) -> Values:
+        """(seeds,) values at the end of training; NaN where there is none."""
+        curve = self.of[alpha]
+        if 1.0 not in curve:
+            return np.full(len(curve), np.nan)
+        return curve[1.0].to_numpy(np.float64)
+
+    def at(self, alpha: float, fraction: float) -> Values:
+        """(seeds,) values at a time, by linear interpolation between evaluations."""
+        curve = self.of[alpha]
+        times = curve.columns.to_numpy(np.float64)
+        rows = curve.to_numpy(np.float64)
+        return np.array([np.interp(fraction, times, row) for row in rows], np.float64)
+
+    def first_drop(self, alpha: float, until: float) -> Values:
+        """(seeds,) from the first value to the one at the first evaluation not before `until`."""
+        curve = self.of[alpha]
+        if curve.empty:
+            return np.empty(0)
+        after = int(np.argmax(curve.columns.to_numpy(np.float64) >= until - _ROUNDING))
+        return (curve.iloc[:, 0] - curve.iloc[:, after]).to_numpy(np.float64)
+
+    def mean(self, alpha: float, start: float = 0.0, end: float = 1.0) -> Values:
+        """(seeds,) means over the evaluations from a time to another."""
+        curve = self.of[alpha]
+        times = curve.columns.to_numpy(np.float64)
+        inside = (times >= start - _ROUNDING) & (times <= end + _ROUNDING)
+        return curve.loc[:, inside].mean(axis=1, skipna=False).to_numpy(np.float64)
+
+
+def within(
+    setting: Setting,
+    paradigms: Sequence[str],
+    low: float = 0.0,
+    high: float = 1.0,
+    with_one: bool = False,
+) -> list[float]:
+    """The alphas from low to high at which all paradigms have cells, sorted.
+
+    0 is never among them, and 1 only where it is asked for.
+    """
+    highest = 1.0 if with_one else 1 - 2 * _ROUNDING
+    return [
+        alpha
+        for alpha in setting.alphas(paradigms)
+        if alpha > 0 and low - _ROUNDING <= alpha <= min(high, highest) + _ROUNDING
+    ]
+
+
+def curves_of(setting: Setting, paradigm: str, measure: str, alphas: Sequence[float]) -> Curves:
+    """The curves of the seeds that are done at all of the alphas, at least one alpha."""
+    of = {alpha: setting.seeds_of(paradigm, alpha, measure) for alpha in alphas}
+    seeds = set.intersection(*(set(curve.index) for curve in of.values()))
+    return _on(of, seeds, setting.lost((paradigm, alpha) for alpha in alphas))
+
+
+def on_common_seeds(curves: Mapping[str, Curves]) -> dict[str, Curves]:
+    """The curves of the seeds that all paradigms have."""
+    seeds = set.intersection(
+        *(set(curve.index) for each in curves.values() for curve in each.of.values())
+    )
+    return {name: _on(each.of, seeds, each.lost) for name, each in curves.items()}
+
+
+def _on(of: Mapping[float, pd.DataFrame], seeds: set[int], lost: set[int]) -> Curves:
+    return Curves({alpha: curve.loc[sorted(seeds)] for alpha, curve in of.items()}, lost)
+
+
+def too_coarse(curves: Curves) -> str:
+    """Why curves do not show what happens when; empty where they do."""
+    for curve in curves.of.values():
+        times = curve.columns.to_numpy(np.float64)
+        if not len(times):
+            continue  # no seed, which is said elsewhere
+        if times[0] > _ROUNDING:
+            return f"a curve begins at {share_text(times[0])} of the epochs, not at the start"
+        gap = float(np.diff(times, append=1.0).max())
+        if gap > WIDEST_GAP + _ROUNDING:
+            return (
+                f"the evaluations lie up to {share_text(gap)} of the epochs apart, "
+                f"{share_text(WIDEST_GAP)} are needed"
+            )
+    return ""
+
+
+def steps(
+    what: str,
+    means: Mapping[float, Values],
+    claimed: Side,
+    lost: set[int],
+    negligible: float = 0.0,
+) -> list[Finding]:
+    """Whether an incentive falls or rises from each alpha to the next.
+
+    Args:
+        what: it is.
+        means: alpha -> (seeds,) incentives, in nats.
+        claimed: below 0 or above.
+        lost: seeds that diverged.
+        negligible: no step is tested where both ends are below this share of the largest.
+    """
+    levels = {
+        alpha: float(values.mean()) if len(values) else math.nan for alpha, values in means.items()
+    }
+    largest = max(levels.values())
+    shown = beside_each(what, means, 0, "above", lost, _nats).text
+    if not largest > 0:
+        return [Finding(None, shown, "no incentive is above 0")]
+    changes = {
+        f"{a:g} to {b:g}": (means[b] - means[a]) / largest
+        for a, b in pairwise(means)
+        if max(levels[a], levels[b]) >= negligible * largest
+    }
+    name = "steps as shares of the largest"
+    tested = beside_each(name, changes, 0, claimed, form=signed_text, place="")
+    return [Finding(True, shown), tested]
+
+
+def beside(
+    name: str,
+    values: Values,
+    threshold: float,
+    claimed: Side,
+    lost: Collection[int] = (),
+    form: Form | None = None,
+) -> Finding:
+    """One number a seed beside a threshold.
+
+    Args:
+        name: what was measured.
+        values: (n,) one number a seed.
+        threshold: in the unit of `values`.
+        claimed: the side that the claim says.
+        lost: seeds that diverged.
+        form: a value for people; by default a share, in per cent.
+    """
+    text = f"{name}: {_estimate(values, form or share_text)} (n={len(values)})"
+    so = beyond(values, threshold, claimed)
+    return Finding(so, text + left_out(len(lost)), _few([len(values)]))
+
+
+def beside_each(
+    name: str,
+    values: Mapping[float, Values] | Mapping[str, Values],
+    threshold: float,
+    claimed: Side,
+    lost: Collection[int] = (),
+    form: Form | None = None,
+    place: str = "alpha ",
+) -> Finding:
+    """Numbers at several alphas beside one threshold: all on the claimed side, or one is not.
+
+    Args:
+        values: alpha, or the name of a place -> (n,) one number a seed.
+        place: said before each alpha or name.
+        name, threshold, claimed, lost, form: see `beside`.
+    """
+    found = [beyond(each, threshold, claimed) for each in values.values()]
+    so = False if False in found else True if all(found) else None
+    counts = [len(each) for each in values.values()]
+    texts = [
+        f"{_estimate(each, form or share_text)} at {place}{where}"
+        for where, each in zip(map(_place, values), values.values(), strict=True)
+    ]
+    text = f"{name}: {', '.join(texts)} (n={_count_text(counts)})" + left_out(len(lost))
+    return Finding(so, text, _few(counts))
+
+
+def ratio(top: Values, bottom: Values) -> Values:
+    """NaN where there is nothing to be a share of."""
+    known = bottom > 0
+    return np.where(known, top / np.where(known, bottom, 1.0), np.nan)
+
+
+def _estimate(values: Values, form: Form) -> str:
+    """``1.2 % [1.0 to 1.4]``, mean and 95 % interval."""
+    if not len(values):
+        return "no seed"
+    mean, low, high = t_interval(values, CONFIDENCE)
+    if math.isnan(mean):
+        return "not known"
+    if math.isnan(low):
+        return form(mean)
+    low_text, high_text = (form(bound).removesuffix(" %") for bound in (low, high))
+    return f"{form(mean)} [{low_text} to {high_text}]"
+
+
+def _place(where: float | str) -> str:
+    return where if isinstance(where, str) else f"{where:g}"
+
+
+def _few(counts: Sequence[int]) -> str:
+    return TOO_FEW if min(counts, default=0) < MIN_SEEDS else ""
+
+
+def _count_text(counts: Sequence[int]) -> str:
+    low, high = min(counts, default=0), max(counts, default=0)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def share_text(share: float) -> str:
+    """.05 -> ``5 %``, .123 -> ``12.3 %``."""
+    text = f"{round(100 * share, 1) + 0.0:.1f}"
+    return f"{text.removesuffix('.0')} %"
+
+
+def signed_text(share: float) -> str:
+    """.123 -> ``+12.3 %``."""
+    return f"{round(100 * share, 1) + 0.0:+.1f} %"
+
+
+def _nats(value: float) -> str:
+    return f"{value + 0.0:.3g}"

@@ -1,0 +1,259 @@
+"""Fixed focus (section 3): figures 2 and 3 of the paper, and claims C7 to C14."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.fixed_focus import claims as focus_claims
+from analysis.fixed_focus import pictures, tables
+from analysis.fixed_focus.curves import MEASURES, Setting, read_settings
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
+from analysis.section.base import Dynamics
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import claim_blocks, end_states
+from analysis.section.picture import Picture
+from analysis.section.summary import GroupSummary, plain_summary, run_files
+from analysis.words import aligned, network_text, number
+from study.results import Results
+
+MOST_ROWS = 3
+"""Of panels in a figure: with more, it does not fit on a page."""
+
+_METHOD = (
+    "Attention is held at alpha on the true foreground and shared evenly by the background; only "
+    "the classifier trains. Everything here is on the train split, as in the paper, at the end of "
+    "training or against epochs: mosaics seen / n.",
+    "Learning rate: one a paradigm for all its alphas, by validation accuracy, mean over alphas "
+    "and seeds; ties go to the lower validation loss, then to the smaller rate. Only a rate "
+    "without a cell that was stopped early, and with as many cells as any other of its paradigm, "
+    "can be chosen; where some cells are missing, the mean is over the alphas and seeds that all "
+    "of these have. A diverged cell counts as accuracy 1/C there.",
+    "Curves are means over seeds with 95 % t intervals. Diverged seeds are in no curve; they are "
+    "counted.",
+    "The incentive is L(alpha) - L(min(alpha + .01, 1)) for the classifier at hand, in nats "
+    "(section 3.2). -dL/dalpha is the slope of the loss at alpha, in nats per unit of attention: "
+    "about a hundred times the incentive, and not 0 by definition at alpha = 1.",
+    "The closed form is Theorem 1 at the time of gradient flow that the steps amount to: the sum "
+    "of learning rate / (1 - momentum).",
+)
+
+
+def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
+    """The settings of a directory, at most `MOST_ROWS` rows of panels each.
+
+    Data tasks come first, the linear orthogonal setting last; where it was not trained, the closed
+    form takes the last row.
+
+    Args:
+        results: the directory.
+        cells: rows of its fixed-focus cells, with all columns.
+
+    Raises:
+        ResultsError: unreadable results.
+    """
+    settings = read_settings(results, cells)
+    linear = [setting for setting in settings if setting.task == LINEAR_ORTHOGONAL]
+    others = [setting for setting in settings if setting.task != LINEAR_ORTHOGONAL]
+    parts = [others[i : i + MOST_ROWS - 1] for i in range(0, len(others), MOST_ROWS - 1)]
+    if linear:
+        last = parts.pop() if parts else []
+        room = MOST_ROWS - len(last)
+        parts.append(last + linear[:room])
+        rest = linear[room:]
+        parts += [rest[i : i + MOST_ROWS] for i in range(0, len(rest), MOST_ROWS)]
+    others_ran = cells.loc[~cells["paradigm"].isin(PARADIGMS), "paradigm"].value_counts()
+    notes = [
+        f"{count} cells of {name} are not shown: section 3 has no such paradigm."
+        for name, count in others_ran.sort_index().items()
+    ]
+    return [FixedFocus(part, notes) for part in parts]
+
+
+class FixedFocus:
+    """See `analysis.section.base.Dynamics`.
+
+    Args:
+        settings: a row of panels each, at least one.
+        notes: what else must be said.
+
+    Attributes:
+        settings: as given.
+        closed_row: whether the last row of the figures is the closed form alone.
+    """
+
+    def __init__(self, settings: Sequence[Setting], notes: Sequence[str] = ()) -> None:
+        self.settings = list(settings)
+        self._notes = list(notes)
+        self.closed_row = all(setting.task != LINEAR_ORTHOGONAL for setting in settings)
+
+    @property
+    def title(self) -> str:
+        return f"Fixed focus: {' and '.join(setting.name for setting in self.settings)}"
+
+    @functools.cached_property
+    def key(self) -> str:
+        ids = "".join(setting.id for setting in self.settings)
+        return hashlib.sha256(ids.encode()).hexdigest()[:8]
+
+    @functools.cached_property
+    def cells(self) -> pd.DataFrame:
+        return pd.concat([setting.cells for setting in self.settings], ignore_index=True)
+
+    def text(self) -> str:
+        """For the terminal."""
+        lines = [self.title, "", *aligned(*tables.short_cells(self.settings)), ""]
+        lines += [f"note: {text}" for text in self._warnings()]
+        return "\n".join([*lines, *self._claim_lines()])
+
+    def claims(self) -> list[Claim]:
+        """C7 of each setting, then C8 of each, to C14."""
+        return self._claims
+
+    @functools.cached_property
+    def _claims(self) -> list[Claim]:
+        of_each = [focus_claims.claims(setting) for setting in self.settings]
+        return [claim for same in zip(*of_each, strict=True) for claim in same]
+
+    def pictures(self) -> list[Picture]:
+        """Figures 2 and 3, and the slope of the loss against alpha; drawn once."""
+        return self._pictures
+
+    @functools.cached_property
+    def _pictures(self) -> list[Picture]:
+        return pictures.pictures(self.settings, self.closed_row)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Curves, their ends, the closed form at the same times, and the choice."""
+        return {
+            "fixed-focus-curves": tables.curves_table(self.settings),
+            "fixed-focus-final": tables.final_table(self.settings),
+            "fixed-focus-closed-form": tables.closed_form_table(self.settings),
+            "fixed-focus-options": tables.options_table(self.settings),
+        }
+
+    def blocks(self, shown: Sequence[Shown]) -> list[Block]:
+        """The section below its heading."""
+        blocks: list[Block] = [
+            Text(
+                "How a classifier learns while attention on the true foreground is held at alpha, "
+                "and what the focus would gain by improving."
+            ),
+            *(Text(text, "warning") for text in self._warnings()),
+        ]
+        if shown:
+            blocks += [Heading("Figures"), *shown]
+        blocks += claim_blocks(self.claims())
+        header, rows = tables.final_cells(self.settings)
+        if rows:
+            blocks += [
+                Heading("At the end of training"),
+                Text("Mean over seeds and t interval on the train split, in nats."),
+                Table(header, rows, left=(0, 1)),
+            ]
+        header, rows, chosen = tables.option_cells(self.settings)
+        return [
+            *blocks,
+            Heading("Choice of the learning rate"),
+            Table(header, rows, left=(0, 1, 10), marked=chosen),
+            *end_states(self.cells),
+            Heading("Settings"),
+            Table(
+                [], [[each.name, _setting_text(each)] for each in self.settings], (0, 1), (), (1,)
+            ),
+            Heading("How this was computed"),
+            *(Text(text, "quiet") for text in _METHOD),
+        ]
+
+    def summaries(self) -> list[GroupSummary]:
+        """One a (setting, paradigm) that has done cells."""
+        return [
+            self._summary(setting, name)
+            for setting in self.settings
+            for name in PARADIGMS
+            if (setting.final["paradigm"] == name).any()
+        ]
+
+    def _summary(self, setting: Setting, paradigm: str) -> GroupSummary:
+        final = setting.final[setting.final["paradigm"] == paradigm]
+        curves = setting.curves[setting.curves["paradigm"] == paradigm]
+        chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
+        metrics: dict[str, float] = {}
+        for row in final.to_dict("records"):
+            for measure in MEASURES:
+                for end in ("", "_low", "_high"):
+                    name = f"final_{measure}_alpha_{row['alpha']:g}{end}"
+                    metrics[name] = float(row[f"{measure}{end}"])
+        metrics |= {
+            "n_seeds": float(final["num_seeds"].min()),
+            "n_diverged": float((chosen["status"] == "diverged").sum()),
+        }
+        params = {
+            "paradigm": paradigm,
+            "lr": number(chosen["lr"].iloc[0]),
+            "options_tried": str((setting.options["paradigm"] == paradigm).sum()),
+            "chosen_by": "validation accuracy, mean over alpha and seeds",
+            "alphas": ", ".join(f"{alpha:g}" for alpha in final["alpha"]),
+            **{name: str(chosen[name].iloc[0]) for name in _PARAMS},
+            "num_classes": str(setting.num_classes),
+        }
+        of_setting = [claim for claim in self.claims() if claim.setting == setting.name]
+        params |= {claim.name: claim.verdict for claim in of_setting}
+        return plain_summary(
+            key=f"{setting.id}/{paradigm}",
+            comparison_id=setting.id,
+            name=f"fixed focus {setting.name} {paradigm} ({setting.id[:8]})",
+            note=_note(of_setting),
+            params=params,
+            metrics=metrics,
+            curves={
+                f"train/{measure}_alpha_{alpha:g}": list(
+                    zip(line["compute_flops"], line[measure], strict=True)
+                )
+                for alpha, line in curves.groupby("alpha")
+                for measure in MEASURES
+            },
+            draw=lambda: run_files(self.tables(), self.pictures()),
+        )
+
+    def _warnings(self) -> list[str]:
+        return [*self._notes, *tables.warnings(self.settings)]
+
+    def _claim_lines(self) -> list[str]:
+        """One a claim: its verdict in each setting."""
+        lines = []
+        for same in dict.fromkeys((claim.name, claim.statement) for claim in self.claims()):
+            found = [claim for claim in self.claims() if (claim.name, claim.statement) == same]
+            verdicts = "; ".join(f"{claim.verdict} ({claim.setting})" for claim in found)
+            statement = same[1].removeprefix("Fixed focus: ").removesuffix(".")
+            lines.append(f"{same[0]} {statement}: {verdicts}")
+        return lines
+
+
+_PARAMS = ("task", "m", "n", "architecture", "batch_size", "budget_amount", "budget_unit")
+
+
+def _note(claims: Sequence[Claim]) -> str:
+    return "\n\n".join(
+        f"**{claim.name} {claim.verdict}**: {claim.statement} {claim.measured}" for claim in claims
+    )
+
+
+def _setting_text(setting: Setting) -> str:
+    cells = setting.cells
+    first = cells.iloc[0]
+    alphas = ", ".join(f"{alpha:g}" for alpha in sorted(set(cells["alpha"])))
+    seeds = ", ".join(map(str, sorted(set(cells["seed"]))))
+    shared: Mapping[str, Any] = setting.shared
+    return (
+        f"n={setting.n} mosaics, C={setting.num_classes}, {network_text(first)}, momentum "
+        f"{shared['momentum']:g}, {first['split_scheme']} bases, data {first['data_digest']}, "
+        f"budget {first['budget_amount']:,d} {first['budget_unit']}, train metrics on "
+        f"{shared['train_metrics_size']:,d} mosaics, alpha {alphas}, seeds {seeds}, code "
+        f"{', '.join(sorted(set(cells['code_version'])))}"
+    )

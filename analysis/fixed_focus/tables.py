@@ -1,0 +1,167 @@
+"""The numbers of a fixed focus as tables: for other programs, and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.fixed_focus.curves import MEASURES, Setting, chance_loss, floors
+from analysis.statistics import CONFIDENCE
+from analysis.words import number, percent
+
+_SETTING = ["setting", "task", "m", "n", "num_classes"]
+
+
+def curves_table(settings: Sequence[Setting]) -> pd.DataFrame:
+    """One row a (setting, paradigm, alpha, evaluation): means with their intervals, in nats."""
+    return _all([_with_rate(setting, setting.curves) for setting in settings], settings)
+
+
+def final_table(settings: Sequence[Setting]) -> pd.DataFrame:
+    """One row a (setting, paradigm, alpha): the last evaluation.
+
+    `loss_share` is the loss as a share of log C, `floor` what the population loss tends to.
+    """
+    parts = []
+    for setting in settings:
+        table = setting.final.merge(
+            floors(setting.final, setting.num_classes), on=["paradigm", "alpha"]
+        )
+        table["loss_share"] = table["loss"] / chance_loss(setting)
+        parts.append(_with_rate(setting, table))
+    return _all(parts, settings)
+
+
+def closed_form_table(settings: Sequence[Setting]) -> pd.DataFrame:
+    """Theorem 1 at the times of the linear models' curves; empty without any."""
+    return _all([setting.closed_form() for setting in settings], settings)
+
+
+def options_table(settings: Sequence[Setting]) -> pd.DataFrame:
+    """Every learning rate that was tried, with what validation says, and whether it was chosen."""
+    parts = []
+    for setting in settings:
+        keys = ["paradigm", "lr", "schedule"]
+        picks = setting.choice[keys].assign(chosen=True)
+        table = setting.options.merge(picks, on=keys, how="left")
+        parts.append(table.assign(chosen=table["chosen"].eq(True)))
+    return _all(parts, settings)
+
+
+def final_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the last losses, incentives and slopes, one row a line of the figures."""
+    level = f"{100 * CONFIDENCE:g} % interval"
+    header = ["setting", "paradigm", "alpha", "loss", level, "% of log C", "incentive", level]
+    header += ["-dL/dalpha", level, "n"]
+    rows = []
+    for setting in settings:
+        chance = chance_loss(setting)
+        for row in setting.final.to_dict("records"):
+            cells = [setting.name, str(row["paradigm"]), f"{row['alpha']:g}"]
+            cells += [number(row["loss"]), _interval(row, "loss"), percent(row["loss"] / chance)]
+            for measure in MEASURES[1:]:
+                cells += [number(row[measure]), _interval(row, measure)]
+            rows.append([*cells, str(row["num_seeds"])])
+    return header, rows
+
+
+def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for the terminal: last loss and incentive, a column an alpha."""
+    alphas = sorted({alpha for setting in settings for alpha in setting.final["alpha"]})
+    header = ["setting", "paradigm", "at the end", *(f"alpha {alpha:g}" for alpha in alphas), "n"]
+    rows = []
+    for setting in settings:
+        for name in setting.paradigms:
+            mine = setting.final[setting.final["paradigm"] == name]
+            of_alpha = {row["alpha"]: row for row in mine.to_dict("records")}
+            counts = sorted(set(mine["num_seeds"])) or [0]
+            seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            for measure in MEASURES[:2]:
+                values = [
+                    number(of_alpha[alpha][measure]) if alpha in of_alpha else "-"
+                    for alpha in alphas
+                ]
+                rows.append([setting.name, name, measure, *values, seeds])
+    return header, rows
+
+
+def option_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]], list[int]]:
+    """Header, rows and the numbers of the rows that were chosen."""
+    header = ["setting", "paradigm", "learning rate", "cells", "alphas", "seeds", "diverged"]
+    header += ["censored", "validation accuracy %", "validation loss", ""]
+    counts = ("num_cells", "num_alphas", "num_seeds", "num_diverged", "num_censored")
+    rows, chosen = [], []
+    table = options_table(settings).to_dict("records")
+    for place, row in enumerate(table):
+        picked = bool(row["chosen"])
+        chosen += [place] * picked
+        rows.append(
+            [
+                str(row["setting"]),
+                str(row["paradigm"]),
+                number(row["lr"]),
+                *(str(row[name]) for name in counts),
+                percent(row["validation_accuracy"], 2),
+                number(row["validation_loss"]),
+                "chosen" if picked else "",
+            ]
+        )
+    return header, rows, chosen
+
+
+def warnings(settings: Sequence[Setting]) -> list[str]:
+    """What is missing from the curves, and why: a sentence each."""
+    texts = []
+    for setting in settings:
+        for name in setting.paradigms:
+            texts += [f"{setting.name}, {name}: {text}" for text in _warnings(setting, name)]
+    return texts
+
+
+def _warnings(setting: Setting, paradigm: str) -> list[str]:
+    options = setting.options[setting.options["paradigm"] == paradigm]
+    texts = []
+    if censored := int((options["num_censored"] > 0).sum()):
+        which = "every learning rate" if censored == len(options) else f"{censored} learning rates"
+        texts.append(f"{which} had cells that were stopped early, so it cannot be chosen.")
+    short = (options["num_censored"] == 0) & ~options["can_be_chosen"]
+    if count := int(short.sum()):
+        texts.append(f"{count} learning rates lack cells that others have and cannot be chosen.")
+    chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
+    if chosen.empty:
+        return [*texts, "no learning rate can be chosen, so there is no curve."]
+    planned = setting.cells["alpha"].nunique() * setting.cells["seed"].nunique()
+    if missing := planned - len(chosen):
+        texts.append(f"{missing} of {planned} cells are missing: they failed or have not run.")
+    diverged = chosen[chosen["status"] == "diverged"]
+    if len(diverged):
+        counts = diverged.groupby("alpha").size()
+        where = ", ".join(f"{count} at alpha {alpha:g}" for alpha, count in counts.items())
+        texts.append(f"diverged seeds are in no curve, mean or interval: {where}.")
+    return texts
+
+
+def _with_rate(setting: Setting, table: pd.DataFrame) -> pd.DataFrame:
+    return table.merge(setting.choice[["paradigm", "lr"]], on="paradigm", how="left")
+
+
+def _all(parts: Sequence[pd.DataFrame], settings: Sequence[Setting]) -> pd.DataFrame:
+    """The tables below each other, each row with its setting."""
+    named = [
+        part.assign(
+            setting=each.name, task=each.task, m=each.m, n=each.n, num_classes=each.num_classes
+        )
+        for part, each in zip(parts, settings, strict=True)
+    ]
+    filled = [part for part in named if len(part)]
+    table = pd.concat(filled, ignore_index=True) if filled else named[0]
+    return table[[*_SETTING, *(name for name in table if name not in _SETTING)]]
+
+
+def _interval(row: Mapping[Hashable, Any], measure: str) -> str:
+    if row["num_seeds"] < 2:
+        return f"no interval (n={row['num_seeds']})"
+    low, high = number(row[f"{measure}_low"]), number(row[f"{measure}_high"])
+    return "-" if "-" in (low, high) else f"{low} to {high}"

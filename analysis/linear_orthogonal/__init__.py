@@ -1,0 +1,1 @@
+"""The linear orthogonal setting (section 4 of the paper)."""

@@ -1,0 +1,355 @@
+"""Trajectories of linear models beside their closed form (section 4, figure 4, claim C15)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.figures.curvature import curvature_figure
+from analysis.figures.illustration import illustration_figure
+from analysis.figures.style import level
+from analysis.figures.trajectories import trajectory_figure
+from analysis.groups import PARADIGMS, paradigm_order
+from analysis.linear_orthogonal import closed_form, measured
+from analysis.linear_orthogonal.claims import (
+    HORIZON,
+    LEVELS,
+    exact_claim,
+    setting_text,
+    time_text,
+    trained_claim,
+)
+from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
+from analysis.linear_orthogonal.tables import _convergence_cells, _deviation_cells
+from analysis.section.base import Dynamics
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import claim_blocks, end_states
+from analysis.section.picture import Picture
+from analysis.section.summary import GroupSummary, plain_summary, run_files
+from analysis.statistics import CONFIDENCE
+from analysis.words import aligned, number
+from study.results import Results
+from study.theory.linear_orthogonal import one_dimensional
+
+_PANELS = 3  # side by side, so that a page shows them at a readable size
+_SAMPLES, _MOSAICS, _SEED = 300, 500, 0
+
+
+def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
+    """One object for all cells of the linear orthogonal setting whose focus trains.
+
+    Args:
+        results: the directory.
+        cells: their rows of `cells`, at least one.
+
+    Raises:
+        ResultsError: see `analysis.linear_orthogonal.measured.read`.
+    """
+    cells = measured.with_settings(cells)
+    return [Trajectories(cells, measured.read(results, cells))]
+
+
+class Trajectories:
+    """See `analysis.section.base.Dynamics`.
+
+    Args:
+        cells: the rows of `cells`, with `setting`.
+        rows: their evaluations, see `analysis.linear_orthogonal.measured.read`.
+
+    Attributes:
+        cells, rows: as given.
+        trained: (m, C) of the cells.
+        pairs: (m, C) that are shown: of the cells, and those that theory adds.
+    """
+
+    def __init__(self, cells: pd.DataFrame, rows: pd.DataFrame) -> None:
+        self.cells = cells
+        self.rows = rows
+        self.trained: list[Pair] = _pairs(cells)
+        self.pairs: list[Pair] = sorted({*self.trained, SMALL, *PUBLISHED})
+
+    @property
+    def title(self) -> str:
+        names = " and ".join(f"m={m}, C={c}" for m, c in self.trained)
+        return f"Trajectories in the linear orthogonal setting: {names}"
+
+    @functools.cached_property
+    def key(self) -> str:
+        ids = "".join(sorted(set(self.cells["comparison_id"])))
+        return hashlib.sha256(ids.encode()).hexdigest()[:8]
+
+    @functools.cached_property
+    def curves(self) -> pd.DataFrame:
+        """Means over seeds, see `analysis.linear_orthogonal.measured.curves`."""
+        return measured.curves(self.rows, CONFIDENCE)
+
+    @functools.cached_property
+    def deviations(self) -> pd.DataFrame:
+        """From the closed form, see `analysis.linear_orthogonal.measured.deviations`."""
+        return measured.deviations(self.rows)
+
+    @functools.cached_property
+    def exact(self) -> pd.DataFrame:
+        """The closed form, see `analysis.linear_orthogonal.closed_form.curves`."""
+        end = self.rows["flow_time"].max() if len(self.rows) else 0.0
+        return closed_form.curves(self.pairs, max(HORIZON, end))
+
+    @functools.cached_property
+    def curvatures(self) -> pd.DataFrame:
+        """Of the published settings, see `analysis.linear_orthogonal.closed_form.curvatures`."""
+        return closed_form.curvatures(PUBLISHED)
+
+    @functools.cached_property
+    def convergence(self) -> pd.DataFrame:
+        """See `analysis.linear_orthogonal.closed_form.convergence`."""
+        return closed_form.convergence(self.pairs)
+
+    def text(self) -> str:
+        """For the terminal."""
+        header, rows = _deviation_cells(self.deviations)
+        lines = [self.title, "", "largest deviation from the closed form, % of its range"]
+        lines += aligned(header, rows) if rows else ["no cell was trained to the end"]
+        lines += ["", "time until the loss is a share of log C, by the closed form; * the first"]
+        lines += aligned(*_convergence_cells(self.convergence))
+        verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims())
+        statement = self.claims()[0].statement.removesuffix(".")
+        lines += ["", f"{self.claims()[0].name} {statement}: {verdicts}"]
+        return "\n".join(lines)
+
+    def claims(self) -> list[Claim]:
+        """C15 of each (m, C): of the closed form, then of its trained cells."""
+        return self._claims
+
+    @functools.cached_property
+    def _claims(self) -> list[Claim]:
+        found = []
+        for m, num_classes in self.pairs:
+            mine = self.cells[(self.cells["m"] == m) & (self.cells["num_classes"] == num_classes)]
+            rows = self.rows[self.rows["cell_id"].isin(mine["cell_id"])]
+            ends = rows.groupby("cell_id")["flow_time"].max()
+            found.append(exact_claim(closed_form.exact(m, num_classes, float(ends.min()))))
+            for setting, cells in mine.groupby("setting"):
+                lost = measured.lost_seeds(cells)
+                of_setting = rows[rows["setting"] == setting]
+                found.append(trained_claim(of_setting, f"{setting}, trained", lost))
+        return found
+
+    def pictures(self) -> list[Picture]:
+        """Figure 4, the curvature, and figure 5; drawn once."""
+        return self._pictures
+
+    @functools.cached_property
+    def _pictures(self) -> list[Picture]:
+        parts = [self.pairs[i : i + _PANELS] for i in range(0, len(self.pairs), _PANELS)]
+        drawn = [
+            self._trajectory_picture(part, f"-{number}" if number > 1 else "")
+            for number, part in enumerate(parts, start=1)
+        ]
+        return [*drawn, self._curvature_picture(), _illustration_picture()]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The measured and exact curves, deviations, times, and the curvature."""
+        return {
+            "trajectories-trained": self.curves,
+            "trajectories-exact": self.exact,
+            "trajectories-deviations": self.deviations,
+            "trajectories-convergence": self.convergence,
+            "curvature": self.curvatures,
+        }
+
+    def blocks(self, shown: Sequence[Shown]) -> list[Block]:
+        """The section below its heading."""
+        blocks: list[Block] = [
+            Text(
+                "Focus and classifier are linear and start at zero. Theory knows how the "
+                "classifier's scale mu and the focus' scale nu grow under gradient flow of the "
+                "population loss (Theorem 2); the trained cells take small steps on sampled "
+                "mosaics. Time is that of the gradient flow: learning rate times steps."
+            ),
+            *claim_blocks(self.claims()),
+            Heading("Time to converge, by the closed form"),
+            Text(
+                "Until the loss has fallen to a share of log C, its value at the start, and until "
+                f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
+                f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
+            ),
+            Table(*_convergence_cells(self.convergence), left=(0, 1)),
+            Heading("Trained cells against the closed form"),
+        ]
+        header, rows = _deviation_cells(self.deviations)
+        if rows:
+            blocks += [
+                Text(
+                    "Largest deviation of any seed at any evaluation on the test split, in % of "
+                    "how far the closed form goes meanwhile; beside it the largest distance "
+                    "between two seeds, and the largest deviation of their mean. A mean that "
+                    "deviates by more than seeds differ does not by chance: steps have a size, "
+                    "and the closed form is that of ever smaller ones."
+                ),
+                Table(header, rows, left=(0, 1)),
+            ]
+        blocks += [Text(warning, "warning") for warning in self._warnings()]
+        return [*blocks, Heading("Figures"), *shown, *end_states(self.cells)]
+
+    def summaries(self) -> list[GroupSummary]:
+        """One a setting and paradigm that was trained to the end."""
+        claims = {claim.setting: claim.verdict for claim in self.claims()}
+        found = []
+        for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
+            group = self.rows[
+                (self.rows["setting"] == setting) & (self.rows["paradigm"] == paradigm)
+            ]
+            first, last = group.iloc[0], curve.iloc[-1]
+            m, num_classes = int(first["m"]), int(first["num_classes"])
+            off = self.deviations[
+                (self.deviations["setting"] == setting) & (self.deviations["paradigm"] == paradigm)
+            ]
+            metrics = {name: float(last[name]) for name in ("flow_time", *_INTERVALS)}
+            metrics |= {
+                f"{row['quantity']}_deviation_share": float(row["relative"])
+                for row in off.to_dict("records")
+            }
+            metrics["n_seeds"] = float(last["num_seeds"])
+            params = {
+                "paradigm": str(paradigm),
+                "lr": number(first["lr"]),
+                "task": str(self.cells["task"].iloc[0]),
+                "m": str(m),
+                "num_classes": str(num_classes),
+                "setting": str(setting),
+                "C15_closed_form": claims[setting_text(m, num_classes, "closed form")],
+                "C15_trained": claims[f"{setting}, trained"],
+            }
+            found.append(
+                plain_summary(
+                    key=f"{self.key}/{setting}/{paradigm}",
+                    comparison_id=str(first["comparison_id"]),
+                    name=f"linear-orthogonal {setting} {paradigm}",
+                    note=self._note(),
+                    params=params,
+                    metrics=metrics,
+                    curves={
+                        f"test/{name}": list(zip(curve["compute_flops"], curve[name], strict=True))
+                        for name in measured.QUANTITIES
+                    },
+                    draw=lambda: run_files(self.tables(), self.pictures()),
+                )
+            )
+        return found
+
+    def _note(self) -> str:
+        return "\n\n".join(
+            f"**{claim.name} {claim.verdict}** ({claim.setting}): {claim.measured}"
+            for claim in self.claims()
+        )
+
+    def _warnings(self) -> list[str]:
+        texts = []
+        for status, why in (("diverged", "diverged"), ("censored", "were stopped early")):
+            lost = measured.lost_seeds(self.cells, status)
+            if lost:
+                listed = ", ".join(f"{name} {count}" for name, count in lost.items())
+                texts.append(f"Cells that {why} are left out of curves and tables: {listed}.")
+        others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
+        if others:
+            texts.append(f"There is no closed form of {', '.join(others)}.")
+        return texts
+
+    def _trajectory_picture(self, pairs: Sequence[Pair], suffix: str) -> Picture:
+        counts = sorted(set(self.curves["num_seeds"]))
+        seeds = "-".join(map(str, {counts[0], counts[-1]})) if counts else ""
+        alone = [pair for pair in pairs if pair not in self.trained]
+        caption = (
+            "Scale of the classifier mu, scale of the focus nu, and loss over the time of the "
+            "gradient flow (figure 4 of the paper). Lines: closed form from zero weights, up to "
+            f"t = {time_text(HORIZON)}."
+        )
+        if counts:
+            caption += (
+                f" Marks: trained models, mean over n={seeds} seeds with {level(CONFIDENCE)} t "
+                "interval (from n=2; mostly smaller than the mark), loss on the test split."
+            )
+        if alone:
+            caption += f" By theory alone: {_listed(alone)}."
+        caption += f" Dotted: {', '.join(f'{100 * s:g}' for s in LEVELS)} % of log C."
+        return Picture(
+            name=f"trajectories{suffix}",
+            title="Classifier and focus over time",
+            caption=caption,
+            alt="Lines of mu, nu and loss over time. " + " ".join(self._alt(pairs)),
+            figure=trajectory_figure(self.exact, self.curves, pairs, CONFIDENCE, LEVELS),
+            wide=True,
+        )
+
+    def _alt(self, pairs: Sequence[Pair]) -> list[str]:
+        table = self.convergence
+        return [
+            f"m={row['m']}, C={row['num_classes']}, {row['paradigm']}: loss at 10 % of log C at "
+            f"t = {time_text(row['time_to_10'])}; at t = {time_text(HORIZON)} mu "
+            f"{row['mu']:.2f}, nu {row['nu']:.2f}, loss {number(row['loss'])}."
+            for row in table.to_dict("records")
+            if (row["m"], row["num_classes"]) in pairs
+        ]
+
+    def _curvature_picture(self) -> Picture:
+        table = self.curvatures
+        texts = []
+        for (m, num_classes, name), rows in table.groupby(
+            ["m", "num_classes", "paradigm"], sort=False
+        ):
+            peak = rows.iloc[int(rows["rate"].to_numpy().argmax())]
+            texts.append(
+                f"m={m}, C={num_classes}, {name}: rate largest, {number(peak['rate'])}, at t = "
+                f"{time_text(peak['t'])}; smallest eigenvalue "
+                f"{number(rows['eigenvalue_min'].min())}."
+            )
+        return Picture(
+            name="curvature",
+            title="Curvature along the trajectory",
+            caption=(
+                "Eigenvalues of the Hessian of the population loss in the plane of mu and nu, in "
+                "coordinates of unit length, their condition number (largest over smallest, by "
+                "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
+                f"along each paradigm's own trajectory for {_listed(PUBLISHED)}."
+            ),
+            alt="Lines over time. " + " ".join(texts),
+            figure=curvature_figure(table, PUBLISHED),
+            wide=True,
+        )
+
+
+_INTERVALS = [f"{name}{end}" for name in measured.QUANTITIES for end in ("", "_low", "_high")]
+
+
+def _pairs(table: pd.DataFrame) -> list[Pair]:
+    found = table[["m", "num_classes"]].drop_duplicates()
+    return sorted((int(m), int(c)) for m, c in found.itertuples(index=False))
+
+
+def _listed(pairs: Sequence[Pair]) -> str:
+    return " and ".join(f"m={m}, C={c:,}" for m, c in pairs)
+
+
+def _illustration_picture() -> Picture:
+    values, classes = one_dimensional.sample_base(_SAMPLES, _SEED)
+    segments, labels, _ = one_dimensional.sample_mosaics(_MOSAICS, _SEED)
+    return Picture(
+        name="illustration",
+        title="The task in one dimension",
+        caption=(
+            f"Left: {_SAMPLES} samples of a background class (brown) and two foreground classes "
+            f"(blue, orange). Right: {_MOSAICS} mosaics of two segments, coloured by their label. "
+            "Either segment may be the foreground, so the picture is its own mirror image at the "
+            "dashed line (figure 5 of the paper)."
+        ),
+        alt=(
+            "Strips of points of three classes along a line, and a scatter plot of mosaics whose "
+            "two labels lie in two clouds each, mirrored at the diagonal."
+        ),
+        figure=illustration_figure(values, classes, segments, labels),
+        wide=True,
+    )

@@ -1,0 +1,118 @@
+"""The files of a report: written whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from analysis.section.picture import FILE_STEM
+from study.results import ResultsError, Storage, local_path
+
+_OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
+_OWN_TABLE = re.compile(
+    r"(cells|claims|comparison|effort|options|paired|table1)\.csv|(paired|table1)\.(md|tex)"
+    r"|(fixed-focus|trajectories|curvature)[a-z-]*-[0-9a-f]{8}\.csv"
+)
+
+
+class Unwritable(ResultsError):
+    """A folder that takes no report; the message says why. What to do depends on the command."""
+
+
+def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | Path:
+    """Every file whole: a reader finds the old one or the new one, never half of it.
+
+    On a local disk the old ones are touched when all new ones are there; an object store gets
+    them one by one. Then figures and tables that the report no longer has are removed.
+
+    Args:
+        files: path in the folder -> content.
+        out_dir: path or URL of a folder, made if missing.
+
+    Returns:
+        The folder, a path if it is local and a URL if it is not.
+
+    Raises:
+        Unwritable: one cannot be written.
+    """
+    folder = local_path(out_dir)
+    if folder is None:
+        url = os.fspath(out_dir).rstrip("/")
+        _write_to_store(files, url)
+        return url
+    _write_to_disk(files, folder)
+    return folder
+
+
+def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
+    """Before the work: the folder, or what it would be made in, takes a file.
+
+    Raises:
+        Unwritable: it does not.
+    """
+    folder = local_path(out_dir)
+    if folder is None:
+        url = os.fspath(out_dir)
+        storage = Storage(url, "the report's folder")  # whose remedies are its own
+        with _refusing(url):
+            storage.make("")
+            storage.probe("")
+        return
+    with_parents = [folder, *folder.absolute().parents]
+    there = next(path for path in with_parents if path.exists() or path.is_symlink())
+    with _refusing(folder), tempfile.TemporaryFile(dir=there):
+        pass
+
+
+def _write_to_disk(files: Mapping[str, bytes], folder: Path) -> None:
+    partials: dict[Path, Path] = {}
+    with _refusing(folder):
+        try:
+            for name, data in files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partials[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.part")
+                partials[path].write_bytes(data)
+            for path, partial in partials.items():
+                os.replace(partial, path)
+            for where in (folder, folder / "figures"):
+                for path in where.glob("*"):
+                    if path not in partials and _is_own(str(path.relative_to(folder))):
+                        path.unlink()
+        finally:
+            for partial in partials.values():
+                with contextlib.suppress(OSError):
+                    partial.unlink(missing_ok=True)
+
+
+def _write_to_store(files: Mapping[str, bytes], url: str) -> None:
+    storage = Storage(url, "the report's folder")
+    with _refusing(url):
+        for where in {os.path.dirname(name) for name in files}:
+            storage.make(where)
+        for name, data in files.items():
+            storage.write(name, data)
+        for name in storage.names(""):
+            if name not in files and _is_own(name):
+                storage.remove(name)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a path in the folder is named as a figure or a table of a report."""
+    where, _, file = name.rpartition("/")
+    own = {"": _OWN_TABLE, "figures": _OWN_FIGURE}.get(where)
+    return bool(own and own.fullmatch(file))
+
+
+@contextlib.contextmanager
+def _refusing(folder: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ResultsError) as error:
+        reason = error.__cause__ or error
+        raise Unwritable(f"cannot write the report to {folder} ({reason}).") from error

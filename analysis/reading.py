@@ -1,0 +1,155 @@
+"""From a results directory to one table, or to its evaluations part by part."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from study.results import (
+    CELLS_SCHEMA,
+    EVALUATIONS_SCHEMA,
+    KEY,
+    METRICS,
+    RATIONALES,
+    Results,
+    ResultsError,
+    agree,
+)
+
+T = TypeVar("T")
+
+_COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
+_CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
+EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
+_REPEATED = ["status", "steps", *_COUNTS, *METRICS, *RATIONALES]
+"""What two records of one evaluation agree in; the others are circumstances."""
+
+
+def load(
+    results_dir: str | os.PathLike[str] | Results, cell_ids: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Evaluations joined with their cells: one row a cell x evaluation x split.
+
+    A cell without any evaluation (it diverged before the first) has one row, whose columns of
+    the evaluation are missing, so that no cell drops out of the count.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        cell_ids: keep these cells only; ids without a result are ignored.
+
+    Returns:
+        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`. Metrics are fractions in [0, 1]
+        (`loss` in nats), compute in FLOPs, times in seconds; counts are nullable integers.
+
+    Raises:
+        ResultsError: not a readable results directory.
+    """
+    results = _opened(results_dir)
+    ids = None if cell_ids is None else set(cell_ids)
+
+    # In one scan, so that a cell that finishes meanwhile is in both tables or in none.
+    def join(cells: pa.Table, parts: Iterator[pa.Table]) -> pd.DataFrame:
+        schema = EVALUATIONS_SCHEMA
+        rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
+        return cells.to_pandas().merge(
+            rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
+        )
+
+    table = _read(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
+    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def cells_of(
+    results_dir: str | os.PathLike[str] | Results,
+    study: str | None = None,
+    cell_ids: Iterable[str] | None = None,
+) -> pd.DataFrame:
+    """One row a cell: the columns of `CELLS_SCHEMA` but the long ones, JSON.
+
+    Args:
+        results_dir: local path, fsspec URL or an open `Results`.
+        study: only the cells that this study recorded.
+        cell_ids: only these.
+
+    Raises:
+        ResultsError: unreadable results, no such cell, an unknown study.
+    """
+    results = _opened(results_dir)
+    ids = None if cell_ids is None else set(cell_ids)
+    columns = [name for name in _CELL_COLUMNS if name != "package_versions"]
+    cells = _read(results, lambda: results.cells(ids, columns))
+    return _of_study(cells, results, study, ids)
+
+
+def _of_study(
+    cells: pd.DataFrame, results: Results, study: str | None, cell_ids: Collection[str] | None
+) -> pd.DataFrame:
+    """The rows of a study; refuses where there is none."""
+    if cells.empty:
+        which = "no finished cell" if cell_ids is None else "none of the requested cells"
+        running = "A study is running with it: ask again when its first cells have ended."
+        advice = running if results.is_running() else "Run or resume the study first."
+        raise ResultsError(f"{results.url} holds {which}. {advice}")
+    if study is None:
+        return cells
+    names = sorted(cells["study"].unique())
+    if study not in names:
+        near = difflib.get_close_matches(study, names, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ResultsError(
+            f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
+        )
+    return cells[cells["study"] == study].reset_index(drop=True)
+
+
+def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each evaluation once; of rows that agree, the same one in whatever order they come.
+
+    Raises:
+        ResultsError: two rows of one evaluation contradict each other.
+    """
+    if not rows.duplicated(KEY).any():
+        return rows
+    rows = rows.sort_values([*KEY, *_REPEATED, "train_seconds"], ignore_index=True)
+    again = rows.duplicated(KEY)
+    first = rows.index.to_series().mask(again).ffill().astype(int)
+    one, other = rows.loc[first[again]], rows[again]
+    for name in _REPEATED:
+        a, b = one[name].to_numpy(), other[name].to_numpy()
+        same = a == b if name == "status" else agree(_floats(one[name]), _floats(other[name]))
+        if not same.all():
+            at = int(np.flatnonzero(~same)[0])
+            row = other.iloc[at]
+            raise ResultsError(
+                f"cell {row['cell_id']} is in the table twice{_place(row)}, with {name} {a[at]} "
+                f"and {b[at]}. Keep one of the two rows."
+            )
+    return rows[~again].reset_index(drop=True)
+
+
+def _place(row: pd.Series) -> str:
+    """Which evaluation of its cell a row is; empty: it stands for a cell without any."""
+    if pd.isna(row["split"]):
+        return ""
+    return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"
+
+
+def _floats(column: pd.Series) -> np.ndarray:
+    return column.to_numpy(float, na_value=np.nan)
+
+
+def _opened(results_dir: str | os.PathLike[str] | Results) -> Results:
+    return results_dir if isinstance(results_dir, Results) else Results(results_dir)
+
+
+def _read(results: Results, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except OSError as error:
+        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error

@@ -1,0 +1,1 @@
+"""Blocks as HTML, as Markdown, tables as LaTeX."""

@@ -1,0 +1,135 @@
+"""A report as one self-contained HTML page. Everything that is text is escaped here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+from analysis.section.blocks import Block, Code, Contents, Heading, Shown, Table, Text
+
+_STYLE = """
+:root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
+  --line: #d5d8dd; --quiet: #5c636e; --mark: #e6f0fa; --warn: #fff3d6; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e6ea; --back: #16181c; --soft: #22252b;
+  --line: #3a3f48; --quiet: #a0a7b3; --mark: #1f3347; --warn: #43350f; } }
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0 auto; padding: 1rem; max-width: 68rem; color: var(--text);
+  background: var(--back); font: 1rem/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0 1rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.5rem 0 .5rem; padding-top: .75rem;
+  border-top: 2px solid var(--line); overflow-wrap: anywhere; }
+h3 { font-size: 1.05rem; margin: 1.75rem 0 .5rem; }
+p, li { overflow-wrap: anywhere; max-width: 46rem; }
+a { color: inherit; }
+.lead { font-size: 1.1rem; margin: .5rem 0; }
+.quiet, figcaption { color: var(--quiet); font-size: .9rem; }
+.warning { background: var(--warn); padding: .35rem .75rem; border-radius: .4rem;
+  margin: .5rem 0; }
+pre { background: var(--soft); padding: .5rem .75rem; border-radius: .4rem; font-size: .85rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; margin: .75rem 0; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
+th { background: var(--soft); font-weight: 600; vertical-align: bottom; }
+td { white-space: nowrap; }
+.left { text-align: left; }
+td.wrap { white-space: normal; overflow-wrap: break-word; min-width: 9rem; max-width: 40rem; }
+tr.marked td { background: var(--mark); font-weight: 600; }
+.pictures { display: grid; gap: 1.5rem; margin: 1rem 0; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
+figure { margin: 0; break-inside: avoid; }
+figure.wide { grid-column: 1 / -1; }
+figure h4 { margin: 0 0 .4rem; font-size: 1rem; }
+figcaption { margin-top: .4rem; }
+img { display: block; width: 100%; height: auto; background: #ffffff; border-radius: .4rem; }
+figure img { max-width: 34rem; }
+figure.wide img { max-width: 52rem; }
+@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
+@media print {
+  :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
+    --line: #bbbbbb; --quiet: #444444; --mark: #e6f0fa; --warn: #fff3d6; }
+  html { font-size: 9.5pt; }
+  body { max-width: none; padding: 0; }
+  .scroll { overflow: visible; }
+  .pictures { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
+  figure.wide img { max-width: 62%; }
+  p, li { max-width: none; }
+  .lead { font-size: 1rem; }
+  table { font-size: .75rem; }
+  td.left { white-space: normal; }
+  td.wrap { min-width: 0; overflow-wrap: anywhere; }
+  th, td { padding: .15rem .4rem; }
+  tr, figure, pre { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+}
+"""
+
+
+def render(title: str, blocks: Sequence[Block]) -> str:
+    """The whole page; it needs no other file and no network."""
+    body = []
+    for shown, group in groupby(blocks, lambda block: isinstance(block, Shown)):
+        pieces = [_block(block) for block in group]
+        # Pictures stand side by side where there is room.
+        body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text, level, anchor):
+            target = f' id="{escape(anchor)}"' if anchor else ""
+            return f"<h{level}{target}>{escape(text)}</h{level}>"
+        case Text(text, kind):
+            return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+        case Code(text):
+            return f"<pre>{escape(text)}</pre>"
+        case Contents(items):
+            links = [f'<li><a href="#{escape(a)}">{escape(title)}</a></li>' for title, a in items]
+            return f"<ul>{''.join(links)}</ul>"
+        case Table():
+            return _table(block)
+        case Shown():
+            return _picture(block)
+
+
+def _table(table: Table) -> str:
+    """A table that scrolls sideways where the screen is narrow."""
+
+    def line(tag: str, cells: Sequence[str], kind: str = "") -> str:
+        inside = "".join(
+            f"<{tag}{_class_of(table, i)}>{escape(cell)}</{tag}>" for i, cell in enumerate(cells)
+        )
+        return f"<tr{kind}>{inside}</tr>"
+
+    head = f"<thead>{line('th', table.header)}</thead>" if table.header else ""
+    highlight = ' class="marked"'
+    body = "\n".join(
+        line("td", row, highlight if i in table.marked else "") for i, row in enumerate(table.rows)
+    )
+    # Whoever has no mouse scrolls with the keys, which needs a focus.
+    return f'<div class="scroll" tabindex="0"><table>{head}<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _class_of(table: Table, column: int) -> str:
+    kinds = ["left"] * (column in table.left) + ["wrap"] * (column in table.wrap)
+    return f' class="{" ".join(kinds)}"' if kinds else ""
+
+
+def _picture(shown: Shown) -> str:
+    data = base64.b64encode(shown.png).decode()
+    kind = ' class="wide"' if shown.wide else ""
+    return (
+        f"<figure{kind}><h4>{escape(shown.title)}</h4>"
+        f'<img alt="{escape(shown.alt)}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
+    )

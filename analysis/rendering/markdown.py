@@ -1,0 +1,56 @@
+"""A report as Markdown (GitHub's flavour). Everything that is text is escaped here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from analysis.section.blocks import Block, Code, Contents, Heading, Shown, Table, Text
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
+
+
+def render(title: str, blocks: Sequence[Block]) -> str:
+    """The whole text; pictures are links to the files beside it."""
+    return "\n\n".join([f"# {escape(title)}", *map(_block, blocks)]) + "\n"
+
+
+def escape(text: str) -> str:
+    """Plain text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("&", "&amp;")
+
+
+def table(table: Table) -> str:
+    """A table; one without a header gets an empty one, for Markdown knows no other."""
+    width = len(table.header) or max(map(len, table.rows), default=1)
+    header = table.header or [""] * width
+    rule = ["---" if i in table.left else "---:" for i in range(width)]
+    rows = [
+        [f"**{escape(cell)}**" if i in table.marked and cell else escape(cell) for cell in row]
+        for i, row in enumerate(table.rows)
+    ]
+    lines = [[escape(cell) for cell in header], rule, *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text, level, anchor):
+            target = f'<a id="{anchor}"></a>\n\n' if anchor else ""
+            return f"{target}{'#' * level} {escape(text)}"
+        case Text(text, "warning"):
+            return f"> {escape(text)}"
+        case Text(text, _):
+            return escape(text)
+        case Code(text):
+            longest = max(map(len, re.findall("`+", text)), default=0)
+            fence = "`" * max(3, longest + 1)
+            return f"{fence}\n{text}\n{fence}"
+        case Contents(items):
+            return "\n".join(f"- [{escape(title)}](#{anchor})" for title, anchor in items)
+        case Table():
+            return table(block)
+        case Shown():
+            link = f"![{escape(block.alt)}]({quote(block.file)})"
+            return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"

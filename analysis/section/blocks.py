@@ -1,0 +1,76 @@
+"""What a report consists of, before it is HTML or Markdown: a list of blocks.
+
+`analysis/comparison/report/section.py` makes the blocks, `html.py` and `markdown.py` in this room
+write them. All texts are plain; escaping is the writers' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Of a section (level 2) or of a part of one (level 3); `anchor` is what links point at."""
+
+    text: str
+    level: Literal[2, 3] = 3
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; kind `lead` is larger, `quiet` smaller, `warning` set apart."""
+
+    text: str
+    kind: Literal["", "lead", "quiet", "warning"] = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to be copied."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Links to sections: (title, anchor) each."""
+
+    items: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        header: (columns,) text; empty for none.
+        rows: (rows, columns) text.
+        left: columns set to the left; the others to the right, as numbers are.
+        marked: rows to be highlighted.
+        wrap: columns whose text may break into lines.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+    marked: Sequence[int] = ()
+    wrap: Sequence[int] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A picture: its PNG for the page, its file beside the page, and the words around it."""
+
+    title: str
+    caption: str
+    alt: str
+    png: bytes
+    file: str
+    wide: bool = False
+
+
+Block = Heading | Text | Code | Contents | Table | Shown

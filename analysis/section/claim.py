@@ -1,0 +1,125 @@
+"""A claim of the paper and how what was measured decides it.
+
+Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023); the claims
+are numbered as in the project's specification. A claim *holds* where the 95 % interval over seeds
+lies wholly on the claimed side of a threshold, and *does not hold* where it lies wholly on the
+other; anything between, fewer than `MIN_SEEDS` seeds, or a number that is not known is
+*undecided*; *not run* is a claim about a paradigm that has no cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+
+Verdict = Literal["holds", "does not hold", "undecided", "not run"]
+
+TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper and what the data says.
+
+    Attributes:
+        name: C1 to C17.
+        statement: the claim, in our words.
+        test: what is measured, which threshold decides and why; the same for all data.
+        verdict: holds, does not hold, undecided or not run.
+        measured: one line with the numbers, intervals and n.
+        setting: where it was tested, e.g. ``digits m=5``; empty: in the only place there is.
+    """
+
+    name: str
+    statement: str
+    test: str
+    verdict: Verdict
+    measured: str
+    setting: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part of a claim: whether it is so (None: undecided), the numbers, and why undecided."""
+
+    so: bool | None
+    text: str
+    reason: str = ""
+
+
+def decided(
+    name: str, statement: str, test: str, findings: Sequence[Finding], setting: str = ""
+) -> Claim:
+    """All parts so: holds; one not so: does not hold; else undecided."""
+    verdict: Verdict = "undecided"
+    if any(finding.so is False for finding in findings):
+        verdict = "does not hold"
+    elif findings and all(finding.so for finding in findings):
+        verdict = "holds"
+    texts = [finding.text for finding in findings] + [finding.reason for finding in findings]
+    measured = "; ".join(text for text in dict.fromkeys(texts) if text)
+    return Claim(name, statement, test, verdict, measured, setting)
+
+
+def beyond(values: ArrayLike, threshold: float, claimed: Literal["below", "above"]) -> bool | None:
+    """Whether the t interval over seeds lies wholly on the claimed side of a threshold.
+
+    Args:
+        values: (n,) one number a seed.
+        threshold: in the unit of `values`.
+        claimed: the side that the claim says.
+
+    Returns:
+        False where it lies wholly on the other side; None where it holds the threshold, a value
+        is not known, or there are fewer than `MIN_SEEDS`.
+    """
+    array = np.asarray(values, np.float64)
+    _, low, high = t_interval(array, CONFIDENCE)
+    if len(array) >= MIN_SEEDS and (high < threshold or low > threshold):  # neither with NaN
+        return (high < threshold) == (claimed == "below")
+    return None
+
+
+def side(
+    name: str,
+    values: ArrayLike,
+    threshold: float,
+    claimed: Literal["below", "above"],
+    lost: int = 0,
+    form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
+) -> Finding:
+    """On which side of a threshold the t interval over seeds lies.
+
+    Args:
+        name: what was measured.
+        values: (n,) one number a seed.
+        threshold: in the unit of `values`.
+        claimed: the side that the claim says.
+        lost: diverged seeds that are not among the values.
+        form: a value for people.
+    """
+    array = np.asarray(values, np.float64)
+    mean, low, high = t_interval(array, CONFIDENCE)
+    text = f"{name}: "
+    if math.isnan(mean):
+        unknown = int(np.isnan(array).sum())
+        text += f"not known in {unknown} of {len(array)} seeds" if len(array) else "no seed"
+    elif math.isnan(low):
+        text += f"{form(mean)} (n=1, no interval)"
+    else:
+        text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
+    text += left_out(lost)
+    reason = TOO_FEW if len(array) < MIN_SEEDS else ""
+    return Finding(beyond(array, threshold, claimed), text, reason)
+
+
+def left_out(lost: int) -> str:
+    """Says how many diverged seeds are not among the values, if any."""
+    return f", {lost} diverged seed{'s' if lost > 1 else ''} left out" if lost else ""

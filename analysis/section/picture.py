@@ -1,0 +1,54 @@
+"""A figure of the report, drawn when it is asked for."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from analysis.figures.style import (
+    figure_pdf,
+    figure_png,
+)
+
+FILE_STEM = re.compile(
+    r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"
+    r"(saif|accuracy)|fixed-focus-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|illustration)"
+)
+"""What `Picture.name` may be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One figure of the report.
+
+    Attributes:
+        name: stem of its file, e.g. ``heatmaps-test``; no two of a comparison share it.
+        title: heading.
+        caption: what it shows, on which split, with n and interval.
+        alt: the same for readers who do not see it, with the numbers.
+        figure: see `analysis.figures`.
+        wide: whether it has several panels and wants the width of a page.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    figure: Figure
+    wide: bool
+
+    @functools.cached_property
+    def png(self) -> bytes:
+        """The figure as a PNG picture."""
+        drawn = figure_png(self.figure)
+        self.figure.set_layout_engine("none")  # it is laid out, which takes a while, once
+        return drawn
+
+    @functools.cached_property
+    def pdf(self) -> bytes:
+        """The figure as a PDF page, laid out as the PNG picture."""
+        assert self.png
+        return figure_pdf(self.figure)

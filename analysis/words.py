@@ -1,0 +1,247 @@
+"""Words that tables, figures and sentences share: tasks, metrics, axes and amounts of them.
+
+Nothing here computes a result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.groups import Axis
+from study import terminal
+from study.results import SAIF_THRESHOLD
+
+METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
+
+_TEXTS = ("hatexplain",)
+"""Tasks whose instances are posts, and whose foreground is the tokens that people marked."""
+
+_LISTED = 11  # values of a list that are named one by one, as the usual evaluation points
+_OF_A_CELL = ("schedule", "seed")  # all else is shared by the cells of a comparison
+_WORDS = {
+    "m": "m={}",
+    "n": "n={}",
+    "num_classes": "C={}",
+    "architecture": "{}",
+    "batch_size": "batch {}",
+    "precision": "{}",
+    "inference": "{} inference",
+    "split": "{} bases",
+    "label_rule": "labels by {}",
+    "rationale_rule": "rationales by {}",
+    "data_digest": "data {}",
+}
+
+MANY_SEEDS = 10_000
+"""Beyond, a number of seeds is no longer told."""
+
+
+def is_text(task: str) -> bool:
+    """Whether the segments of a task are words, and its instances posts."""
+    return task in _TEXTS
+
+
+def instances(*tasks: str) -> str:
+    """What the instances of tasks are called: ``mosaics``, ``posts``; of both, ``instances``."""
+    nouns = {"posts" if is_text(task) else "mosaics" for task in tasks} or {"mosaics"}
+    return nouns.pop() if len(nouns) == 1 else "instances"
+
+
+def counted_instances(task: str) -> str:
+    """What SAIF and heat maps are shares of: those whose foreground is known."""
+    return "posts that have a rationale" if is_text(task) else "instances"
+
+
+def setting_name(task: str, m: int, architecture: str) -> str:
+    """What tells comparisons of a page apart: ``digits m=10``, ``hatexplain embedding m=64``.
+
+    Every study of text compares several architectures, studies of mosaics only where asked to.
+    """
+    return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
+
+
+def full_name(settings: Mapping[str, Any]) -> str:
+    """The name of a setting with what is unusual about its formula and its data.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+    """
+    name = setting_name(settings["task"], settings["m"], settings["architecture"])
+    inference = setting_words(settings, ["inference"])
+    return ", ".join([" ".join([name, *inference]), *unusual_rules(settings)])
+
+
+def told_apart(name: str, settings: Mapping[str, Any], fields: Iterable[str]) -> str:
+    """A name with some of the settings: ``digits m=10 [n=500, data 0123456789abcdef]``.
+
+    Args:
+        name: of the setting.
+        settings, fields: see `setting_words`; without any, the name is enough.
+    """
+    words = setting_words(settings, fields)
+    return f"{name} [{', '.join(words)}]" if words else name
+
+
+def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Some of the settings in words: ``n=500``, ``data 0123456789abcdef``, ``momentum 0.5``.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+        names: of its fields; those that it has not are left out.
+    """
+    texts = []
+    for name in (name for name in names if name in settings):
+        value = settings[name]
+        if name == "budget":
+            value = _budget(value["amount"], value["unit"], instances(settings["task"]))
+        elif isinstance(value, list):
+            few = len(value) <= _LISTED
+            value = " ".join(map(str, value)) if few else f"({len(value)} values)"
+        form = _WORDS.get(name, f"{name.replace('_', ' ')} {{}}")
+        texts.append(form.format(value))
+    return texts
+
+
+def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Of each setting the fields in which those that have its name are not all alike.
+
+    Args:
+        names: one a setting.
+        settings: as `study.cell.Cell.to_dict` gives them.
+    """
+    found = []
+    for own in names:
+        same = [each for name, each in zip(names, settings, strict=True) if name == own]
+        fields = dict.fromkeys(field for each in same for field in each)
+        found.append(
+            [
+                field
+                for field in fields
+                if field not in _OF_A_CELL
+                and any(e.get(field) != same[0].get(field) for e in same)
+            ]
+        )
+    return found
+
+
+def unusual_rules(settings: Mapping[str, Any]) -> list[str]:
+    """What makes the data of a text another one than by default: ``labels by first``.
+
+    Args:
+        settings: as `study.cell.Cell.to_dict` gives it.
+    """
+    texts = []
+    for name, what in (("label_rule", "labels"), ("rationale_rule", "rationales")):
+        if (rule := settings.get(name, "majority")) != "majority":
+            texts.append(f"{what} by {rule}")
+    return texts
+
+
+def quantity(axis: Axis, noun: str = "mosaics") -> str:
+    """What an axis measures; `noun` as `instances` gives it."""
+    return {
+        "flops": "training compute",
+        "seconds": "measured training time",
+        "mosaics": f"{noun} trained on",
+    }[axis]
+
+
+def made_equal(axis: Axis, noun: str = "mosaics") -> str:
+    """What a comparison along an axis holds equal."""
+    return {
+        "flops": "equal training compute",
+        "seconds": "equal training time",
+        "mosaics": f"equal numbers of training {noun}",
+    }[axis]
+
+
+def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
+    """``SAIF`` or ``accuracy``; the threshold of SAIF where it is not the usual one.
+
+    An unknown metric keeps its name.
+    """
+    name = METRIC_NAMES.get(metric, metric)
+    if metric == "saif" and threshold != SAIF_THRESHOLD:
+        return f"{name} at threshold {threshold:g}"
+    return name
+
+
+def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:
+    """``2.5e10 training FLOPs``, ``3.2 s of training``, ``65,664 mosaics``; ``-`` if not known."""
+    if axis == "mosaics":
+        return f"{value:,.0f} {noun}" if known(value) else "-"
+    return f"{number(value)} {'s of training' if axis == 'seconds' else 'training FLOPs'}"
+
+
+def share_of_budget(fraction: float, budget: float, unit: Axis, noun: str = "mosaics") -> str:
+    """``10 % of the budget (4.9e9 training FLOPs)``: what the cells were given until there.
+
+    What they spend of it is up to a step less.
+
+    Args:
+        fraction: of the budget.
+        budget: of a cell, in units of `unit`, FLOPs or mosaics.
+        unit: what it is counted in.
+        noun: as `instances` gives it.
+    """
+    return f"{number(100 * fraction)} % of the budget ({amount(fraction * budget, unit, noun)})"
+
+
+def _budget(value: int, unit: str, noun: str) -> str:
+    """With all of its digits: ``2e12 FLOPs``, ``2,048,000,001 FLOPs``, ``60,000 mosaics``."""
+    if unit != "flops":
+        return f"{value:,d} {noun}"
+    return f"{number(value) if float(number(value)) == value else f'{value:,d}'} FLOPs"
+
+
+def number(value: float) -> str:
+    """Three significant digits: ``0.005``, ``1.25e12``; what is not finite is ``-``."""
+    if not known(value):
+        return "-"
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def known(value: float) -> bool:
+    """Whether it is a finite number."""
+    return not pd.isna(value) and math.isfinite(value)
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table for the terminal, as lines; where it is too narrow, one row below the other."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, ["-" * width for width in widths], *rows]
+    ]
+    return lines if terminal.fits(lines) else terminal.stacked(header, rows)
+
+
+def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
+    """Architecture, batch size and, where it is not float32, precision."""
+    precision = "" if cell["precision"] == "float32" else f", {cell['precision']}"
+    return f"{cell['architecture']}, batch {cell['batch_size']}{precision}"
+
+
+def percent(fraction: float, digits: int = 1) -> str:
+    """0.1234 -> ``12.3``; what is not finite is ``-``."""
+    return f"{100 * fraction:.{digits}f}" if known(fraction) else "-"
+
+
+def nats(value: float) -> str:
+    """Three decimals; what is not finite is ``-``."""
+    return f"{value:.3f}" if known(value) else "-"
+
+
+def interval(
+    row: Mapping[Hashable, Any], metric: str, form: Callable[[float], str] = percent
+) -> str:
+    """``10.1 to 14.9``, by default in per cent, or why there is none."""
+    if row["num_seeds"] < 2:
+        return f"no interval (n={row['num_seeds']})"
+    low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+    return f"{form(low)} to {form(high)}" if known(low) and known(high) else "-"
