@@ -43,6 +43,7 @@ from study.compact import compact
 from study.evaluate.heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch
+from study.launch.work import Work
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
@@ -119,10 +120,10 @@ def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -
     return replace(plan, cells=plan.cells[:cells], threads=1)
 
 
-def train_nothing(config: Mapping[str, Any], report: Callable[[dict[str, Any]], Any]) -> object:
+def train_nothing(work: Work, report: Callable[[dict[str, Any]], Any]) -> object:
     """A trial as it is, but for its training."""
     with patch("study.launch.trial.train_pack", made_up):
-        return train_cells(config, report)
+        return train_cells(work, report)
 
 
 def made_up(
@@ -224,14 +225,17 @@ class Driver(Progress):
     def run(self) -> list[Any]:
         """Runs the study; returns what failed."""
         # With a mark, as a command has: without one, every trial looks through all files.
-        config = {
-            "study": "digits",
-            "results": self._results.url,
-            "code_version": "benchmark",
-            "mark": self._results.mark(),
-        }
+        work = Work(
+            study="digits",
+            results=self._results.url,
+            code_version="benchmark",
+            mark=self._results.mark(),
+        )
         self.began = time.perf_counter()
-        failures = launch(self._plan, config, self, self._on_cell, train=train_nothing)
+        failures = launch(
+            *(self._plan.jobs, work, self._plan.resources, self, self._on_cell),
+            train=train_nothing,
+        )
         self.ended_at = time.perf_counter()
         return failures
 
@@ -452,9 +456,8 @@ def print_requests(evaluations: int) -> None:
     first, cell = plan_of(2, evaluations, digits_facts).cells
 
     def train(cell: Cell) -> None:
-        config = {"cells": [cell.to_dict()], "study": "digits", "results": url, "mark": mark}
-        config |= {"threads": 1, "gpu": False, "code_version": "benchmark"}
-        train_nothing(config, lambda event: None)
+        known: dict[str, Any] = {"study": "digits", "results": url, "code_version": "benchmark"}
+        train_nothing(Work(**known, cells=(cell,), mark=mark, gpu=False), lambda event: None)
 
     parts: dict[str, Callable[[], object]] = {
         "worker: a cell from start to record": lambda: train(cell),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import shlex
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from search_spaces import all_studies
 from study import terminal
 from study.cell import Cell
 from study.plan.plan import Plan
+from study.request import Request
 from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.storage.urls import absolute
 from study.terminal.command import importing
@@ -20,13 +19,13 @@ from study.tracking.tracker import Tracker, summary_metrics
 
 
 def report(
+    request: Request,
     plan: Plan,
     cells: Sequence[Cell],
     failed: Collection[str],
     survey: Survey,
     before: Collection[str],
     tracker: Tracker,
-    args: argparse.Namespace,
 ) -> int:
     """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
 
@@ -34,13 +33,13 @@ def report(
     what is printed is what this command has a cell in.
 
     Args:
+        request: what was asked for.
         plan: of the study.
         cells: of this command, those of a search included.
         failed: ids of those that are missing.
         survey: of the directory, before this command trained anything.
         before: ids of its cells that needed no run.
         tracker: is told the summaries, and finished.
-        args: as `study.options.requested` gives them.
 
     Returns:
         How many settings the report shows.
@@ -56,20 +55,20 @@ def report(
         from analysis.page.frame import title
         from analysis.section.summary import claim_counts
 
-    results = absolute(args.results)
+    results = absolute(request.results)
     asked = {cell.id for cell in cells} - set(failed)
     ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
-    comparisons = compare_results(results, cell_ids=ids, select=args.select) if ids else []
+    comparisons = compare_results(results, cell_ids=ids, select=request.select) if ids else []
     dynamics = find(results, cell_ids=ids) if ids else []
     shown = [each for each in comparisons if asked & set(each.cells["cell_id"])]
     shown_dynamics = [each for each in dynamics if asked & set(each.cells["cell_id"])]
     others = len(comparisons) + len(dynamics) - len(shown) - len(shown_dynamics)
-    published = plan.preset == "paper" and not args.set and not others
+    published = plan.preset == "paper" and not request.changes and not others
     print()
     print_comparisons(shown, published)
     print_dynamics(shown_dynamics)
-    about = all_studies()[plan.study].presets[plan.preset].about
-    changed = f", changed by --set {' '.join(args.set)}" if args.set else ""
+    about = request.space.presets[plan.preset].about
+    changed = f", changed by --set {' '.join(request.changes)}" if request.changes else ""
     made = f"{plan.preset}: {about}{changed}"
     print(terminal.fitted(f"preset {made}"))
     new = [cell for cell in cells if cell.id in asked - set(before)]
@@ -89,14 +88,14 @@ def report(
     drawn = [pictures(comparison) for comparison in comparisons]
     try:
         if comparisons or dynamics:
-            folder = report_folder(args.results, plan.study)
+            folder = report_folder(request.results, plan.study)
             name = title(comparisons, dynamics, plan.study)
             page = write_page(
-                comparisons, folder, name, args.results, notes, published, drawn, dynamics
+                comparisons, folder, name, request.results, notes, published, drawn, dynamics
             )
             print(f"report: {page}")
     except Unwritable as error:
-        command = f"python -m analysis.report {shlex.quote(args.results)} --study {plan.study}"
+        command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
         raise Unwritable(
             f"{error} All results are kept. Make room there, and the same command writes it; "
             f"`{command} --out DIR` writes it elsewhere."
@@ -107,7 +106,7 @@ def report(
         metrics = summary_metrics(c.summary for c in comparisons)
         metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
         with contextlib.ExitStack() as stack:
-            attached = report_files(args.results, plan.study) if page else None
+            attached = report_files(request.results, plan.study) if page else None
             tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")

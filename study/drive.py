@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import functools
@@ -12,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from search_spaces import By, SearchSpace, Values, all_studies
 from study import closing, tasks, terminal
 from study.cell import Cell, Options
 from study.cell.version import code_version, source_digest
@@ -21,6 +19,7 @@ from study.launch.cluster import default_address, join, require_lasting
 from study.launch.failures import Failure
 from study.launch.nodes import Cluster
 from study.launch.tune import launch
+from study.launch.work import Work
 from study.plan import overhead
 from study.plan.axes import tasks_of
 from study.plan.describe import describe, num_settings
@@ -30,6 +29,7 @@ from study.plan.estimate import cell_seconds, choose_packing
 from study.plan.grid import make_plan
 from study.plan.overhead import Overhead
 from study.plan.plan import Plan
+from study.request import Request
 from study.results import Results, ResultsError, Survey
 from study.search.halving import Judge
 from study.search.search import Search
@@ -49,8 +49,8 @@ from study.train.packs import Packing
 T = TypeVar("T")
 
 
-def drive(args: argparse.Namespace, space: SearchSpace, axes: Mapping[str, Values | By]) -> int:
-    """Plans, trains and reports a study as `study.options.requested` gives it.
+def drive(request: Request) -> int:
+    """Plans, trains and reports a study.
 
     Returns:
         The exit status, see `study.terminal.command`.
@@ -59,90 +59,84 @@ def drive(args: argparse.Namespace, space: SearchSpace, axes: Mapping[str, Value
         RequestError: it cannot be carried out.
         KeyboardInterrupt: Ctrl-C or SIGTERM; what is recorded stays.
     """
-    results = Results(absolute(args.results))
+    results = Results(absolute(request.results))
     if results.storage.local:
         require_lasting(results.url)
-    elif args.search or tracking_uri(args.tracking) is None:
+    elif request.search or tracking_uri(request.tracking) is None:
         require_lasting(os.getcwd())  # there the databases are
-    trains = not (args.plan or args.dry_run)
-    address = default_address() if args.address is None else args.address
+    address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
         there = results.storage.exists("cells")
-        if trains and there:  # first, so that no other command records or merges what is surveyed
+        if request.trains and there:  # first, so that no other command changes what is surveyed
             stack.enter_context(results.lock())
         survey = results.survey()
         cluster = None
-        if address is not None and not args.dry_run:
+        if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
-        plan = _plan(space, axes, args, survey)
-        if trains:
+        plan = _plan(request, survey)
+        if request.trains:
             results.prepare()
             if not there:
                 stack.enter_context(results.lock())
                 survey = results.survey()  # another command may have been faster
-                done = frozenset(_finished(survey, args) & {cell.id for cell in plan.cells})
+                done = frozenset(_finished(survey, request) & {cell.id for cell in plan.cells})
                 plan = dataclasses.replace(plan, finished=done)
-        return _carry_out(plan, axes, survey, args, cluster)
+        return _carry_out(request, plan, survey, cluster)
 
 
-def _carry_out(
-    plan: Plan,
-    axes: Mapping[str, Any],
-    survey: Survey,
-    args: argparse.Namespace,
-    cluster: Cluster | None,
-) -> int:
+def _carry_out(request: Request, plan: Plan, survey: Survey, cluster: Cluster | None) -> int:
     """Prints the plan and does with it what was asked for."""
-    config = {
-        "study": plan.study,
-        "results": absolute(args.results),
-        "data_dir": args.data_dir,
-        "cache_dir": args.cache_dir,
-        "micro_batch": args.micro_batch,
-        "checkpoint_every": args.checkpoint_every,
-        "code_version": code_version(),
-    }
-    plan, seconds = _divided(plan, args, cluster)
-    about = all_studies()[plan.study].presets[plan.preset].about
-    known = overhead.recall(cache_root(args.cache_dir), plan.where)
-    print(describe(plan, about, seconds, args.price_per_hour, known), flush=True)
-    if args.plan:
+    plan, seconds = _divided(request, plan, cluster)
+    work = Work(
+        study=plan.study,
+        results=absolute(request.results),
+        code_version=code_version(),
+        share=plan.share,
+        threads=plan.threads,
+        data_dir=request.data_dir,
+        cache_dir=request.cache_dir,
+        micro_batch=request.micro_batch,
+        checkpoint_every=request.checkpoint_every,
+    )
+    about = request.space.presets[plan.preset].about
+    known = overhead.recall(cache_root(request.cache_dir), plan.where)
+    print(describe(plan, about, seconds, request.price_per_hour, known), flush=True)
+    if request.then == "plan":
         for damage in survey.damaged:
             print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
         return DONE
-    if args.dry_run:
-        dry_run(plan, config)
+    if request.then == "dry run":
+        dry_run(plan, work)
         return DONE
-    return _train(plan, axes, config, survey, seconds, known, args, cluster)
+    return _train(request, plan, work, survey, seconds, known, cluster)
 
 
-def _plan(
-    space: SearchSpace, axes: Mapping[str, Any], args: argparse.Namespace, survey: Survey
-) -> Plan:
+def _plan(request: Request, survey: Survey) -> Plan:
     """The grid; for a search, whose cells are not known yet, examples of them."""
-    searched = Space.of(axes) if args.search else None
+    space, axes = request.space, request.axes
+    searched = Space.of(axes) if request.search else None
     points = list(searched.examples()) if searched else axes
-    make_plan(space, args.preset, points, _nominal)  # before any download
+    make_plan(space, request.preset, points, _nominal)  # before any download
     names = tasks_of(axes)
-    if args.data_dir and not any(map(tasks.takes_data_dir, names)):
+    if request.data_dir and not any(map(tasks.takes_data_dir, names)):
         raise RequestError(
             f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
         )
 
     def facts_of(task: str, options: Options) -> Facts:
-        data_dir = args.data_dir if tasks.takes_data_dir(task) else None
-        if args.plan and not tasks.at_hand(task, data_dir, args.cache_dir):
+        data_dir = request.data_dir if tasks.takes_data_dir(task) else None
+        if request.then == "plan" and not tasks.at_hand(task, data_dir, request.cache_dir):
             return _nominal(task, options)
-        return tasks.load(task, data_dir, args.cache_dir, options).facts
+        return tasks.load(task, data_dir, request.cache_dir, options).facts
 
-    plan = make_plan(space, args.preset, points, facts_of, _finished(survey, args))
+    plan = make_plan(space, request.preset, points, facts_of, _finished(survey, request))
     return dataclasses.replace(
         plan,
-        gpus_per_trial=args.gpus_per_trial,
-        max_concurrent=args.max_concurrent,
-        search=searched.describe(args.num_samples, args.objective) if searched else "",
-        searched_cells=args.num_samples * len(searched.seeds) if searched else 0,
+        gpus_per_trial=request.gpus_per_trial,
+        max_concurrent=request.max_concurrent,
+        search=searched.describe(request.num_samples, request.metrics) if searched else "",
+        searched_cells=(request.num_samples or 0) * len(searched.seeds) if searched else 0,
     )
 
 
@@ -151,7 +145,7 @@ def _nominal(task: str, options: Options) -> Facts:
 
 
 def _divided(
-    plan: Plan, args: argparse.Namespace, cluster: Cluster | None
+    request: Request, plan: Plan, cluster: Cluster | None
 ) -> tuple[Plan, dict[str, float]]:
     """The plan with its cells in packs or with shared prefixes, and the machine or the cluster
     divided among them; and the estimated seconds of each cell there, by id.
@@ -163,15 +157,15 @@ def _divided(
         where = f"the cluster at {cluster.address}"
         plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
         room = cluster.room(gpus)
-    divide = functools.partial(with_packing, room=room, threads=args.threads)
+    divide = functools.partial(with_packing, room=room, threads=request.threads)
     plan = divide(plan, plan.packing)
-    if args.search or args.scheduler:
-        reason = "a search knows its cells one by one" if args.search else "ASHA may stop them"
+    if request.search or request.scheduler:
+        reason = "a search knows its cells one by one" if request.search else "ASHA may stop them"
         plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
     else:
-        packing = _where_it_trains(choose_packing, plan, cluster, args.pack)
-        plan = divide(plan, packing, share=not args.no_share)
-    timed = plan.cells if args.search else plan.to_run  # of a search, examples
+        packing = _where_it_trains(choose_packing, plan, cluster, request.pack)
+        plan = divide(plan, packing, share=request.share)
+    timed = plan.cells if request.search else plan.to_run  # of a search, examples
     return plan, _where_it_trains(cell_seconds, plan, cluster, timed)
 
 
@@ -185,40 +179,39 @@ def _where_it_trains(
     return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
 
 
-def _finished(survey: Survey, args: argparse.Namespace) -> set[str]:
+def _finished(survey: Survey, request: Request) -> set[str]:
     """Ids of the cells that need no run.
 
     What a scheduler stopped early is no result of a study that stops nothing.
     """
     statuses = survey.statuses.items()
-    return {id for id, status in statuses if args.scheduler or status != "censored"}
+    return {id for id, status in statuses if request.scheduler or status != "censored"}
 
 
 def _train(
+    request: Request,
     plan: Plan,
-    axes: Mapping[str, Any],
-    config: dict[str, Any],
+    work: Work,
     survey: Survey,
     seconds: dict[str, float],
     known: Overhead,
-    args: argparse.Namespace,
     cluster: Cluster | None,
 ) -> int:
     """Trains what is missing while MLflow is told, then compares and reports."""
     started = time.monotonic()
-    results = Results(config["results"])
+    results = Results(work.results)
     if survey.damaged:
         names = ", ".join(results.set_aside(survey.damaged))
         print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
-    _sweep(results, plan.cells, {*plan.finished, *_finished(survey, args)})
+    _sweep(results, plan.cells, {*plan.finished, *_finished(survey, request)})
     around = (known.start, known.report * num_settings(plan.cells))
     finished = len(plan.finished)
     progress = Progress(plan.to_run, seconds, plan.concurrent, finished, around=around)
     suggestions = None
-    if args.search:
-        progress, suggestions = _search(plan, axes, results, survey, args, seconds, around)
+    if request.search:
+        progress, suggestions = _search(request, plan, results, survey, seconds, around)
         plan = dataclasses.replace(plan, cells=(), finished=frozenset())
-    tracker = open_tracker(results, plan.study, args.tracking)
+    tracker = open_tracker(results, plan.study, request.tracking)
     tracker.log_cells(sorted(plan.finished), survey.statuses)
 
     def on_cell(cell_id: str) -> str:
@@ -239,17 +232,24 @@ def _train(
     failures: list[Failure] = []
     if plan.to_run or suggestions:
         judge = None
-        if args.scheduler:
-            judge = Judge(metric=args.objective[0] if args.search else args.select)
+        if request.scheduler:
+            judge = Judge(metric=request.judged_by)
             if survey.statuses:
                 judge.prime(results.cells().merge(results.evaluations(), on="cell_id"))
         # Last, since from now on the trials of another command with this directory stop.
-        config["mark"] = results.mark()
+        mark = results.mark()
         if cluster is not None:
-            cluster.require(results.url, config["mark"])
-            config["source"] = source_digest()
+            cluster.require(results.url, mark)
         failures = launch(
-            plan, config, progress, on_cell, cluster, args.max_retries, suggestions, judge
+            plan.jobs,
+            dataclasses.replace(work, mark=mark, source=source_digest() if cluster else None),
+            plan.resources,
+            progress,
+            on_cell,
+            cluster,
+            request.max_retries,
+            suggestions,
+            judge,
         )
         progress.show(last=True)
     for failure in failures:
@@ -268,14 +268,14 @@ def _train(
     if suggestions:  # which may have found cells that an earlier run recorded
         tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
     _sweep(results, cells, ended)
-    before = _finished(survey, args)
-    shown = closing.report(plan, cells, failed, survey, before, tracker, args)
+    before = _finished(survey, request)
+    shown = closing.report(request, plan, cells, failed, survey, before, tracker)
     if progress.began and progress.ended_at and shown and not failures:
         after = (time.monotonic() - progress.ended_at) / shown
         measured = Overhead(progress.began - started, after)
-        overhead.remember(cache_root(args.cache_dir), plan.where, measured)
+        overhead.remember(cache_root(request.cache_dir), plan.where, measured)
     if suggestions:
-        print(terminal.fitted(suggestions.search.summary(args.select)))
+        print(terminal.fitted(suggestions.search.summary(request.select)))
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
@@ -295,11 +295,10 @@ def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) ->
 
 
 def _search(
+    request: Request,
     plan: Plan,
-    axes: Mapping[str, Any],
     results: Results,
     survey: Survey,
-    args: argparse.Namespace,
     seconds: Mapping[str, float],
     around: tuple[float, float],
 ) -> tuple[Progress, Suggestions]:
@@ -318,12 +317,12 @@ def _search(
     search = Search(
         name=plan.study,
         results=results,
-        axes=axes,
+        axes=request.axes,
         make_cell=maker.runnable,
-        objective=args.objective,
-        num_samples=args.num_samples,
+        objective=request.metrics,
+        num_samples=request.num_samples or 0,
     )
-    finished = _finished(survey, args)
+    finished = _finished(survey, request)
     return progress, Suggestions(
         search,
         {id: status for id, status in survey.statuses.items() if id in finished},

@@ -6,9 +6,10 @@ import argparse
 import math
 from collections.abc import Sequence
 
-from search_spaces import By, SearchSpace, Values, all_studies
+from search_spaces import all_studies
 from study.errors import RequestError, unknown
-from study.plan.axes import possible_values, resolve
+from study.plan.axes import resolve
+from study.request import Request
 from study.search.space import in_order
 from study.tasks import absolute
 from study.terminal.command import Parser
@@ -17,50 +18,29 @@ from study.train.axes import AXES
 from study.train.checkpoints import DEFAULT_INTERVAL
 
 
-def requested(
-    argv: Sequence[str] | None = None,
-) -> tuple[argparse.Namespace, SearchSpace, dict[str, Values | By]]:
-    """What a person asked for: the options, the study, and its axes.
+def requested(argv: Sequence[str] | None = None) -> Request:
+    """What a person asked for.
 
     Raises:
         RequestError: it is not to be understood, or contradicts itself.
     """
-    args = parser().parse_args(argv)
+    asked = vars(parser().parse_args(argv))
     studies = all_studies()
-    if args.study not in studies:
-        raise unknown("study", args.study, studies)
-    _require_consistent(args)
-    args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
-    space = studies[args.study]
-    axes = resolve(space, args.preset, args.set)
-    if args.scheduler and possible_values(axes["alpha"]) != (None,):
-        raise RequestError(
-            "--scheduler asha compares options at equal compute, which cells with a held "
-            "attention are not: leave it out, or --set alpha=none."
-        )
-    return args, space, axes
-
-
-def _require_consistent(args: argparse.Namespace) -> None:
-    """Refuses options that contradict one another; fills in the objective of a search.
-
-    Raises:
-        RequestError: names them.
-    """
-    if args.search and not args.num_samples:
-        raise RequestError("--search needs --num-samples K, the number of its suggestions.")
-    if args.num_samples and not args.search:
-        raise RequestError("--num-samples is of a search: add --search optuna.")
-    if args.objective and not args.search:
-        raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
-    args.objective = args.objective or ("accuracy",)
-    if args.search and args.scheduler and len(args.objective) > 1:
-        raise RequestError(
-            "--scheduler asha ranks by one metric: give one --objective, or leave it out."
-        )
-    if args.pack not in ("auto", "none") and (args.search or args.scheduler):
-        other = "--search" if args.search else "--scheduler"
-        raise RequestError(f"--pack {args.pack} cannot be combined with {other}: leave one out.")
+    name, changes = asked.pop("study"), tuple(asked.pop("set"))
+    if name not in studies:
+        raise unknown("study", name, studies)
+    then = "plan" if asked.pop("plan") else "train"
+    if asked.pop("dry_run") and then == "train":
+        then = "dry run"
+    for folder in ("data_dir", "cache_dir"):
+        asked[folder] = absolute(asked[folder])
+    return Request(
+        **asked,
+        space=studies[name],
+        axes=resolve(studies[name], asked["preset"], changes),
+        changes=changes,
+        then=then,
+    )
 
 
 def _objective(text: str) -> tuple[str, ...]:
@@ -200,7 +180,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--no-share",
-        action="store_true",
+        dest="share",
+        action="store_false",
         help="train every cell from its start; default: hybrids fork from the soft cell of the "
         "same seed and learning rate, with the same numbers, but no time of their own, which "
         "`analysis.report --axis seconds` needs",

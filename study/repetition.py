@@ -25,6 +25,7 @@ from study.cell import Cell
 from study.cell.version import code_version
 from study.errors import RequestError
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.results.copies import DUPLICATE_TOLERANCE, agree
 from study.terminal.progress import Progress, duration
@@ -107,22 +108,23 @@ def repeat(
     recorded, evaluations = _recorded(results, cell_id)
     cell = _cell(recorded)
     _require_same_data(cell, data_dir, cache_dir)
-    config = {
-        "cells": [cell.to_dict()],
-        "study": recorded["study"],
-        "data_dir": data_dir,
-        "cache_dir": cache_dir,
-        "threads": int(recorded["threads"]),
-        "gpu": not str(recorded["device"]).startswith("cpu"),
-        "micro_batch": int(recorded["micro_batch"]),
-        "code_version": code_version(),
-        "checkpoint_every": math.inf,
-    }
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="study-repeat-") as folder, _progress(cell) as report:
         again = Results(folder)
         again.prepare()
-        train_cells({**config, "results": folder}, report)
+        work = Work(
+            study=recorded["study"],
+            results=folder,
+            code_version=code_version(),
+            cells=(cell,),
+            threads=int(recorded["threads"]),
+            gpu=not str(recorded["device"]).startswith("cpu"),
+            data_dir=data_dir,
+            cache_dir=cache_dir,
+            micro_batch=int(recorded["micro_batch"]),
+            checkpoint_every=math.inf,
+        )
+        train_cells(work, report)
         seconds = time.perf_counter() - started
         (row,) = again.cells([cell.id]).to_dict("records")
         anew = again.evaluations([cell.id])

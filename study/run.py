@@ -18,11 +18,11 @@ def _run(argv: Sequence[str] | None) -> int:
     with importing():
         from study.options import requested
 
-    args, space, axes = requested(argv)  # in a moment; PyTorch and pandas take seconds
+    request = requested(argv)  # in a moment; PyTorch and pandas take seconds
     with importing():
         from study.drive import drive
 
-    return drive(args, space, axes)
+    return drive(request)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,9 @@ from study import run, tasks
 from study.cell import Cell, Schedule
 from study.launch.cluster import SETTINGS, ray_session
 from study.launch.running import Running
-from study.launch.tune import Train, carry_out, config_of
+from study.launch.tune import Train, carry_out
+from study.launch.work import Work
 from study.models import build
-from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
 from study.train.cost import ModelFlops, model_flops, soft_epochs
@@ -242,9 +243,9 @@ def trials_here() -> Iterator[None]:
 
 
 def _train_here(
-    plan: Plan, config: Mapping[str, Any], running: Running, _: object, judge: Any, train: Train
+    work: Work, _: object, running: Running, cluster: object, judge: Any, train: Train
 ) -> None:
-    shared = {**config, "threads": plan.threads, "gpu": False, "share": plan.share}
+    work = replace(work, gpu=False)
 
     def report(event: dict[str, Any]) -> bool:
         running.told("here", event)
@@ -255,7 +256,7 @@ def _train_here(
         if job is None:  # the source failed, or had nothing more
             continue
         running.started("here")
-        carry_out(train, {**shared, **config_of(job)}, report)
+        carry_out(train, work.of(job), report)
         running.completed("here")
 
 

@@ -151,10 +151,11 @@ for name in {blocked!r}:
     sys.modules[name] = None
 from study import tasks
 from study.cell import Cell, Schedule
-from study.compute import model_flops, soft_epochs
+from study.train.cost import model_flops, soft_epochs
 from study.models import build
 from study.results import Results
-from study.trial import train_cells
+from study.launch.trial import train_cells
+from study.launch.work import Work
 task = tasks.load("digits")  # the prepared form: without scikit-learn, too
 flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
 cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",
@@ -162,9 +163,8 @@ cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architectur
             batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)
 results = Results({str(tmp_path)!r})
 results.prepare()
-config = dict(cells=[cell.to_dict()], study="digits", results={str(tmp_path)!r}, threads=1,
-              code_version="test")
-assert train_cells(config) == {{cell.id: "done"}}
+work = Work(cells=(cell,), study="digits", results={str(tmp_path)!r}, code_version="test")
+assert train_cells(work) == {{cell.id: "done"}}
 assert results.finished() == {{cell.id}}
 loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
 assert not loaded, loaded

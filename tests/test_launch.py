@@ -25,6 +25,7 @@ from study.launch.cluster import join
 from study.launch.failures import _failure_of_trial
 from study.launch.trial import train_cells
 from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
+from study.launch.work import Work
 from study.plan.axes import resolve
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
@@ -43,14 +44,14 @@ def make_plan(
     return Plan("digits", "tiny", tuple(cells), finished, (), {}, {}, packing, 2, threads=1)
 
 
-def config(results: Results, **changes: Any) -> dict[str, Any]:
-    return {"study": "digits", "results": results.url, "code_version": "test", **changes}
+def work_in(results: Results, **changes: Any) -> Work:
+    return Work(study="digits", results=results.url, code_version="test", **changes)
 
 
 def train_alone(cells: list[Cell], results: Results) -> None:
     """Without Ray."""
     for cell in cells:
-        train_cells({**config(results), "cells": [cell.to_dict()], "threads": 1})
+        train_cells(work_in(results, cells=(cell,)))
 
 
 class Later:
@@ -88,7 +89,12 @@ class Launched:
             self.recorded.append(cell_id)
             return str(results.cells([cell_id])["status"].iloc[0])
 
-        self.failures = launch(plan, config(results), progress, on_cell, source=self.source, **how)
+        self.failures = launch(
+            *(plan.jobs, work_in(results, share=plan.share, threads=plan.threads), plan.resources),
+            *(progress, on_cell),
+            source=self.source,
+            **how,
+        )
         self.line = progress.line()
         self.printed = self.stream.getvalue()
 
@@ -166,8 +172,8 @@ def test_launched_cells_and_packs_equal_cells_trained_without_ray(
 def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., object]:
     """Trains as ever, but cell `which` fails that many times in a way."""
 
-    def train(config: dict[str, Any], report: Callable[..., object]) -> object:
-        ids = [Cell.from_dict(values).id for values in config["cells"]]
+    def train(work: Work, report: Callable[..., object]) -> object:
+        ids = [cell.id for cell in work.cells]
         with open(attempts, "a") as file:
             file.write(f"{time.time()} {len(ids)} {' '.join(ids)}\n")
         if which in ids and attempts.read_text().count(which) <= times:
@@ -180,7 +186,7 @@ def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., o
                     raise ZeroDivisionError("a bug of the paradigm")
                 case "request":
                     raise ResultsError("cannot write here (no space left). Free some.")
-        return train_cells(config, report)
+        return train_cells(work, report)
 
     return train
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from study import paradigms
 from study.cell import PARADIGMS
 from study.errors import RequestError
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.paradigms.base import Paradigm, focus_scores
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
@@ -408,9 +410,9 @@ def test_a_new_paradigm_is_planned_trained_and_recorded(
     )  # fmt: skip
     cells = make_plan(space, "quick", axes, lambda *_: digits.facts).cells
     results = make_results(tmp_path / "results")
-    config = {"study": "digits", "results": results.url, "threads": 1, "code_version": "test"}
+    work = Work(study="digits", results=results.url, code_version="test")
     for cell in cells:
-        assert train_cells(config | {"cells": [cell.to_dict()]}) == {cell.id: "done"}
+        assert train_cells(replace(work, cells=(cell,))) == {cell.id: "done"}
     rows = analysis.load(results)
     assert set(zip(rows["paradigm"], rows["inference"], strict=True)) == {
         ("soft", "soft"), ("soft", "sparsemax"), ("sparsemax", "sparsemax"),

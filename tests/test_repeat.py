@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from study.cell import Cell, Schedule
 from study.cell.version import code_version
 from study.compact import compact
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.plan.prefixes import first_phase
 from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
@@ -30,15 +32,8 @@ def train(cells: list[Cell], folder: Path, **more: Any) -> Results:
     """Trains the cells as one pack and records them, as a study does."""
     results = Results(folder)
     results.prepare()
-    config = {
-        "cells": [cell.to_dict() for cell in cells],
-        "study": "digits",
-        "results": results.url,
-        "threads": 1,
-        "gpu": False,
-        "code_version": code_version(),
-    }
-    train_cells({**config, **more})
+    known: dict[str, Any] = {"study": "digits", "results": results.url, "gpu": False}
+    train_cells(Work(**known, cells=tuple(cells), **{"code_version": code_version(), **more}))
     return results
 
 
@@ -154,20 +149,20 @@ def test_the_beginning_of_an_id_is_enough_in_a_compacted_directory_too(
 def test_only_a_gpu_that_was_used_is_used(
     copied: Results, run: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
+    asked: list[Work] = []
 
-    def spy(config: dict[str, Any], report: Any) -> dict[str, str]:
-        asked.append(config)
-        return train_cells({**config, "gpu": False}, report)
+    def spy(work: Work, report: Any) -> dict[str, str]:
+        asked.append(work)
+        return train_cells(replace(work, gpu=False), report)
 
     monkeypatch.setattr("study.repetition.train_cells", spy)
     cell_id = ids(copied)["soft lr=0.1"]
     assert run(copied, cell_id)[0] == 0
     rewrite(copied, cell_id, {"device": "NVIDIA H200", "threads": 2, "micro_batch": 8})
     run(copied, cell_id)
-    assert [each["gpu"] for each in asked] == [False, True]
-    assert [each["threads"] for each in asked] == [1, 2]
-    assert [each["micro_batch"] for each in asked] == [16, 8]
+    assert [each.gpu for each in asked] == [False, True]
+    assert [each.threads for each in asked] == [1, 2]
+    assert [each.micro_batch for each in asked] == [16, 8]
     assert all(not Path(each["results"]).exists() for each in asked)
 
 
@@ -345,8 +340,8 @@ def test_ctrl_c_leaves_nothing_behind(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
 
-    def interrupted(config: dict[str, Any], report: Any) -> dict[str, str]:
-        assert Path(config["results"]).is_relative_to(tmp_path)
+    def interrupted(work: Work, report: Any) -> dict[str, str]:
+        assert Path(work.results).is_relative_to(tmp_path)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("study.repetition.train_cells", interrupted)

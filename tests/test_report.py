@@ -36,7 +36,7 @@ from analysis.section.picture import Picture
 from analysis.words import setting_words
 from study import closing
 from study.cell import Budget
-from study.options import parser
+from study.options import requested
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
@@ -541,10 +541,10 @@ def test_a_full_disk_has_the_advice_of_the_command(
         message = "No space left on device). Choose a folder with --out DIR."
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.
-        args = parser().parse_args(["digits", "--results", results.url])
+        request = requested(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
         with pytest.raises(Unwritable) as refusal:
-            closing.report(cast(Plan, plan), [cell], (), results.survey(), (), Mock(), args)
+            closing.report(request, cast(Plan, plan), [cell], (), results.survey(), (), Mock())
     text = str(refusal.value)
     assert "No space left on device" in text
     (command,) = re.findall("`(.*)`", text)

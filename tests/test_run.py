@@ -250,7 +250,7 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
     assert run.main(["digits", *TINY, "--tracking", "none", "--results", str(results)]) == 0
     monkeypatch.setattr(drive, "_plan", lambda *_: compact(Results(results)))
     with pytest.raises(ResultsError, match="another study is running"):
-        drive.drive(*requested(["digits", *TINY, "--results", str(results)]))
+        drive.drive(requested(["digits", *TINY, "--results", str(results)]))
 
 
 def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from analysis.report import main as report
 from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -67,18 +69,15 @@ def keys(s3: Any, bucket: str) -> list[str]:
     return [each["Key"] for each in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
 
 
-def config(results: Results, cell: Cell, **more: object) -> dict[str, Any]:
-    return {
-        "cells": [cell.to_dict()], "study": "digits", "results": results.url, "threads": 1,
-        "gpu": False, "code_version": "test", **more,
-    }  # fmt: skip
+def work_on(results: Results, cell: Cell) -> Work:
+    return Work(study="digits", results=results.url, code_version="test", cells=(cell,), gpu=False)
 
 
 def on_disk(folder: Path, cells: list[Cell]) -> Results:
     results = Results(folder / "on-disk")
     results.prepare()
     for cell in cells:
-        train_cells(config(results, cell))
+        train_cells(work_on(results, cell))
     return results
 
 
@@ -149,9 +148,9 @@ def test_results_equal_those_on_a_disk(
     cells = [tiny_cell(digits), tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4))]
     local = on_disk(tmp_path, cells)
     for cell in cells:
-        assert train_cells(config(results, cell)) == {cell.id: "done"}
+        assert train_cells(work_on(results, cell)) == {cell.id: "done"}
         assert results.has_cell(cell.id)
-        assert train_cells(config(results, cell)) == {}
+        assert train_cells(work_on(results, cell)) == {}
     pd.testing.assert_frame_equal(rows(results), rows(local), check_exact=True)
     times = ["total_seconds", "total_train_seconds", "total_evaluate_seconds", "finished_at"]
     ours, theirs = (each.cells().drop(columns=times) for each in (results, local))
@@ -165,8 +164,9 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
 ) -> None:
     cell = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4), n=400)
     local = on_disk(tmp_path, [cell])
-    code = f"from study.launch.trial import train_cells; train_cells({config(results, cell)!r} | "
-    code += "{'checkpoint_every': 0})"
+    work = replace(work_on(results, cell), checkpoint_every=0).to_dict()
+    code = "from study.launch.trial import train_cells; from study.launch.work import Work; "
+    code += f"train_cells(Work.from_dict({work!r}))"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"
     deadline = time.monotonic() + 60
@@ -178,7 +178,7 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
     trial.wait()
     assert results.storage.names("cells") == []
     events: list[dict[str, Any]] = []
-    train_cells(config(results, cell), events.append)
+    train_cells(work_on(results, cell), events.append)
     assert any("goes on from its checkpoint" in event.get("text", "") for event in events)
     pd.testing.assert_frame_equal(rows(results), rows(local), check_exact=True)
     assert results.storage.names("checkpoints") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from study.cell.version import source_digest
 from study.compact import compact
 from study.errors import RequestError
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -27,14 +29,9 @@ def results(tmp_path: Path) -> Results:
     return opened
 
 
-def config(cells: list[Cell], results: Results) -> dict[str, Any]:
-    return {
-        "cells": [cell.to_dict() for cell in cells],
-        "study": "digits",
-        "results": results.url,
-        "threads": 1,
-        "code_version": "test",
-    }
+def work_on(cells: list[Cell], results: Results, **more: Any) -> Work:
+    known: dict[str, Any] = {"study": "digits", "results": results.url, "code_version": "test"}
+    return Work(**known, cells=tuple(cells), **more)
 
 
 def test_a_trial_records_each_cell_and_its_evaluations(
@@ -46,7 +43,7 @@ def test_a_trial_records_each_cell_and_its_evaluations(
     ]
     reports: list[dict] = []
     for cell, status in zip(cells, ("done", "diverged"), strict=True):
-        assert train_cells(config([cell], results), reports.append) == {cell.id: status}
+        assert train_cells(work_on([cell], results), reports.append) == {cell.id: status}
     rows = results.cells().set_index("cell_id")
     hybrid, diverged = (rows.loc[cell.id] for cell in cells)
     assert list(results.cells().columns) == CELLS_SCHEMA.names
@@ -68,14 +65,14 @@ def test_a_trial_records_each_cell_and_its_evaluations(
 
 def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: Results) -> None:
     cells = [tiny_cell(digits, precision="bfloat16", seed=seed) for seed in (0, 1)]
-    train_cells({**config(cells, results), "micro_batch": 7})
+    train_cells(work_on(cells, results, micro_batch=7))
     rows = results.cells()
     assert set(rows["precision"]) == {"bfloat16"}
     assert set(rows["micro_batch"]) == {7}
     assert set(rows["pack"]) == {2}
     assert (rows["total_seconds"] > rows["total_train_seconds"]).all()
     assert (rows["total_train_seconds"] > 0).all()
-    train_cells(config([tiny_cell(digits)], results))
+    train_cells(work_on([tiny_cell(digits)], results))
     assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
 
 
@@ -83,11 +80,11 @@ def test_a_repeated_trial_leaves_finished_cells_alone(
     digits: MosaicTask, results: Results, tmp_path: Path
 ) -> None:
     cell = tiny_cell(digits)
-    train_cells(config([cell], results))
+    train_cells(work_on([cell], results))
     files = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.parquet")}
     assert len(files) == 2
     reports: list[dict] = []
-    train_cells(config([cell], results), reports.append)
+    train_cells(work_on([cell], results), reports.append)
     assert not reports
     assert files == {path: path.read_bytes() for path in files}
 
@@ -97,18 +94,18 @@ def test_a_repeated_trial_finds_cells_in_merged_files(
 ) -> None:
     done = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
     for cell in done:
-        train_cells(config([cell], results))
+        train_cells(work_on([cell], results))
     compact(results)
     assert not results.has_cell(done[0].id)
     files = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.parquet")}
     assert len(files) == 2
     reports: list[dict] = []
     for cell in done:
-        assert train_cells(config([cell], results), reports.append) == {}
+        assert train_cells(work_on([cell], results), reports.append) == {}
     assert not reports
     assert files == {p: p.read_bytes() for p in (tmp_path / "results").rglob("*.parquet")}
     other = tiny_cell(digits, seed=2)
-    assert train_cells(config([done[0], other], results)) == {other.id: "done"}
+    assert train_cells(work_on([done[0], other], results)) == {other.id: "done"}
 
 
 def test_a_killed_cell_leaves_no_row(
@@ -126,10 +123,10 @@ def test_a_killed_cell_leaves_no_row(
     with monkeypatch.context() as patch:
         patch.setattr(Storage, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            train_cells(config([cell], results))
+            train_cells(work_on([cell], results))
     assert results.finished() == set()
     assert len(results.evaluations()) == 0
-    train_cells(config([cell], results))
+    train_cells(work_on([cell], results))
     assert results.finished() == {cell.id}
     assert len(results.evaluations()) > 0
 
@@ -138,12 +135,12 @@ def test_a_cell_whose_evaluations_are_lost_is_run_again(
     digits: MosaicTask, results: Results, tmp_path: Path
 ) -> None:
     cell = tiny_cell(digits)
-    train_cells(config([cell], results))
+    train_cells(work_on([cell], results))
     before = results.evaluations().drop(columns="train_seconds")
     path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
     path.unlink()
     assert results.finished() == set()
-    assert train_cells(config([cell], results)) == {cell.id: "done"}
+    assert train_cells(work_on([cell], results)) == {cell.id: "done"}
     after = results.evaluations().drop(columns="train_seconds")
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
@@ -151,7 +148,7 @@ def test_a_cell_whose_evaluations_are_lost_is_run_again(
 def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
     cell = tiny_cell(digits, data_digest="of another copy")
     with pytest.raises(RequestError, match=r"the data changed\. Run the command again"):
-        train_cells(config([cell], results))
+        train_cells(work_on([cell], results))
     assert results.finished() == set()
 
 
@@ -159,11 +156,11 @@ def test_nothing_trains_where_the_project_is_another_version(
     digits: MosaicTask, results: Results
 ) -> None:
     """As on a node that joins later."""
-    values = config([tiny_cell(digits)], results)
+    work = work_on([tiny_cell(digits)], results)
     with pytest.raises(RequestError, match="has another version of this project than the command"):
-        train_cells({**values, "source": "0" * 16})
+        train_cells(replace(work, source="0" * 16))
     assert results.finished() == set()
-    assert set(train_cells({**values, "source": source_digest()}).values()) == {"done"}
+    assert set(train_cells(replace(work, source=source_digest())).values()) == {"done"}
 
 
 def test_nothing_trains_where_the_results_directory_is_another_one(
@@ -173,6 +170,6 @@ def test_nothing_trains_where_the_results_directory_is_another_one(
     cell = tiny_cell(digits)
     mark = results.mark()
     with pytest.raises(RequestError, match="sees another results directory"):
-        train_cells({**config([cell], results), "mark": "0" * 32})
+        train_cells(work_on([cell], results, mark="0" * 32))
     assert results.finished() == set()
-    assert train_cells({**config([cell], results), "mark": mark}) == {cell.id: "done"}
+    assert train_cells(work_on([cell], results, mark=mark)) == {cell.id: "done"}

@@ -43,3 +43,11 @@ def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
     if not axis:
         raise RequestError(f"no value for the axis {name}. Give one with --set {name}=VALUE.")
     return axis
+
+
+def possible_values(axis: Values | By) -> Values:
+    """All values that an axis has somewhere, each once."""
+    if not isinstance(axis, By):
+        return axis
+    parts = map(possible_values, (*axis.values.values(), axis.otherwise))
+    return tuple(dict.fromkeys(value for part in parts for value in part))

@@ -8,7 +8,7 @@ import json
 import platform
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,38 +19,22 @@ from study.cell import Cell, Options
 from study.cell.kind import Report
 from study.cell.version import source_digest
 from study.errors import RequestError
+from study.launch.work import Work
 from study.results import Results, cell_columns
 from study.tasks.base import Task
-from study.train.checkpoints import DEFAULT_INTERVAL, Checkpoints, discard
+from study.train.checkpoints import Checkpoints, discard
 from study.train.loop import train_pack
 from study.train.member import OnEvaluation, Outcome
 
 
-def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict[str, str]:
-    """Trains the cells of a config as one pack and records them when all have ended.
+def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
+    """Trains cells as one pack and records them when all have ended.
 
     Cells that the results directory already holds are left alone, and others go on from their
     checkpoints, so a trial can be repeated.
 
     Args:
-        config: plain values:
-            cells: list of `Cell.to_dict()`; they differ in seed and learning rates only.
-            study: name of the study, recorded beside each cell.
-            results: results directory, path or URL.
-            data_dir, cache_dir: as `study.tasks.load` takes them.
-            threads: CPU threads of this process.
-            gpu: whether to use a GPU if there is one (yes).
-            micro_batch: mosaics a forward and backward pass; None: chosen by the device.
-            code_version: recorded beside each cell.
-            mark: of the results directory, see `study.results.Results.mark`, left by a command
-                that holds the directory's lock and gives only cells that it lacks (not looked for:
-                then every file is one in which the cells may be).
-            source: `study.cell.version.source_digest` of the command (not compared).
-            dry_run: if True, nothing is recorded.
-            checkpoint_every: seconds between checkpoints
-            (`study.train.checkpoints.DEFAULT_INTERVAL`). share: whether to go on from fork points
-            of other cells (no). fork_steps: steps after which other cells fork from this one
-            (none).
+        work: which cells, and how.
         report: told of events.
 
     Returns:
@@ -60,46 +44,44 @@ def train_cells(config: Mapping[str, Any], report: Report | None = None) -> dict
         RequestError: the data is not what the cells were planned on, the project is another
             version, or the results directory cannot be written.
     """
-    results = Results(config["results"])
-    record = not config.get("dry_run")
-    if record and "mark" in config:
-        results.require_mark(config["mark"])
-    if "source" in config and config["source"] != source_digest():
+    results = Results(work.results)
+    record = not work.dry_run
+    if record and work.mark is not None:
+        results.require_mark(work.mark)
+    if work.source is not None and work.source != source_digest():
         raise RequestError(
             f"node {socket.gethostname()} has another version of this project than the command. "
             "Bring them to one (`ray up` again copies it) and restart Ray there."
         )
-    device = hardware.set_up(config["threads"], config.get("gpu", True))
-    cells = [Cell.from_dict(values) for values in config["cells"]]
+    device = hardware.set_up(work.threads, work.gpu)
+    cells = list(work.cells)
     if record:
-        recorded = _recorded(results, [cell.id for cell in cells], "mark" in config)
+        recorded = _recorded(results, [cell.id for cell in cells], work.mark is not None)
         for cell_id in recorded:  # by a worker that was lost before it removed its checkpoint
             discard(results.storage, cell_id)
         cells = [cell for cell in cells if cell.id not in recorded]
     if not cells:
         return {}
-    checkpoints = _checkpoints(config, results, cells, report) if record else None
+    checkpoints = _checkpoints(work, results, cells, report) if record else None
     started = time.perf_counter()
     task = _task(
         cells[0].task,
-        config.get("data_dir") if tasks.takes_data_dir(cells[0].task) else None,
-        config.get("cache_dir"),
+        work.data_dir if tasks.takes_data_dir(cells[0].task) else None,
+        work.cache_dir,
         cells[0].options,
     )
     _require_same_data(cells[0], task)
-    outcomes = train_pack(
-        cells, task, device, _reporter(report), config.get("micro_batch"), checkpoints
-    )
+    outcomes = train_pack(cells, task, device, _reporter(report), work.micro_batch, checkpoints)
     for cell, outcome in zip(cells, outcomes, strict=True):
         if record:
             row = {
-                "study": config["study"],
+                "study": work.study,
                 **cell_columns(cell),
                 "num_classes": task.num_classes,
                 "data_notes": "\n".join(task.facts.notes) or None,
                 **_outcome_columns(outcome),
                 "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,
-                **_circumstances(config, device, len(cells)),
+                **_circumstances(work, device, len(cells)),
             }
             evaluations = [{"cell_id": cell.id, **each} for each in outcome.evaluations]
             results.write_cell(row, evaluations)
@@ -153,14 +135,14 @@ def _reporter(report: Report | None) -> OnEvaluation | None:
 
 
 def _checkpoints(
-    config: Mapping[str, Any], results: Results, cells: Sequence[Cell], report: Report | None
+    work: Work, results: Results, cells: Sequence[Cell], report: Report | None
 ) -> Checkpoints:
     tell: Report = report or (lambda event: None)
     return Checkpoints(
         results.storage,
-        config.get("checkpoint_every", DEFAULT_INTERVAL),
-        config.get("fork_steps", ()),
-        config.get("share", False),
+        work.checkpoint_every,
+        work.fork_steps,
+        work.share,
         note=lambda text: tell({"event": "note", "text": text}),
         on_fork=lambda steps: tell({"event": "fork", "cell_id": cells[0].id, "steps": steps}),
     )
@@ -178,7 +160,7 @@ def _outcome_columns(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _circumstances(config: Mapping[str, Any], device: torch.device, pack: int) -> dict[str, Any]:
+def _circumstances(work: Work, device: torch.device, pack: int) -> dict[str, Any]:
     """What is recorded beside a cell and does not make it another one."""
     versions = {
         "python": platform.python_version(),
@@ -189,7 +171,7 @@ def _circumstances(config: Mapping[str, Any], device: torch.device, pack: int) -
         "device": hardware.device_name(device),
         "threads": torch.get_num_threads(),
         "pack": pack,
-        "code_version": config["code_version"],
+        "code_version": work.code_version,
         "package_versions": json.dumps(versions),
         "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

@@ -9,11 +9,12 @@ an error is a worker that was lost.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +28,21 @@ from study.launch.jobs import Job, Jobs, Source
 from study.launch.nodes import Cluster
 from study.launch.running import Running
 from study.launch.trial import train_cells
-from study.plan.plan import Plan
+from study.launch.work import Resources, Work
 from study.storage.storage import Storage
 from study.terminal.command import importing
 from study.terminal.progress import Progress
 
-Train = Callable[[Mapping[str, Any], Report], object]
+Train = Callable[[Work, Report], object]
 
 PENDING_TRIALS = 64
 """Workers that may be starting at the same time on a cluster."""
 
 
 def launch(
-    plan: Plan,
-    config: Mapping[str, Any],
+    jobs: Sequence[Job],
+    work: Work,
+    resources: Resources,
     progress: Progress,
     on_cell: Callable[[str], str],
     cluster: Cluster | None = None,
@@ -49,11 +51,12 @@ def launch(
     judge: Any = None,
     train: Train = train_cells,
 ) -> list[Failure]:
-    """Trains the plan's cells that are not done.
+    """Carries out the jobs of a study.
 
     Args:
-        plan: what to run, with which resources.
-        config: what `study.launch.trial.train_cells` takes, but what differs between trials.
+        jobs: to begin with.
+        work: what all trials have in common.
+        resources: what they take.
         progress: told of every start, evaluation and end.
         on_cell: called on the driver with the id of each cell that is recorded; gives its status.
         cluster: to train on; None starts Ray on this machine and stops it after.
@@ -69,57 +72,54 @@ def launch(
         RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C; what is recorded stays.
     """
-    jobs = Jobs(plan.jobs, max_retries, source)
-    forks = ForkPoints(Storage(config["results"]), plan.jobs)
-    running = Running(jobs, progress, on_cell, forks, source)
-    train_on_ray(plan, config, running, cluster, judge, train)
-    for failure in jobs.failures:
+    queue = Jobs(jobs, max_retries, source)
+    forks = ForkPoints(Storage(work.results), jobs)
+    running = Running(queue, progress, on_cell, forks, source)
+    train_on_ray(work, resources, running, cluster, judge, train)
+    for failure in queue.failures:
         if failure.kind == "request":
             raise RequestError(failure.text)
-    return jobs.failures
+    return queue.failures
 
 
 def train_on_ray(
-    plan: Plan,
-    config: Mapping[str, Any],
+    work: Work,
+    resources: Resources,
     running: Running,
     cluster: Cluster | None,
     judge: Any,
     train: Train,
 ) -> None:
     """Runs trials until the jobs are over; the arguments are those of `launch`."""
-    session = ray_session(plan.concurrent * plan.threads)
+    session = ray_session(resources.concurrent * work.threads)
     with (
         contextlib.nullcontext(cluster.ray) if cluster else session as ray,
-        _scratch(config["results"]) as storage,
+        _scratch(work.results) as storage,
     ):
         with importing():
             from ray import tune
 
-        gpus = plan.gpus_per_trial
+        gpus = resources.gpus_per_trial
         if gpus is None:
             gpus = 1 if ray.cluster_resources().get("GPU") else 0
-        pending = PENDING_TRIALS if cluster else plan.concurrent
+        pending = PENDING_TRIALS if cluster else resources.concurrent
         os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(pending)
         judging = ray.remote(num_cpus=0)(_Judging).remote(judge) if judge else None
         tune.Tuner(
-            tune.with_resources(_trainable(train, judging), {"cpu": plan.threads, "gpu": gpus}),
-            param_space={
-                **config,
-                "threads": plan.threads,
-                "gpu": gpus > 0,
-                "share": plan.share,
-            },
+            tune.with_resources(_trainable(train, judging), {"cpu": work.threads, "gpu": gpus}),
+            param_space=dataclasses.replace(work, gpu=gpus > 0).to_dict(),
             tune_config=tune.TuneConfig(
                 num_samples=-1,
-                search_alg=_search_algorithm(tune.search.Searcher, running, plan.max_concurrent),
+                search_alg=_search_algorithm(
+                    tune.search.Searcher, running, resources.max_concurrent
+                ),
                 scheduler=_scheduler(tune.schedulers.FIFOScheduler, running),
                 reuse_actors=True,
                 trial_name_creator=_trial_name,
                 trial_dirname_creator=_trial_name,
             ),
             run_config=tune.RunConfig(
-                name=plan.study,
+                name=work.study,
                 storage_path=storage,
                 callbacks=[
                     _observer(tune.Callback, running),
@@ -165,29 +165,21 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # its node was lost: all cells go on
 
-        carry_out(train, config, report)
+        carry_out(train, Work.from_dict(config), report)
 
     return trial
 
 
-def carry_out(train: Train, config: Mapping[str, Any], report: Report) -> None:
+def carry_out(train: Train, work: Work, report: Report) -> None:
     """A trial; it does not raise, but reports why it failed."""
     failure = None
     try:
-        train(config, report)
+        train(work, report)
     except Exception as error:
         failure = failure_of(error)
     if failure is not None:  # here nothing holds on to its tensors any more
         give_back_memory()
         report({"event": "failure", "kind": failure.kind, "text": failure.text})
-
-
-def config_of(job: Job) -> dict[str, Any]:
-    """What `study.launch.trial.train_cells` is told of a job."""
-    return {
-        "cells": [cell.to_dict() for cell in job.cells],
-        "fork_steps": list(job.fork_steps),
-    }
 
 
 class _Judging:
@@ -221,7 +213,9 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
             job = self.running.start(trial_id)
             if job is None:
                 return self.FINISHED if self.running.jobs.over else None
-            return {"name": f"{job.ids[0]}-{trial_id}", **config_of(job)}
+            cells = [cell.to_dict() for cell in job.cells]
+            name = f"{job.ids[0]}-{trial_id}"
+            return {"name": name, "cells": cells, "fork_steps": list(job.fork_steps)}
 
         def on_trial_complete(self, trial_id: str, *_: Any, **__: Any) -> None:
             pass  # the observer is told more

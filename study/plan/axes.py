@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from search_spaces import By, SearchSpace, Values
-from study.cell.axis import values_at
+from study.cell.axis import possible_values, values_at
 from study.errors import RequestError, unknown
 from study.train.axes import AXES, OF_HYBRIDS, _count_or_all, choices
 
@@ -71,14 +71,6 @@ def _declared(space: SearchSpace, preset: str) -> dict[str, Values | By]:
 def tasks_of(axes: Mapping[str, Values | By]) -> Values:
     """The tasks of a study."""
     return values_at(axes["task"], "task", {})
-
-
-def possible_values(axis: Values | By) -> Values:
-    """All values that an axis has somewhere, each once."""
-    if not isinstance(axis, By):
-        return axis
-    parts = map(possible_values, (*axis.values.values(), axis.otherwise))
-    return tuple(dict.fromkeys(value for part in parts for value in part))
 
 
 _Condition = tuple[str, Values]

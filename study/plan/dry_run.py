@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from study.cell import Budget, Cell, Schedule
 from study.launch.trial import train_cells
+from study.launch.work import Work
 from study.plan.plan import Plan
 
 
-def dry_run(plan: Plan, config: Mapping[str, Any]) -> None:
+def dry_run(plan: Plan, work: Work) -> None:
     """Two training steps a phase and evaluations of a cell of each kind; nothing is recorded."""
     kinds: dict[tuple[Any, ...], Cell] = {}
     for cell in plan.cells:
@@ -28,7 +28,5 @@ def dry_run(plan: Plan, config: Mapping[str, Any]) -> None:
             budget=Budget(2 * count * cell.batch_size, "mosaics"),
             evaluation_points=(0.0, 1.0),
         )
-        statuses = train_cells(
-            {**config, "cells": [short.to_dict()], "threads": plan.threads, "dry_run": True}
-        )
+        statuses = train_cells(dataclasses.replace(work, cells=(short,), dry_run=True))
         print(f"dry run: {paradigm} at m={cell.m}, {cell.schedule.text}: {statuses[short.id]}")

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from study.cell import Cell, Options
 from study.launch.jobs import Job
+from study.launch.work import Resources
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
 from study.train.cost import ModelFlops
@@ -67,6 +68,11 @@ class Plan:
     search: str = ""
     searched_cells: int = 0
     where: str = THIS_MACHINE
+
+    @property
+    def resources(self) -> Resources:
+        """What its trials take."""
+        return Resources(self.concurrent, self.gpus_per_trial, self.max_concurrent)
 
     @property
     def to_run(self) -> list[Cell]:

@@ -1,0 +1,98 @@
+"""What a trial is given: to a worker its work, to Ray the resources that it asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from study.cell import Cell
+from study.cell.checks import is_int, require
+from study.launch.jobs import Job
+from study.train.checkpoints import DEFAULT_INTERVAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Cells to train as one pack, and all that a worker has to know for it.
+
+    Args:
+        study: name of the study, recorded beside each cell.
+        results: results directory, path or URL.
+        code_version: recorded beside each cell.
+        cells: they differ in seed and learning rates only; none in what all trials of a study
+            have in common.
+        fork_steps: steps after which other cells fork from this one.
+        share: whether to go on from fork points of other cells.
+        threads: CPU threads of the worker, >= 1.
+        gpu: whether to use a GPU if there is one.
+        data_dir, cache_dir: as `study.tasks.load` takes them.
+        micro_batch: inputs a forward and backward pass; None: chosen by the device.
+        checkpoint_every: seconds between checkpoints, >= 0.
+        mark: of the results directory, see `study.results.Results.mark`, left by a command that
+            holds the directory's lock and gives only cells that it lacks. None: every file is
+            looked into for the cells.
+        source: `study.cell.version.source_digest` of the command; None: not compared.
+        dry_run: if True, nothing is recorded.
+
+    Raises:
+        ValueError: a value is out of range.
+    """
+
+    study: str
+    results: str
+    code_version: str
+    cells: tuple[Cell, ...] = ()
+    fork_steps: tuple[int, ...] = ()
+    share: bool = False
+    threads: int = 1
+    gpu: bool = True
+    data_dir: str | None = None
+    cache_dir: str | None = None
+    micro_batch: int | None = None
+    checkpoint_every: float = DEFAULT_INTERVAL
+    mark: str | None = None
+    source: str | None = None
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        require(is_int(self.threads) and self.threads >= 1, "threads", self.threads, ">= 1")
+        every = self.checkpoint_every
+        require(every >= 0, "checkpoint_every", every, "a number of seconds >= 0")
+        size = self.micro_batch
+        require(size is None or (is_int(size) and size >= 1), "micro_batch", size, ">= 1 or None")
+
+    def of(self, job: Job) -> Work:
+        """The work of one job."""
+        return dataclasses.replace(self, cells=job.cells, fork_steps=job.fork_steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, which Tune carries to a worker; `from_dict` gives equal work back."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**values, "cells": [cell.to_dict() for cell in self.cells]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Work:
+        """Work of plain values; others among them, as the name of a trial, are left out."""
+        names = [field.name for field in dataclasses.fields(cls) if field.name in values]
+        cells = tuple(Cell.from_dict(cell) for cell in values["cells"])
+        steps = tuple(values["fork_steps"])
+        known = {name: values[name] for name in names}
+        return cls(**{**known, "cells": cells, "fork_steps": steps})
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the trials of a study take of a machine or a cluster.
+
+    Attributes:
+        concurrent: trials at a time.
+        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
+            are any.
+        max_concurrent: trials at a time at most, wherever; None: as many as find room.
+    """
+
+    concurrent: int
+    gpus_per_trial: float | None = None
+    max_concurrent: int | None = None

@@ -1,0 +1,107 @@
+"""What a person asked of `python -m study.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from search_spaces import By, SearchSpace, Values
+from study.cell.axis import possible_values
+from study.errors import RequestError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A study, its axes, and how to run it.
+
+    Attributes:
+        space: the study.
+        preset: name of its preset.
+        axes: as `study.plan.axes.resolve` gives them.
+        changes: the assignments of --set that made them, as they were typed.
+        results: results directory, local path or fsspec URL, as it was typed.
+        data_dir, cache_dir: as `study.tasks.load` takes them; local paths are absolute.
+        then: `train`; `plan`: print the plan only; `dry run`: two steps of each kind of cell.
+        select: validation metric that chooses options.
+        tracking: MLflow tracking URI, or `none`; None: as the environment says.
+        pack: `auto`, or one of `study.train.packs.AXES`.
+        share: whether cells may go on from a common first phase.
+        micro_batch: inputs a forward and backward pass; None: by device.
+        search: what suggests the options; None: the grid has them.
+        num_samples: suggestions of a search in total, >= 1; None without one.
+        objective: validation metrics that a search improves; None: accuracy.
+        scheduler: what stops options early that do worse; None: all go to their end.
+        gpus_per_trial: see `study.launch.work.Resources`.
+        threads: CPU threads a trial; None: the machine divided.
+        max_concurrent: trials at a time at most.
+        max_retries: how often a trial is tried again whose worker was lost.
+        checkpoint_every: seconds of a cell that a kill may cost.
+        address: of a running Ray cluster; None: this machine, or in a job of Ray its cluster.
+        price_per_hour: of a GPU, without GPUs of a core.
+
+    Raises:
+        RequestError: options contradict one another.
+    """
+
+    space: SearchSpace
+    preset: str
+    axes: Mapping[str, Values | By]
+    changes: tuple[str, ...] = ()
+    results: str = "results"
+    data_dir: str | None = None
+    cache_dir: str | None = None
+    then: Literal["train", "plan", "dry run"] = "train"
+    select: Literal["accuracy", "saif"] = "accuracy"
+    tracking: str | None = None
+    pack: str = "auto"
+    share: bool = True
+    micro_batch: int | None = None
+    search: Literal["optuna"] | None = None
+    num_samples: int | None = None
+    objective: tuple[str, ...] | None = None
+    scheduler: Literal["asha"] | None = None
+    gpus_per_trial: float | None = None
+    threads: int | None = None
+    max_concurrent: int | None = None
+    max_retries: int = 3
+    checkpoint_every: float
+    address: str | None = None
+    price_per_hour: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.search and not self.num_samples:
+            raise RequestError("--search needs --num-samples K, the number of its suggestions.")
+        if self.num_samples and not self.search:
+            raise RequestError("--num-samples is of a search: add --search optuna.")
+        if self.objective and not self.search:
+            raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
+        if self.search and self.scheduler and len(self.metrics) > 1:
+            raise RequestError(
+                "--scheduler asha ranks by one metric: give one --objective, or leave it out."
+            )
+        if self.pack not in ("auto", "none") and (self.search or self.scheduler):
+            other = "--search" if self.search else "--scheduler"
+            raise RequestError(
+                f"--pack {self.pack} cannot be combined with {other}: leave one out."
+            )
+        if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
+            raise RequestError(
+                "--scheduler asha compares options at equal compute, which cells with a held "
+                "attention are not: leave it out, or --set alpha=none."
+            )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The validation metrics that a search improves."""
+        return self.objective or ("accuracy",)
+
+    @property
+    def judged_by(self) -> str:
+        """The validation metric by which a scheduler stops options."""
+        return self.metrics[0] if self.search else self.select
+
+    @property
+    def trains(self) -> bool:
+        """Whether anything is recorded."""
+        return self.then == "train"
