@@ -130,13 +130,14 @@ def _plan(request: Request, survey: Survey) -> Plan:
             return _nominal(task, options)
         return tasks.load(task, data_dir, request.cache_dir, options).facts
 
+    num_samples = request.num_samples or 0
     plan = make_plan(space, request.preset, points, facts_of, _finished(survey, request))
     return dataclasses.replace(
         plan,
         gpus_per_trial=request.gpus_per_trial,
         max_concurrent=request.max_concurrent,
-        search=searched.describe(request.num_samples, request.metrics) if searched else "",
-        searched_cells=(request.num_samples or 0) * len(searched.seeds) if searched else 0,
+        search=searched.describe(num_samples, request.metrics) if searched else "",
+        searched_cells=num_samples * len(searched.seeds) if searched else 0,
     )
 
 

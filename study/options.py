@@ -29,9 +29,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     name, changes = asked.pop("study"), tuple(asked.pop("set"))
     if name not in studies:
         raise unknown("study", name, studies)
-    then = "plan" if asked.pop("plan") else "train"
-    if asked.pop("dry_run") and then == "train":
-        then = "dry run"
+    plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
     for folder in ("data_dir", "cache_dir"):
         asked[folder] = absolute(asked[folder])
     return Request(
@@ -39,7 +37,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
         space=studies[name],
         axes=resolve(studies[name], asked["preset"], changes),
         changes=changes,
-        then=then,
+        then="plan" if plan else "dry run" if dry_run else "train",
     )
 
 
