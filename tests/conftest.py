@@ -215,8 +215,8 @@ def ray_instance() -> Iterator[None]:
 def not_drawn() -> Iterator[None]:
     """Figures are laid out as ever, but what is written of each is nothing: drawing takes long."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.comparison.report.pictures.figure_png", lambda _: _ONE_PIXEL)
-        patch.setattr("analysis.comparison.report.pictures.figure_pdf", lambda _: b"%PDF-1.4")
+        patch.setattr("analysis.section.picture.figure_png", lambda _: _ONE_PIXEL)
+        patch.setattr("analysis.section.picture.figure_pdf", lambda _: b"%PDF-1.4")
         yield
 
 
@@ -263,7 +263,7 @@ def _train_here(
 def run_without_ray(arguments: Sequence[str]) -> None:
     """`study.run` in this process, for fixtures of more than one test; without pictures."""
     with trials_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.comparison.report.pictures.pictures", lambda _: [])
+        patch.setattr("analysis.conclude.pictures", lambda _: [])
         assert run.main(arguments) == DONE
 
 

@@ -456,7 +456,7 @@ def ready():
 
 _PREPARE = """
 import numpy as np
-from study.tasks.base_images import BaseImages, prepared
+from study.tasks.mosaics.base_images import BaseImages, prepared
 def read():
     tell("begins")
     wait_for("release")
@@ -469,8 +469,8 @@ print(prepared(here / "cache" / "prepared", read).digest)
 """
 
 _COPY = """
-from study.storage import Storage
-from study.tasks.cifar import load_cifar10
+from study.storage.storage import Storage
+from study.tasks.mosaics.cifar import load_cifar10
 read = Storage.read
 def slow_read(storage, name):
     tell("begins") if name == "data_batch_1" else None

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.report import summaries
 from analysis.comparison.report.summaries import group_summaries
 from analysis.reading import load
-from analysis.section import summary
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
 from tests.conftest import not_drawn
@@ -167,13 +167,13 @@ def test_files_are_drawn_once_and_when_asked_for(
     usual: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    drawn = summary.pictures(usual)
+    drawn = summaries.pictures(usual)
 
     def counted(comparison: Comparison) -> list[Picture]:
         calls.append(comparison)
         return drawn
 
-    monkeypatch.setattr(summary, "pictures", counted)
+    monkeypatch.setattr(summaries, "pictures", counted)
     groups = group_summaries(usual)
     assert calls == []
     with not_drawn():

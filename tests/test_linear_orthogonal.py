@@ -21,6 +21,7 @@ from study import paradigms
 from study.errors import RequestError
 from study.theory import linear_orthogonal as lo
 from study.theory.linear_orthogonal.base import State, attention_of, exp_remainder, focus_of
+from study.theory.linear_orthogonal.flow import paradigm_of
 
 NAMES = ("soft", "hard", "lvml")
 PAIRS = ((2, 2), (100, 1000), (100, 2), (2, 1000))
@@ -175,7 +176,7 @@ def test_theorem_2_is_the_gradient_of_the_population_loss(
         ]
         torch.testing.assert_close(-by_w, printed[0] * d, rtol=0, atol=1e-9)
         torch.testing.assert_close(-by_u, printed[1] * s, rtol=0, atol=1e-9)
-        formulas = lo.paradigm_of(paradigm)
+        formulas = paradigm_of(paradigm)
         by_mu, by_nu, *_ = formulas.derivatives(state)
         assert -by_mu / (num_classes - 1) == pytest.approx(printed[0], abs=1e-12)
         assert -by_nu / num_classes == pytest.approx(printed[1], abs=1e-12)
@@ -322,13 +323,13 @@ def test_loss_falls_along_every_trajectory_to_its_floor(paradigm: str) -> None:
 @pytest.mark.parametrize("paradigm", NAMES)
 def test_first_integral_is_conserved_by_the_gradient(paradigm: str) -> None:
     """d nu / d mu of the flow equals the slope of nu(mu) from the first integral."""
-    formulas = lo.paradigm_of(paradigm)
+    formulas = paradigm_of(paradigm)
     for m, num_classes in ((2, 2), (5, 3), (100, 1000)):
         mu = np.array([1e-3, 0.3, 0.49, 0.51, 2.0, 6.0, 12.0])
         h = 1e-5 * mu
-        _, above = lo.on_trajectory(formulas, m, num_classes, mu + h)
-        _, below = lo.on_trajectory(formulas, m, num_classes, mu - h)
-        state, _ = lo.on_trajectory(formulas, m, num_classes, mu)
+        _, above = on_trajectory(formulas, m, num_classes, mu + h)
+        _, below = on_trajectory(formulas, m, num_classes, mu - h)
+        state, _ = on_trajectory(formulas, m, num_classes, mu)
         by_mu, by_nu, *_ = formulas.derivatives(state)
         want = (num_classes - 1) / num_classes * by_nu / by_mu
         np.testing.assert_allclose((above - below) / (2 * h), want, rtol=1e-8)

@@ -18,6 +18,7 @@ from study.plan import estimate
 from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import loop, member, packs
+from study.train.cost import ModelFlops
 from study.train.member import Outcome
 from study.train.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
@@ -129,7 +130,7 @@ def test_every_cell_is_in_one_pack_that_may_train_together(
 
 def plan(digits: MosaicTask, seeds: int = 4, flops: int = 10**4) -> Plan:
     cells = tuple(tiny_cell(digits, seed=seed) for seed in range(seeds))
-    cost = {cell.id: estimate.compute.ModelFlops(flops, flops) for cell in cells}
+    cost = {cell.id: ModelFlops(flops, flops) for cell in cells}
     facts = {(cell.task, cell.options): digits.facts for cell in cells}
     return Plan("digits", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
 

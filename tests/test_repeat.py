@@ -163,7 +163,7 @@ def test_only_a_gpu_that_was_used_is_used(
     assert [each.gpu for each in asked] == [False, True]
     assert [each.threads for each in asked] == [1, 2]
     assert [each.micro_batch for each in asked] == [16, 8]
-    assert all(not Path(each["results"]).exists() for each in asked)
+    assert all(not Path(each.results).exists() for each in asked)
 
 
 # --- other numbers

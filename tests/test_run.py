@@ -26,7 +26,8 @@ from study import drive, run
 from study.compact import compact
 from study.options import requested
 from study.plan import overhead
-from study.plan.plan import THIS_MACHINE
+from study.plan.plan import THIS_MACHINE, Plan
+from study.request import Request
 from study.results import Results, ResultsError
 from study.terminal.command import DONE
 from study.tracking.tracker import Group, NullTracker
@@ -49,7 +50,7 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take most of the time of so small a study; `finished` lays them out."""
-    monkeypatch.setattr("analysis.comparison.report.pictures.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.conclude.pictures", lambda _: [])
     monkeypatch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", lambda _: [])
 
 
@@ -241,7 +242,7 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
         compact(Results(results))
         return planned(*args)
 
-    def refuse(plan: Any, *_: Any) -> int:
+    def refuse(_: Request, plan: Plan, *__: Any) -> int:
         assert len(plan.finished) == len(plan.cells) == 8
         return DONE
 

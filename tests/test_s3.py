@@ -237,9 +237,7 @@ def test_a_study_with_its_results_on_s3(studied: Studied) -> None:
 def test_the_same_command_again_runs_nothing(
     studied: Studied, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "analysis.comparison.report.pictures.pictures", lambda found: []
-    )  # they take time
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])  # they take time
     assert run.main([*TINY, "--results", studied.results.url]) == 0
     printed = capsys.readouterr().out
     assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
@@ -272,9 +270,7 @@ def test_no_credential_is_written_anywhere(
     studied: Studied, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by the command, nor into results, reports, checkpoints or MLflow."""
-    monkeypatch.setattr(
-        "analysis.comparison.report.pictures.pictures", lambda found: []
-    )  # they take time
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])  # they take time
     monkeypatch.chdir(tmp_path)
     shutil.copy(empty_database, studied.results.databases() / "mlflow.db")
     assert track.main([studied.results.url]) == 0
@@ -319,7 +315,7 @@ def test_a_writer_killed_in_the_middle_leaves_what_was_there(
     code = f"""
 import os, signal
 import s3fs
-from study.storage import Storage
+from study.storage.storage import Storage
 call = s3fs.S3FileSystem._call_s3
 async def killed(system, method, *args, **options):
     if options.get("PartNumber") == 2:

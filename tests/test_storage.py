@@ -175,7 +175,7 @@ def left_over(tmp_path: Path) -> Path:
     """What a process leaves that is killed before it renames the file that it wrote."""
     code = f"""
 import os
-from study.storage import Storage
+from study.storage.storage import Storage
 storage = Storage({str(tmp_path)!r})
 storage.make("a")
 storage.write("a/x", b"old")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import terminal
+from study.terminal.width import WIDEST
 
 HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
 ROWS = [["hard", "78.9", "70.1 to 85.3", "-"], ["hybrid", "95.5", "93.0 to 98.1", "0.25"]]
@@ -35,7 +36,7 @@ def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.columns() is None
     assert terminal.fitted(wide) == wide
     assert terminal.fits([wide])
-    assert max(map(len, terminal.sentence(wide).split("\n"))) <= terminal.WIDEST
+    assert max(map(len, terminal.sentence(wide).split("\n"))) <= WIDEST
 
 
 def _no_terminal(*_: int) -> None:

@@ -183,10 +183,10 @@ def test_an_epoch_costs_what_its_real_words_cost(
     task: TextTask, architecture: str, paradigm: str, m: int
 ) -> None:
     flops = text_flops(task, architecture, m)
-    cost = paradigms.get(paradigm).cost
+    of_paradigm = paradigms.get(paradigm).cost
     encoder = {each.segments: each.encoder for each in flops.lengths}
     lengths = task.splits(text_cell(task, m=m))["train"].lengths.tolist()
-    total = sum(3 * (cost(flops.focus, flops.classifier, n) + encoder[n]) for n in lengths)
+    total = sum(3 * (of_paradigm(flops.focus, flops.classifier, n) + encoder[n]) for n in lengths)
     assert cost.training_flops(paradigm, flops, m) * len(lengths) == total
 
 

@@ -28,7 +28,7 @@ from tests.test_tracking import Failing
 @pytest.fixture(autouse=True)
 def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing is what takes the command its time."""
-    monkeypatch.setattr("analysis.section.summary.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.comparison.report.summaries.pictures", lambda _: [])
 
 
 @pytest.fixture

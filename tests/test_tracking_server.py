@@ -496,9 +496,7 @@ def test_a_study_of_the_command_whose_server_is_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From `study.run` to `study.track`, which is called as it was told."""
-    monkeypatch.setattr(
-        "analysis.comparison.report.pictures.pictures", lambda _: []
-    )  # they take time
+    monkeypatch.setattr("analysis.conclude.pictures", lambda _: [])  # they take time
     results = Results(tmp_path / "results")
     status = run_study(
         [

@@ -24,7 +24,7 @@ def learning_curve(
 
     Args:
         evaluations: of one (task, m) and one option a paradigm, as
-            `analysis.comparison.compare.Comparison.evaluations` holds them.
+            `Comparison.evaluations` holds them.
         metric: `saif` or `accuracy`.
         split: name of the split.
         confidence: of the intervals, in (0, 1).

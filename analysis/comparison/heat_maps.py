@@ -16,7 +16,7 @@ def mean_heatmaps(
     """Mean over seeds of the chosen options' heat maps, of one (task, m).
 
     Args:
-        rows: with heat maps, as `analysis.comparison.compare.Comparison.chosen` holds them.
+        rows: with heat maps, as `Comparison.chosen` holds them.
         choice: as `analysis.choose` gives it.
         split: name of the split.
 
