@@ -1,6 +1,6 @@
 """CIFAR-100 mosaics: the 50 animal and people classes are foreground (scripts, A.2)."""
 
-from search_spaces import By, Preset, SearchSpace
+from search_spaces.base import By, Preset, SearchSpace
 
 _SOFT_RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _HARD_RATES = (0.0005, 0.001, 0.002, 0.005, 0.007, 0.01, 0.02, 0.05, 0.1, 0.2)

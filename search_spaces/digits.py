@@ -1,6 +1,6 @@
 """Mosaics of scikit-learn's 8 x 8 digits: 3, 5 and 8 are foreground, the rest is background."""
 
-from search_spaces import Preset, SearchSpace
+from search_spaces.base import Preset, SearchSpace
 
 SPACE = SearchSpace(
     name="digits",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from search_spaces import By, Preset, SearchSpace, Values
+from search_spaces.base import By, Preset, SearchSpace, Values
 
 _ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _LINEAR = "linear-orthogonal"

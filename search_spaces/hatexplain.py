@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from search_spaces import By, Preset, SearchSpace, Values
+from search_spaces.base import By, Preset, SearchSpace, Values
 
 _RATES = (0.5, 0.3, 0.1, 0.05, 0.01)
 _PAPER: Mapping[str, Values | By] = {

@@ -6,7 +6,7 @@ that the loss is near its expectation, and momentum is off, so that a cell follo
 
 from collections.abc import Mapping
 
-from search_spaces import By, Preset, SearchSpace, Values
+from search_spaces.base import By, Preset, SearchSpace, Values
 
 _COMMON: Mapping[str, Values | By] = {
     "architecture": ("linear",),

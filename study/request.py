@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from search_spaces import By, SearchSpace, Values
+from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import possible_values
 from study.errors import RequestError
 

@@ -21,7 +21,7 @@ from study import paradigms
 from study.errors import RequestError
 from study.theory import linear_orthogonal as lo
 from study.theory.linear_orthogonal.base import State, attention_of, exp_remainder, focus_of
-from study.theory.linear_orthogonal.flow import paradigm_of
+from study.theory.linear_orthogonal.flow import on_trajectory, paradigm_of
 
 NAMES = ("soft", "hard", "lvml")
 PAIRS = ((2, 2), (100, 1000), (100, 2), (2, 1000))

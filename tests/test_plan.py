@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_spaces import By, Preset, SearchSpace, all_studies
+from search_spaces import all_studies
+from search_spaces.base import By, Preset, SearchSpace
 from study import tasks
 from study.cell import Options
 from study.errors import RequestError

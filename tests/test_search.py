@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import search_spaces.digits
-from search_spaces import By, Preset, SearchSpace
+from search_spaces.base import By, Preset, SearchSpace
 from study.cell import Budget, Cell
 from study.errors import RequestError
 from study.plan.axes import resolve

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from search_spaces import By, Values
+from search_spaces.base import By, Values
 from study.errors import RequestError
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from search_spaces import By, SearchSpace, Values
+from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import possible_values, values_at
 from study.errors import RequestError, unknown
 from study.train.axes import AXES, OF_HYBRIDS, _count_or_all, choices

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from search_spaces import By, SearchSpace, Values
+from search_spaces.base import By, SearchSpace, Values
 from study.cell import Cell
 from study.cell.axis import values_at
 from study.errors import RequestError

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search_spaces import By, Values
+from search_spaces.base import By, Values
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError

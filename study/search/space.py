@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from search_spaces import By, Values
+from search_spaces.base import By, Values
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
 from study.errors import RequestError, unknown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from search_spaces import By
+from search_spaces.base import By
 from study import models, tasks
 from study.cell import LABEL_RULES, PARADIGMS, PRECISIONS, RATIONALE_RULES, SPLIT_SCHEMES
 from study.cell.axis import Axis

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from study.errors import RequestError
+from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
 
 MADE_UP_IMAGES = 20
@@ -121,25 +122,6 @@ def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
     largest = int(images.max())
     if largest > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
-
-
-def check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
-    """Refuses labels that are not (count,) int64 in [0, num_classes).
-
-    Raises:
-        RequestError: it names `where`, the first wrong label and its image.
-    """
-    if labels.dtype != np.int64 or labels.shape != (count,):
-        raise RequestError(
-            f"the labels of {where} must be {count} of int64, one an image, "
-            f"got {labels.dtype} of shape {labels.shape}."
-        )
-    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
-    if len(wrong):
-        raise RequestError(
-            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
-            f"must be 0..{num_classes - 1}."
-        )
 
 
 def _digest(arrays: Sequence[np.ndarray], class_names: tuple[str, ...]) -> str:

@@ -153,3 +153,22 @@ def decode(encoded: bytes | None, where: str) -> np.ndarray:
     if mode.startswith(("I", "F")):  # conversion would clip these
         raise RequestError(f"{where} has more than 8 bits a channel ({mode}), must have 8.")
     return pixels
+
+
+def check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
+    """Refuses labels that are not (count,) int64 in [0, num_classes).
+
+    Raises:
+        RequestError: it names `where`, the first wrong label and its image.
+    """
+    if labels.dtype != np.int64 or labels.shape != (count,):
+        raise RequestError(
+            f"the labels of {where} must be {count} of int64, one an image, "
+            f"got {labels.dtype} of shape {labels.shape}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(wrong):
+        raise RequestError(
+            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
+            f"must be 0..{num_classes - 1}."
+        )

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
-from study.tasks.mosaics.base_images import check_labels
 from study.tasks.mosaics.layouts.common import (
     SIDE,
     FileNames,
     Found,
     Images,
     check_classes,
+    check_labels,
     decode,
     reason_of,
 )

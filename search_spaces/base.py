@@ -1,0 +1,59 @@
+"""What a study declares: its axes and presets.
+
+An axis is a tuple of values, or `By(...)` where the values depend on another axis. The axes that a
+preset may declare, and what each means, are listed in `study.train.axes.AXES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class By:
+    """Values of an axis that depend on the value of another one.
+
+    Args:
+        axis: the other axis.
+        values: its value -> the values of this axis, which may depend on a further one.
+        otherwise: for values of the other axis that are not listed.
+    """
+
+    axis: str
+    values: Mapping[Any, Values | By]
+    otherwise: Values | By
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named choice of all axes.
+
+    Args:
+        about: one line, shown by `--help` and above the results.
+        axes: axis name -> its values.
+    """
+
+    about: str
+    axes: Mapping[str, Values | By]
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """A study.
+
+    Args:
+        name: as typed on the command line.
+        task: name in `study.tasks`; of a study of several, which then declares the axis `task`,
+            the first.
+        about: one line, shown by `--help`.
+        presets: name -> preset.
+    """
+
+    name: str
+    task: str
+    about: str
+    presets: Mapping[str, Preset]

@@ -1,0 +1,179 @@
+"""The house: imports run downwards, from folder to folder, and the core needs no Ray or MLflow.
+
+Each storey imports from those below it, never from itself or above. Inside a folder modules import
+each other, without a circle. A new file needs no line here; a new folder needs one.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import graphlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study.tasks.mosaics.mosaics import MosaicTask
+
+PROJECT = Path(__file__).parents[2]
+
+STOREYS = [
+    ["study.run"],
+    ["study.drive"],
+    ["study.closing", "analysis.report"],
+    ["study.track", "analysis.conclude"],
+    ["study.relog", "analysis.page"],
+    ["analysis.kinds", "analysis.comparison.report"],
+    ["analysis.fixed_focus", "analysis.linear_orthogonal", "analysis.rendering", "analysis"],
+    ["study.options", "study.repeat", "analysis.section", "analysis.comparison"],
+    ["study.plan", "study.repetition", "analysis.figures"],
+    ["study.search", "study.launch", "study.tracking", "study.compact"],
+    ["analysis.reading", "analysis.words"],
+    ["study.train", "study.results"],
+    ["study.evaluate", "study.tasks"],
+    ["study.tasks.mosaics", "study.tasks.posts"],
+    ["study.models", "study.tasks.base", "study.request", "study.terminal"],
+    ["study.tasks.sources", "study.cell"],
+    ["study.tasks.mosaics.layouts", "study.theory", "study.paradigms", "study.storage"],
+    ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
+    ["study.errors", "study"],
+]
+"""From the roof down; the longest name that fits a module is its place."""
+
+MOST_FILES = 15
+MAY_IMPORT = {
+    "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
+    | {"study.search.halving"},
+    "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"},
+    "optuna": {"study.search.search", "study.search.space", "study.search.suggestions"},
+    "analysis": {"study.closing", "study.relog"},
+}
+"""Package -> the only modules of `study` that know it."""
+
+DOORS = ("study.results", "study.theory.", "study.terminal")
+"""What `analysis` knows of `study`."""
+
+
+def modules() -> dict[str, Path]:
+    """Name -> file of every module of the project."""
+    found = {}
+    for package in ("study", "analysis", "search_spaces"):
+        for path in sorted((PROJECT / package).rglob("*.py")):
+            parts = path.relative_to(PROJECT).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+@functools.cache
+def imports(module: str) -> set[str]:
+    """Every module that a module imports, wherever in its file."""
+    names = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative import"
+            base = node.module or ""
+            within = {f"{base}.{alias.name}" for alias in node.names} & MODULES.keys()
+            names |= within | ({base} if len(within) < len(node.names) else set())
+    return names - {module}
+
+
+def place(module: str) -> str:
+    """The entry of `STOREYS` that a module belongs to."""
+    entries = [entry for storey in STOREYS for entry in storey]
+    fitting = [entry for entry in entries if module == entry or module.startswith(f"{entry}.")]
+    assert fitting, f"{module} has no storey"
+    return max(fitting, key=len)
+
+
+HEIGHT = {entry: -number for number, storey in enumerate(STOREYS) for entry in storey}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_run_downwards(module: str) -> None:
+    own = place(module)
+    for name in imports(module) & MODULES.keys():
+        theirs = place(name)
+        assert theirs == own or HEIGHT[theirs] < HEIGHT[own], (
+            f"{module} imports {name}, which does not stand below it"
+        )
+
+
+def test_no_modules_import_each_other() -> None:
+    list(graphlib.TopologicalSorter({m: imports(m) for m in MODULES}).static_order())
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = [path.parent for path in MODULES.values()]
+    assert not {str(f) for f in folders if folders.count(f) > MOST_FILES}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("study")])
+def test_heavy_packages_have_one_door(module: str) -> None:
+    roots = {name.split(".")[0] for name in imports(module)}
+    for package, known in MAY_IMPORT.items():
+        assert package not in roots or module in known
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("analysis")])
+def test_analysis_knows_study_by_its_results_alone(module: str) -> None:
+    known = {name for name in imports(module) if name.startswith("study.")}
+    assert all(name.startswith(DOORS) for name in known)
+
+
+def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:
+    """A trial needs torch, numpy, pandas and pyarrow (with fsspec, which torch brings)."""
+    assert digits  # prepared before, as by the driver
+    blocked = [
+        "ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "analysis",
+    ]  # fmt: skip
+    code = f"""
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+from study import tasks
+from study.cell import Cell, Schedule
+from study.train.cost import model_flops, soft_epochs
+from study.models import build
+from study.results import Results
+from study.launch.trial import train_cells
+from study.launch.work import Work
+task = tasks.load("digits")  # the prepared form: without scikit-learn, too
+flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
+cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",
+            schedule=Schedule.hybrid(.1, .1, .5), seed=0, budget=soft_epochs(2, flops, 3, 40),
+            batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)
+results = Results({str(tmp_path)!r})
+results.prepare()
+work = Work(cells=(cell,), study="digits", results={str(tmp_path)!r}, code_version="test")
+assert train_cells(work) == {{cell.id: "done"}}
+assert results.finished() == {{cell.id}}
+loaded = [name for name in {blocked!r} if sys.modules.get(name) is not None]
+assert not loaded, loaded
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != "study.run"])
+def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
+    """Ray and MLflow take seconds to import: `--help` and `--plan` do without them."""
+    top_level = {
+        alias.name.split(".")[0]
+        for node in ast.parse(MODULES[module].read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    } | {
+        (node.module or "").split(".")[0]
+        for node in ast.parse(MODULES[module].read_text()).body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert not top_level & {"ray", "mlflow", "optuna"}
