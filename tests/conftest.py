@@ -88,8 +88,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 0 if asked else 2
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that two processes end at about the same time."""
+    """All of tests/faults is the second stage.
+
+    Files that take longest come first, so that two processes end at about the same time.
+    """
+    for item in items:
+        if item.path.parent == PROJECT / "tests" / "faults":
+            item.add_marker("faults")
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
@@ -231,7 +238,7 @@ def without_ray() -> Iterator[None]:
 def trials_here() -> Iterator[None]:
     """`study.launch.tune` runs its trials one after the other in this process.
 
-    That Ray makes no difference to them, tests/test_launch.py shows.
+    That Ray makes no difference to them, tests/study/launch/test_launch.py shows.
     """
     threads = torch.get_num_threads()
     try:
@@ -269,8 +276,8 @@ def run_without_ray(arguments: Sequence[str]) -> None:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """What an uninterrupted run of `tests.small_study` records."""
-    from tests import small_study
+    """What an uninterrupted run of `tests.made_up.small_study` records."""
+    from tests.made_up import small_study
 
     results = tmp_path_factory.mktemp("whole") / "results"
     run_without_ray(small_study.arguments(results))

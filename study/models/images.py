@@ -18,7 +18,7 @@ class Net:
 
     The sources write ReLU before pooling. Both orders give the same bits, outputs and gradients,
     because ReLU is monotone; pooling first leaves ReLU a quarter of the values
-    (`tests/test_models.py`, docs/performance.md).
+    (`tests/contracts/test_models.py`, docs/performance.md).
 
     Args:
         convs: (channels, kernel, stride, pool) of each convolution; no padding; pool 1 is none.

@@ -1,0 +1,650 @@
+"""Where cells are cut on every axis, and that nothing but what is within the cut counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import analysis
+from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.cut import Cut, cut_cells, saif_at
+from analysis.comparison.report.text import unusual_cut
+from analysis.comparison.sources import TableSource
+from analysis.groups import AXES
+from study.cell import Budget, Cell
+from study.compact import compact
+from study.evaluate import heat_map
+from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
+from study.train import cost
+from study.train.timeline import timeline
+from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
+
+PARADIGMS = ("soft", "hard", "lvml", "hybrid")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
+
+
+def write_study(
+    results: Results, seeds: int = 2, paradigms: Sequence[str] = ("hard", "lvml")
+) -> None:
+    """Paradigms of different speed, two rates, a diverged and a censored cell."""
+    random = np.random.default_rng(1)
+    for seconds, paradigm in enumerate(paradigms, 2):
+        for lr in (0.1, 0.2):
+            for seed in range(seeds):
+                status = {("hard", 0.2, 0): "diverged", ("lvml", 0.2, 1): "censored"}.get(
+                    (paradigm, lr, seed), "done"
+                )
+                write(
+                    results,
+                    make_cell(paradigm, lr, seed),
+                    *random.uniform(0.3, 0.9, 2).round(3),
+                    status=status,
+                    points=None if status == "done" else (0.25, 0.5),
+                    seconds=float(seconds),
+                    mosaics=1_000 * seconds,
+                )
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, pd.DataFrame]:
+    """A directory with a study of all paradigms, and its table."""
+    results = make_results(tmp_path_factory.mktemp("studied"))
+    write_study(results, 3, PARADIGMS)
+    return results, analysis.load(results)
+
+
+def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
+    """Equal to the last bit, in all that a comparison holds."""
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        for field in dataclasses.fields(Comparison):
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            if isinstance(x, pd.DataFrame):
+                by = [n for n in ("cell_id", "split", "budget_fraction") if n in x]
+                x, y = (t.sort_values(by, ignore_index=True) if by else t for t in (x, y))
+                pd.testing.assert_frame_equal(x[sorted(x)], y[sorted(y)], check_exact=True)
+            else:
+                assert x == y, field.name
+
+
+# --- equal compute
+
+FLOPS = cost.ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
+
+
+def step_cost(cell: Cell, axis: str) -> float:
+    if axis == "mosaics":
+        return cell.batch_size
+    names = {phase.paradigm for phase in cell.schedule.phases}
+    return cell.batch_size * float(max(cost.training_flops(name, FLOPS, cell.m) for name in names))
+
+
+@pytest.fixture(scope="module", params=["few steps", "many steps", "budget of mosaics"])
+def timed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[pd.DataFrame, dict[str, Cell]]:
+    """Every paradigm, evaluated when it is due; one cell diverged, one was censored."""
+    results = make_results(tmp_path_factory.mktemp("timed"))
+    epochs = 2 if request.param == "few steps" else 30
+    budget = cost.soft_epochs(epochs, FLOPS, m=10, n=50)
+    if request.param == "budget of mosaics":
+        budget = cost.epochs(epochs, n=50)
+    shared = {"n": 50, "batch_size": 8, "budget": budget}
+    shared["evaluation_points"] = points = tuple(i / 10 for i in range(11))
+    cells = {}
+    for paradigm in PARADIGMS:
+        for seed in range(2):
+            cell = make_cell(paradigm, seed=seed, **shared)
+            status = {("hard", 1): "diverged", ("lvml", 1): "censored"}.get((paradigm, seed))
+            done = {"status": status, "points": points[:6]} if status else {}
+            cells[cell.id] = write(results, cell, **done)
+    evaluations = analysis.load(results).drop(columns="heatmap")
+    stops = {
+        (id, fraction): stop
+        for id, cell in cells.items()
+        for stop in timeline(cell, FLOPS)
+        for fraction in stop.evaluate_at
+    }
+    at = [
+        stops[each]
+        for each in zip(evaluations["cell_id"], evaluations["budget_fraction"], strict=True)
+    ]
+    evaluations["step"] = pd.array([stop.steps_done for stop in at], "Int64")
+    evaluations["compute_flops"] = pd.array([stop.compute_flops for stop in at], "Int64")
+    evaluations["mosaics_seen"] = 8 * evaluations["step"]
+    evaluations["train_seconds"] = evaluations["step"] * evaluations["paradigm"].map(len) / 1e3
+    return evaluations, cells
+
+
+@settings(max_examples=25)
+@given(
+    axis=st.sampled_from(["flops", "mosaics", "seconds"]),
+    interpolate=st.booleans(),
+    place=st.floats(0, 1.2),
+    near=st.sampled_from([None, -1, 0, 1]),
+)
+def test_what_is_compared_differs_by_less_than_a_step(
+    timed: tuple[pd.DataFrame, dict[str, Cell]],
+    axis: str,
+    interpolate: bool,
+    place: float,
+    near: int | None,
+) -> None:
+    """At any budget: tiny, huge, between evaluations, and at or beside a recorded cost."""
+    evaluations, cells = timed
+    column = AXES[axis]
+    recorded = np.sort(evaluations[column].unique().astype(float))
+    budget = place * recorded[-1]
+    if near is not None:
+        smallest = 1e-3 if axis == "seconds" else 1
+        budget = recorded[int(place / 1.2 * (len(recorded) - 1))] + near * smallest
+    budget = max(budget, 1e-9)
+    done = evaluations[evaluations["status"] == "done"]
+    budgeted = evaluations["budget_unit"].iloc[0] == axis
+    steps = done.groupby("budget_fraction")["step"].min()
+    dearest = evaluations.groupby("budget_fraction")[column].max()
+    usable = dearest.index[(dearest <= budget) & (steps > 0)]
+    try:
+        found = cut_cells(TableSource(evaluations), Cut(budget, axis, interpolate), ["step"])
+    except ResultsError:
+        reached = done.groupby("cell_id")[column].max().min()
+        starts = done[done["step"] > 0].groupby("cell_id")[column].min().max()
+        late = budget > (done["budget_amount"].iloc[0] if budgeted else reached)
+        early = usable.empty if budgeted and not interpolate else budget < starts
+        assert late or early
+        return
+    status = found.cells["status"].to_numpy()
+    counted = (status == "done") | ((status == "diverged") & found.reached)
+    last = found.last[counted[found.last["cell"]]]
+    assert len(last) == len(SPLITS) * counted.sum()
+    spent = last[column].to_numpy(float)
+    assert spent.min() > 0
+    assert spent.max() <= budget + (1e-12 if axis == "seconds" else 0.5)  # counts are whole
+    if axis == "seconds":
+        assert np.ptp(spent) <= 1e-12
+    else:
+        assert np.ptp(spent) < max(step_cost(cell, axis) for cell in cells.values())
+    if budgeted and not interpolate:
+        assert set(last["budget_fraction"]) == {usable.max()}
+
+
+def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: Results) -> None:
+    """Else hard at 50 % of the budget would be compared with soft at 25 %, as equal."""
+    write(results, make_cell("soft"), saif=0.5)
+    write(results, make_cell("hard"), saif=0.5)
+    evaluations = analysis.load(results)
+    cheaper = evaluations["paradigm"] == "hard"
+    evaluations["compute_flops"] -= 500 * cheaper.astype(int)
+    for budget, fraction in ((BUDGET / 2 - 501, 0.25), (BUDGET / 2 - 2, 0.25), (BUDGET / 2, 0.5)):
+        (comparison,) = compare(evaluations, budget)
+        assert set(comparison.at_budget["budget_fraction"]) == {fraction}
+        assert set(comparison.summary["saif"]) == {0.5 * fraction}
+
+
+# --- axes
+
+
+def test_seconds_are_cut_where_the_fastest_done_cell_ended(results: Results) -> None:
+    write(results, make_cell("soft"), 0.8, seconds=2.0)
+    write(results, make_cell("hard"), 0.8, seconds=4.0)
+    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
+    fractions = rows.groupby("paradigm")["budget_fraction"].max()
+    assert fractions.to_dict() == {"soft": 1.0, "hard": 0.5}
+    assert rows["train_seconds"].max() == 2.0
+    assert set(rows["cut"]) == {0.5}
+
+
+def test_seconds_and_mosaics_are_equal_between_evaluations(results: Results) -> None:
+    """At equal fractions, cells have had unequal time: here one evaluation is a second apart."""
+    write(results, make_cell("soft"), accuracy=0.8, seconds=2.0, mosaics=2_000)
+    write(results, make_cell("hard"), accuracy=0.8, seconds=4.0, mosaics=4_000)
+    for axis, column, budget in (
+        ("seconds", "train_seconds", 1.9),
+        ("mosaics", "mosaics_seen", 1_900),
+    ):
+        (comparison,) = compare(analysis.load(results), budget, axis=axis)
+        rows = comparison.at_budget
+        assert comparison.interpolated
+        assert rows[column].to_numpy(float) == pytest.approx(budget)
+        accuracy = rows.groupby("paradigm")["accuracy"].mean()
+        assert accuracy.to_dict() == pytest.approx({"soft": 0.8 * 0.95, "hard": 0.8 * 0.475})
+
+
+def test_mosaics_are_an_axis(results: Results) -> None:
+    write(results, make_cell("soft"), mosaics=8_000)
+    write(results, make_cell("lvml"), mosaics=4_000)
+    rows = analysis.equal_compute(analysis.load(results), axis="mosaics")
+    assert set(rows["mosaics_seen"]) == {4_000}
+
+
+@pytest.mark.parametrize("shared", [{"pack": 2}, {"shared_prefix": True}])
+def test_cells_without_a_time_of_their_own_are_refused_on_that_axis(
+    results: Results, shared: dict[str, object]
+) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), **shared)
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=r"1 of 2 cells .*--pack none --no-share"):
+        analysis.equal_compute(evaluations, axis="seconds")
+    assert len(analysis.equal_compute(evaluations, axis="mosaics")) == 6
+
+
+def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
+    results: Results,
+) -> None:
+    """It got further in its budget than a slow cell did in that time, and yet was lost by then."""
+    write(results, make_cell("soft", seed=0), seconds=2.0)
+    write(results, make_cell("soft", seed=1), seconds=8.0)
+    write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5), seconds=2.0)
+    rows = analysis.equal_compute(analysis.load(results), axis="seconds")
+    assert rows.groupby("paradigm")["diverged"].all().to_dict() == {"hard": True, "soft": False}
+    assert set(rows["cut"]) == {0.25}
+
+
+def test_a_cell_that_diverged_just_after_the_cut_counts_with_its_numbers(results: Results) -> None:
+    write(results, make_cell("soft"), 0.8, seconds=2.0)
+    write(results, make_cell("hard"), 0.6, status="diverged", points=(0.5,), seconds=4.0)
+    (comparison,) = compare(analysis.load(results), axis="seconds")
+    assert comparison.budget == 2.0
+    assert not comparison.at_budget["diverged"].any()
+    assert comparison.summary.set_index("paradigm")["accuracy"]["hard"] == pytest.approx(0.3)
+
+
+# --- interpolation
+
+
+def test_values_lie_between_the_evaluations_where_that_is_asked_for(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8, saif=0.4)
+    budget = 0.3 * BUDGET - 1  # a fifth of the way from one evaluation to the next
+    evaluations = analysis.load(results)
+    plain = analysis.equal_compute(evaluations, budget)
+    between = analysis.equal_compute(evaluations, budget, interpolate=True)
+    assert set(plain["accuracy"]) == {0.8 * 0.25}
+    assert between["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3)
+    assert between["saif"].to_numpy() == pytest.approx(0.4 * 0.3)
+    assert [heatmap[-1] for heatmap in between["heatmap"]] == pytest.approx([0.4 * 0.3] * 3)
+    assert set(between["budget_fraction"]) == {0.25}
+
+
+def test_at_an_evaluation_interpolation_changes_no_bit(
+    studied: tuple[Results, pd.DataFrame],
+) -> None:
+    _, evaluations = studied
+    for budget in (0.5 * BUDGET - 1, None):
+        plain, between = (
+            analysis.equal_compute(evaluations, budget, interpolate=each) for each in (False, True)
+        )
+        pd.testing.assert_frame_equal(plain, between, check_exact=True)
+
+
+def test_within_the_last_step_a_cell_keeps_its_last_evaluation(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8)
+    evaluations = analysis.load(results)
+    assert evaluations["compute_flops"].max() < BUDGET
+    rows = analysis.equal_compute(evaluations, BUDGET, interpolate=True)
+    assert set(rows["accuracy"]) == {0.8}
+
+
+def test_a_cell_that_was_lost_before_the_cut_has_no_values_there(results: Results) -> None:
+    """Its last numbers are those of less compute than the others are compared at."""
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5))
+    evaluations = analysis.load(results)
+    for budget, diverged in ((0.49 * BUDGET, False), (0.6 * BUDGET, True)):
+        rows = analysis.equal_compute(evaluations, budget, interpolate=True)
+        assert set(rows.loc[rows["paradigm"] == "hard", "diverged"]) == {diverged}
+
+
+# --- threshold
+
+
+@given(st.integers(0, 2**32), st.sampled_from(HEATMAP_EDGES[1:-1]), st.integers(1, 50))
+def test_saif_at_another_threshold_is_that_of_the_instances(
+    seed: int, threshold: float, size: int
+) -> None:
+    a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
+    heatmap = heat_map.heatmap(a_z, s_y).ravel()
+    lists = pa.chunked_array([pa.array([heatmap, None], pa.list_(pa.float64()))])
+    known, unknown = saif_at(lists, threshold)
+    assert known == pytest.approx(heat_map.saif(a_z, s_y, threshold), abs=1e-12)
+    assert np.isnan(unknown)
+
+
+@pytest.mark.parametrize("read", ["table", "directory"])
+def test_the_threshold_counts_everywhere(results: Results, read: str) -> None:
+    for seed in range(2):
+        write(results, make_cell("soft", seed=seed), saif=0.6)
+    heatmap = np.zeros(25)
+    heatmap[[24, 18]] = 0.6, 0.3  # a_z and s_y from .8 on, and from .6 to .8
+    evaluations = analysis.load(results)
+    evaluations["heatmap"] = [heatmap] * len(evaluations)
+    if read == "table":
+        (low,) = compare(evaluations, threshold=0.6)
+        assert low.summary["saif"].tolist() == pytest.approx([0.9])
+        assert low.evaluations["saif"].to_numpy() == pytest.approx(0.9)
+        assert low.options["validation_saif"].tolist() == pytest.approx([0.9])
+    else:
+        (low,), (high,) = (compare_results(results, threshold=each) for each in (0.2, 0.8))
+        assert low.threshold == 0.2
+        assert low.summary["saif"].tolist() == high.summary["saif"].tolist() == [0.6]
+
+
+# --- what does not matter
+
+
+def test_a_directory_gives_what_its_table_gives(results: Results) -> None:
+    write_study(results)
+    write(results, make_cell("hybrid", m=5))
+    evaluations = analysis.load(results)
+    for how in (
+        {},
+        {"axis": "seconds"},
+        {"axis": "mosaics", "budget": 1_900.0, "interpolate": True},
+        {"budget": 0.6 * BUDGET, "threshold": 0.6, "select": "saif"},
+    ):
+        assert_same(compare_results(results, **how), compare(evaluations, **how))
+
+
+HOWS = ({}, {"budget": 0.6 * BUDGET, "interpolate": True})
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[list[Comparison]]]:
+    results = make_results(tmp_path_factory.mktemp("original"))
+    write_study(results)
+    return results, [compare_results(results, **how) for how in HOWS]
+
+
+@settings(max_examples=4)
+@given(
+    seed=st.integers(0, 2**32),
+    rows_a_group=st.integers(1, 40),
+    values_a_part=st.integers(1, 2_000),
+    files=st.integers(1, 4),
+)
+def test_no_order_of_rows_and_no_splitting_of_files_matters(
+    tmp_path_factory: pytest.TempPathFactory,
+    original: tuple[Results, list[list[Comparison]]],
+    seed: int,
+    rows_a_group: int,
+    values_a_part: int,
+    files: int,
+) -> None:
+    """Rows shuffled, spread over files and row groups, read in parts that cut cells in two."""
+    random = np.random.default_rng(seed)
+    spread = make_results(tmp_path_factory.mktemp("spread"))
+    cells, evaluations = original[0].tables()
+    file_of = random.integers(0, files, len(cells))
+    ids = np.array(cells["cell_id"].to_pylist())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "ROWS_A_GROUP", rows_a_group)
+        patch.setattr(parquet, "VALUES_A_PART", values_a_part)
+        for number in range(files):
+            some = pa.array(ids[file_of == number])
+            for table, rows in (("evaluations", evaluations), ("cells", cells)):
+                kept = rows.filter(pa.compute.is_in(rows["cell_id"], some))
+                shuffled = kept.take(random.permutation(len(kept)))
+                spread.write_table(table, f"part-{number}.parquet", shuffled)
+        for how, expected in zip(HOWS, original[1], strict=True):
+            assert_same(compare_results(spread, **how), expected)
+
+
+def test_compaction_changes_nothing(results: Results) -> None:
+    write_study(results)
+    before = compare_results(results)
+    compact(results)
+    assert_same(compare_results(results), before)
+
+
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_evaluations_beyond_the_next_one_change_nothing(
+    studied: tuple[Results, pd.DataFrame], interpolate: bool
+) -> None:
+    _, evaluations = studied
+    how = {"budget": 0.6 * BUDGET, "interpolate": interpolate}
+    beyond = evaluations["budget_fraction"] > 0.75
+    changed = evaluations.copy()
+    changed.loc[beyond, ["saif", "accuracy", "loss"]] = 0.123
+    assert beyond.any()
+    assert_same(compare(changed, **how), compare(evaluations, **how))
+
+
+def test_without_details_only_pictures_are_missing(
+    studied: tuple[Results, pd.DataFrame],
+) -> None:
+    results, _ = studied
+    (whole,), (lean,) = (compare_results(results, details=each) for each in (True, False))
+    pd.testing.assert_frame_equal(lean.summary, whole.summary)
+    pd.testing.assert_frame_equal(lean.paired, whole.paired)
+    assert lean.evaluations.empty
+    assert lean.chosen["heatmap"].isna().all()
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"budget": float("nan")}, "a budget must be a finite number of FLOPs > 0, got nan"),
+        ({"budget": -1.0, "axis": "seconds"}, "a finite number of seconds > 0"),
+        ({"axis": "epochs"}, "an axis must be one of flops, seconds, mosaics, got 'epochs'"),
+        ({"threshold": 0.7}, r"an inner edge of the heat maps \(0.2, 0.4, 0.6, 0.8\), got 0.7"),
+        ({"threshold": 1.0}, "an inner edge"),
+    ],
+)
+def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ResultsError, match=message):
+        Cut(**values)
+
+
+@pytest.mark.parametrize("axis", ["seconds", "mosaics"])
+def test_a_budget_that_not_all_have_reached_makes_nothing_equal(
+    results: Results, axis: str
+) -> None:
+    write(results, make_cell("soft"), seconds=4_000.0, mosaics=4_000)
+    write(results, make_cell("hard"), seconds=8_000.0, mosaics=8_000)
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=r"beyond what every cell .* usable budget is 4,000 "):
+        analysis.equal_compute(evaluations, 4_001, axis=axis)
+    assert len(analysis.equal_compute(evaluations, 4_000, axis=axis)) == 6
+
+
+@pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
+def test_a_budget_that_no_cell_was_given_is_refused(results: Results, axis: str) -> None:
+    largest = {"flops": BUDGET, "mosaics": 6_400, "seconds": 2.5}[axis]
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm))
+    evaluations = analysis.load(results)
+    with pytest.raises(ResultsError, match=f"largest usable budget is {largest:,.10g} "):
+        analysis.equal_compute(evaluations, 1.001 * largest, axis=axis)
+    assert set(analysis.equal_compute(evaluations, largest, axis=axis)["budget_fraction"]) == {1}
+
+
+@pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_untrained_networks_are_compared_at_no_budget(
+    results: Results, axis: str, interpolate: bool
+) -> None:
+    points = (0.0, 0.25, 1.0)
+    for paradigm in ("soft", "hard"):
+        cell = make_cell(paradigm, evaluation_points=points)
+        write(results, cell, mosaics=8_000, seconds=4.0)
+    evaluations = analysis.load(results)
+    smallest = {"flops": 249_999, "mosaics": 2_000, "seconds": 1}[axis]
+    how = {"axis": axis, "interpolate": interpolate}
+    with pytest.raises(ResultsError, match=f"smallest usable budget is {smallest:,} "):
+        analysis.equal_compute(evaluations, 0.999 * smallest, **how)
+    rows = analysis.equal_compute(evaluations, smallest, **how)
+    assert set(rows["budget_fraction"]) == {0.25}
+    untrained = evaluations[evaluations["budget_fraction"] == 0]
+    with pytest.raises(ResultsError, match="no evaluation in common after their first step"):
+        analysis.equal_compute(untrained, **how)
+
+
+def test_the_smallest_usable_budget_counts_cells_that_were_lost(results: Results) -> None:
+    every = {"evaluation_points": (0.0, 0.25, 0.5, 1.0)}
+    write(results, make_cell("soft", **every))
+    write(results, make_cell("hard", **every), status="diverged", points=(0.0, 0.25, 0.5))
+    evaluations = analysis.load(results)
+    dearer = evaluations["paradigm"] == "hard"
+    evaluations.loc[dearer, "compute_flops"] = evaluations["compute_flops"][dearer] * 109 // 100
+    for budget in (1, 249_999):  # soft's own cost at the first fraction is not enough
+        with pytest.raises(ResultsError) as refusal:
+            analysis.equal_compute(evaluations, budget)
+        (smallest,) = re.findall(r"smallest usable budget is ([\d,]+) ", str(refusal.value))
+    rows = analysis.equal_compute(evaluations, float(smallest.replace(",", "")))
+    assert set(rows["budget_fraction"]) == {0.25}
+
+
+def test_each_comparison_has_a_cut_of_its_own_and_says_which(results: Results) -> None:
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm))
+        write(results, make_cell(paradigm, m=20, budget=Budget(10 * BUDGET)))
+    small, large = compare(analysis.load(results), 6e6)
+    assert (small.cut, large.cut) == (1.0, 0.5)
+    (note,) = unusual_cut(small)
+    assert "Asked for: 6e6 training FLOPs. Cut at: 100 % of the budget (1e6 training" in note
+    (note,) = unusual_cut(large)
+    assert "Cut at: 50 % of the budget (5e6 training FLOPs)" in note
+    assert [unusual_cut(each) for each in compare(analysis.load(results))] == [[], []]
+
+
+@pytest.mark.parametrize("column", ["device", "threads"])
+def test_seconds_of_unequal_machines_are_refused(results: Results, column: str) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), **{column: {"device": "cuda", "threads": 2}[column]})
+    with pytest.raises(ResultsError, match=f"with {column} .*seconds are not comparable"):
+        analysis.equal_compute(analysis.load(results), axis="seconds")
+
+
+def test_evaluations_without_a_time_are_refused_on_that_axis(results: Results) -> None:
+    cell = write(results, make_cell("soft"))
+    evaluations = analysis.load(results)
+    evaluations.loc[3, "train_seconds"] = np.nan
+    with pytest.raises(ResultsError, match=f"cell {cell.id} has evaluations without train_second"):
+        analysis.equal_compute(evaluations, axis="seconds")
+    assert len(analysis.equal_compute(evaluations)) == 3
+
+
+def test_what_is_no_fraction_is_refused(results: Results) -> None:
+    cell = write(results, make_cell("soft"))
+    evaluations = analysis.load(results).assign(saif=1.7)
+    with pytest.raises(ResultsError, match=rf"cell {cell.id} has saif 1\.7 on the"):
+        analysis.equal_compute(evaluations)
+
+
+def test_what_is_not_finite_is_not_known(results: Results) -> None:
+    write(results, make_cell("soft"), loss=np.inf)
+    (comparison,) = compare(analysis.load(results))
+    assert comparison.summary["loss"].isna().all()
+    assert comparison.options["validation_loss"].isna().all()
+
+
+def test_values_are_interpolated_without_a_heat_map_beyond(results: Results) -> None:
+    write(results, make_cell("soft"), accuracy=0.8)
+    evaluations = analysis.load(results)
+    beyond = evaluations["budget_fraction"] == 0.5
+    evaluations["heatmap"] = evaluations["heatmap"].where(~beyond, None)
+    rows = analysis.equal_compute(evaluations, 0.3 * BUDGET, interpolate=True)
+    assert rows["heatmap"].isna().all()
+    assert rows["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3, abs=1e-5)
+
+
+def test_only_what_lies_between_evaluations_is_interpolated(
+    studied: tuple[Results, pd.DataFrame],
+) -> None:
+    _, evaluations = studied
+    for budget, expected in ((None, False), (0.6 * BUDGET, True)):
+        (comparison,) = compare(evaluations, budget, interpolate=True)
+        assert comparison.interpolated is expected
+
+
+def test_wrong_arguments_are_told(results: Results) -> None:
+    write(results, make_cell())
+    evaluations = analysis.load(results)
+    for budget in ("x", True):
+        with pytest.raises(ResultsError, match="a budget must be a finite number of FLOPs"):
+            analysis.equal_compute(evaluations, budget)
+    with pytest.raises(ResultsError, match=r"a threshold must be an inner edge .* got a"):
+        analysis.equal_compute(evaluations, threshold="a")
+    with pytest.raises(ResultsError, match="no column heatmap"):
+        analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
+    with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):
+        compare(evaluations.assign(split="valid"))
+    with pytest.raises(ValueError, match="select must be accuracy or saif, got 'bogus'"):
+        compare_results(results, select="bogus")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("split", "valid"), ("budget_fraction", float("nan"))]
+)
+def test_a_damaged_row_of_a_compacted_file_is_refused_and_not_read(
+    results: Results, column: str, value: object
+) -> None:
+    write_study(results)
+    compact(results)
+    (name,) = results.storage.names("evaluations", ".parquet")
+    path = Path(results.url) / name
+    rows = pq.read_table(path)
+    values = rows[column].to_pylist()
+    values[5] = value
+    at = rows.column_names.index(column)
+    wrong = rows.set_column(at, rows.schema.field(column), pa.array(values, rows[column].type))
+    pq.write_table(wrong, path)
+    with pytest.raises(ResultsError, match=r"is damaged \(it holds evaluations that cell"):
+        compare_results(results)
+
+
+def test_missing_columns_are_named(results: Results) -> None:
+    write(results, make_cell())
+    evaluations = analysis.load(results).drop(columns=["saif", "status"])
+    with pytest.raises(ResultsError, match="no columns saif, status"):
+        analysis.equal_compute(evaluations)
+
+
+def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(
+    studied: tuple[Results, pd.DataFrame],
+) -> None:
+    evaluations = studied[1].assign(mine=10 * studied[1]["budget_fraction"])
+    rows = analysis.equal_compute(evaluations, 0.6 * BUDGET)
+    assert rows["mine"].tolist() == (10 * rows["budget_fraction"]).tolist()
+    assert set(rows["mine"]) == {5.0}
+    plain = analysis.equal_compute(evaluations.drop(columns="mine"), 0.6 * BUDGET)
+    pd.testing.assert_frame_equal(rows.drop(columns="mine"), plain)
+    again = analysis.equal_compute(rows)  # a table that is cut may be cut again
+    pd.testing.assert_frame_equal(again[plain.columns.drop("cut")], plain.drop(columns="cut"))
+
+
+def test_a_column_that_a_file_lacks_is_named(results: Results) -> None:
+    cell = write(results, make_cell())
+    path = Path(results.url) / "evaluations" / f"{cell.id}.parquet"
+    rows = pq.read_table(path)
+    pq.write_table(rows.drop_columns("saif"), path)
+    with pytest.raises(ResultsError, match=r"is damaged \(it has no column saif"):
+        compare_results(results)
+
+
+def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None:
+    cell = write(results, make_cell())
+    before = compare_results(results)
+    for table in ("cells", "evaluations"):
+        path = Path(results.url) / table / f"{cell.id}.parquet"
+        rows = pq.read_table(path)
+        wider = rows.append_column("note", pa.array(["mine"] * len(rows)))
+        pq.write_table(wider.replace_schema_metadata(rows.schema.metadata), path)
+    assert_same(compare_results(results), before)

@@ -1,0 +1,298 @@
+"""Best of k is exact, and edges of a grid are named."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import comb, nan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import analysis
+from analysis.comparison.choice import by_preference, choose, options
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.effort import EFFORT_COLUMNS, best_of_k, edge_warnings, effort_table
+from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
+from analysis.statistics import t_interval
+from study.results import Results
+from tests.made_up.comparisons import make_cell, make_results, write
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path)
+
+
+def _comparison(results: Results) -> Comparison:
+    (comparison,) = compare(analysis.load(results))
+    return comparison
+
+
+def _at_budget(results: Results) -> pd.DataFrame:
+    return analysis.equal_compute(analysis.load(results))
+
+
+def _effort(at_budget: pd.DataFrame) -> pd.DataFrame:
+    return effort_table(at_budget, options(at_budget), "accuracy")
+
+
+# --- best of k
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_best_of_k_equals_the_mean_over_all_subsets(scores: list[float]) -> None:
+    for k, expected in enumerate(best_of_k(scores), start=1):
+        # The first of a subset is the most preferred, as combinations keep the order.
+        picked = [subset[0] for subset in itertools.combinations(scores, k)]
+        assert expected == pytest.approx(np.mean(picked))
+
+
+def test_best_of_k_of_many_options_equals_exact_fractions() -> None:
+    scores = np.random.default_rng(0).random(500)
+    measured = best_of_k(scores)
+    for k in (1, 2, 17, 250, 499, 500):
+        exact = sum(
+            (
+                Fraction(comb(500 - i, k - 1), comb(500, k)) * Fraction(float(score))
+                for i, score in enumerate(scores, start=1)
+            ),
+            Fraction(0),
+        )
+        assert measured[k - 1] == pytest.approx(float(exact), rel=1e-12)
+    assert measured[-1] == scores[0]
+
+
+def test_best_of_k_by_hand() -> None:
+    assert best_of_k([0.9, 0.6, 0.3]) == pytest.approx([0.6, 0.8, 0.9])
+    assert best_of_k([0.5]).tolist() == [0.5]
+    assert best_of_k([]).tolist() == []
+
+
+def test_a_score_that_is_not_known_stays_so_wherever_it_can_be_picked() -> None:
+    # The last in preference is picked only if it is drawn alone, the second unless all are drawn.
+    assert np.isnan(best_of_k([0.9, 0.6, nan])).tolist() == [True, False, False]
+    assert np.isnan(best_of_k([0.9, nan, 0.3])).tolist() == [True, True, False]
+    assert np.isnan(best_of_k([nan, 0.6, 0.3])).all()
+
+
+def test_best_of_k_refuses_a_table() -> None:
+    with pytest.raises(ValueError, match=r"\(2, 2\)"):
+        best_of_k(np.zeros((2, 2)))
+
+
+# --- the table of effort
+
+
+def test_effort_by_hand(results: Results) -> None:
+    # Validation prefers .2, then .1, then .3; the test split sees it differently.
+    tests = {0.1: (0.4, 0.6), 0.2: (0.5, 0.7), 0.3: (0.9, 1.0)}
+    for (lr, saifs), validation in zip(tests.items(), (0.8, 0.9, 0.7), strict=True):
+        for seed, saif in enumerate(saifs):
+            scores = {"validation": {"accuracy": validation}, "test": {"saif": saif}}
+            write(results, make_cell(lr=lr, seed=seed), accuracy=lr, by_split=scores)
+    comparison = _comparison(results)
+    table = _effort(comparison.at_budget)
+    assert list(table) == EFFORT_COLUMNS
+    assert table["k"].tolist() == [1, 2, 3]
+    assert (table["num_options"] == 3).all()
+    means = (0.6, 0.5, 0.95)  # in the order of validation
+    assert table["saif"].tolist() == pytest.approx(
+        [sum(means) / 3, (2 * means[0] + means[1]) / 3, means[0]]
+    )
+    row = comparison.summary.iloc[0]
+    assert table.iloc[-1][["saif", "accuracy"]].tolist() == pytest.approx(
+        row[["saif", "accuracy"]].tolist()
+    )
+
+
+def test_an_option_with_a_censored_seed_is_no_option(results: Results) -> None:
+    for lr, accuracy in ((0.1, 0.8), (0.2, 0.6)):
+        write(results, make_cell(lr=lr), accuracy=accuracy, saif=accuracy)
+    write(results, make_cell(lr=0.3), accuracy=0.99, status="censored", points=(0.25,))
+    write(results, make_cell("hard"), status="censored", points=(0.25,))
+    table = _effort(_at_budget(results))
+    assert table["paradigm"].tolist() == ["soft", "soft"]
+    assert table["num_options"].tolist() == [3, 3]
+    assert table["saif"].tolist() == pytest.approx([0.7, 0.8])
+
+
+def test_a_diverged_seed_counts_and_an_unknown_score_stays_unknown(results: Results) -> None:
+    write(results, make_cell(lr=0.1, seed=0), accuracy=0.8, saif=0.6)
+    write(results, make_cell(lr=0.1, seed=1), status="diverged", points=(0.25,))
+    write(results, make_cell(lr=0.2, seed=0), accuracy=0.9, saif=0.8)
+    write(results, make_cell(lr=0.2, seed=1), accuracy=0.9, saif=0.8)
+    rows = _at_budget(results)
+    table = _effort(rows)
+    assert table["saif"].tolist() == pytest.approx([(0.3 + 0.8) / 2, 0.8])
+    rows.loc[(rows["lr"] == 0.1) & (rows["split"] == "test") & (rows["seed"] == 0), "saif"] = nan
+    table = _effort(rows)
+    assert np.isnan(table["saif"]).tolist() == [True, False]
+    assert table["accuracy"].notna().all()
+
+
+def test_effort_of_no_choice_is_empty(results: Results) -> None:
+    write(results, make_cell(), status="censored", points=(0.25,))
+    table = _effort(_at_budget(results))
+    assert table.empty
+    assert list(table) == EFFORT_COLUMNS
+
+
+@pytest.mark.parametrize("select", ["accuracy", "saif"])
+def test_ranks_go_on_where_the_choice_stops(results: Results, select: str) -> None:
+    """Without its best option, a group's choice is the next in the order: ties, too."""
+    grid = itertools.product(("soft", "hybrid"), (0.1, 0.2, 0.3), range(2))
+    for i, (paradigm, lr, seed) in enumerate(grid):
+        scores = (0.6 + 0.1 * (i % 2 + seed % 2), 0.5 + 0.1 * (i % 3))
+        write(results, make_cell(paradigm, lr, seed), *scores, loss=0.3 if lr > 0.1 else 0.4)
+    at_budget = _at_budget(results)
+    ranked = by_preference(options(at_budget), select)
+    rest = at_budget
+    for _ in range(3):
+        best = choose(rest, select)
+        for pick in best.to_dict("records"):
+            rows = ranked[ranked["paradigm"] == pick["paradigm"]]
+            assert rows["schedule"].iloc[0] == pick["schedule"]
+            ranked = ranked.drop(rows.index[0])
+        rest = rest[~rest["schedule"].isin(best["schedule"])]
+    assert ranked.empty
+
+
+def test_order_of_the_rows_changes_nothing(results: Results) -> None:
+    for i, (paradigm, lr, seed) in enumerate(
+        itertools.product(("soft", "hybrid", "hard"), (0.1, 0.2, 0.3), range(3))
+    ):
+        write(results, make_cell(paradigm, lr, seed), 0.5 + 0.01 * (7 * i % 11), 0.02 * i)
+    at_budget = _at_budget(results)
+    tried = options(at_budget)
+    shuffled = at_budget.sample(frac=1, random_state=0)
+    table = effort_table(shuffled, options(shuffled).iloc[::-1], "accuracy")
+    pd.testing.assert_frame_equal(table, _effort(at_budget), rtol=1e-12)
+    for response in (learning_rate_response, switch_response):
+        pd.testing.assert_frame_equal(
+            response(shuffled, tried.iloc[::-1]), response(at_budget, tried), rtol=1e-12
+        )
+
+
+# --- responses
+
+
+def test_learning_rates_by_hand(results: Results) -> None:
+    for seed, (saif, accuracy) in enumerate([(0.4, 0.7), (0.6, 0.8)]):
+        write(results, make_cell(lr=0.1, seed=seed), accuracy, saif)
+        write(results, make_cell(lr=0.2, seed=seed), 0.9, 0.3)
+        for point, validation in ((0.2, 0.8), (0.6, 0.7)):
+            cell = make_cell("hybrid", 0.1, seed, switch_point=point)
+            write(results, cell, 0.5, point, by_split={"validation": {"accuracy": validation}})
+    write(results, make_cell(lr=0.3), status="censored", points=(0.25,))
+    comparison = _comparison(results)
+    table = learning_rate_response(comparison.at_budget, comparison.options)
+    assert table["paradigm"].tolist() == ["soft", "soft", "soft", "hybrid"]
+    assert table["lr"].tolist() == [0.1, 0.2, 0.3, 0.1]
+    assert table["num_tried"].tolist() == [1, 1, 1, 2]
+    assert table["num_seeds"].tolist() == [2, 2, 0, 2]
+    assert table["chosen"].tolist() == [False, True, False, True]
+    assert table["switch_point"].iloc[-1] == 0.2
+    assert table["saif"].tolist() == pytest.approx([0.5, 0.3, nan, 0.2], nan_ok=True)
+    mean, low, high = t_interval([0.7, 0.8])
+    first = table.iloc[0]
+    assert (first["accuracy"], first["accuracy_low"], first["accuracy_high"]) == pytest.approx(
+        (mean, low, high)
+    )
+
+
+def test_switch_points_by_hand(results: Results) -> None:
+    for point in (0.2, 0.4):
+        for lr, accuracy in ((0.1, 0.6 + point), (0.2, 0.9 - point)):
+            cell = make_cell("hybrid", lr, switch_point=point)
+            write(results, cell, accuracy, saif=lr)
+    write(results, make_cell("soft"))
+    comparison = _comparison(results)
+    table = switch_response(comparison.at_budget, comparison.options)
+    assert table["switch_point"].tolist() == [0.2, 0.4]
+    assert table["lr"].tolist() == [0.1, 0.1]
+    assert table["chosen"].tolist() == [False, True]
+    assert np.isnan(table["saif_low"]).all()
+    assert table["num_tried"].tolist() == [2, 2]
+
+
+def test_the_chosen_row_of_a_response_is_the_row_of_the_summary(results: Results) -> None:
+    grid = itertools.product(("soft", "hybrid"), (0.1, 0.2, 0.3), (0.3, 0.6), range(3))
+    for i, (paradigm, lr, point, seed) in enumerate(grid):
+        cell = make_cell(paradigm, lr, seed, switch_point=point)
+        if paradigm == "hybrid" or point == 0.3:
+            write(results, cell, 0.4 + 0.02 * (7 * i % 23), 0.03 * (i % 31))
+    comparison = _comparison(results)
+    for response in (learning_rate_response, switch_response):
+        table = response(comparison.at_budget, comparison.options)
+        for row in table[table["chosen"]].to_dict("records"):
+            summary = comparison.summary.set_index("paradigm").loc[row["paradigm"]]
+            for column in ("schedule", "num_seeds", "saif", "accuracy_low", "accuracy_high"):
+                assert row[column] == summary[column]
+
+
+def test_switch_points_without_a_hybrid(results: Results) -> None:
+    write(results, make_cell())
+    at_budget = _at_budget(results)
+    assert switch_response(at_budget, options(at_budget)).empty
+
+
+def test_many_learning_rates_are_taken_together(results: Results) -> None:
+    rates = np.geomspace(0.001, 1, 25).round(6)
+    for lr in rates:
+        for paradigm in ("soft", "hard"):
+            write(results, make_cell(paradigm, float(lr)), accuracy=float(lr) ** 0.1, saif=lr)
+    at_budget = _at_budget(results)
+    table = learning_rate_response(at_budget, options(at_budget))
+    soft = table[table["paradigm"] == "soft"]
+    assert len(soft) == MAX_RATES
+    assert soft["num_tried"].sum() == len(rates)
+    assert soft["chosen"].tolist() == [False] * (MAX_RATES - 1) + [True]
+    # The best rate of a part is its largest here, and parts do not overlap.
+    assert (soft["saif"] == soft["lr"]).all()
+    assert soft["lr"].iloc[0] < rates[len(rates) // MAX_RATES + 1]
+    assert soft["lr"].iloc[-1] == rates[-1]
+
+
+# --- edges of the grid
+
+
+def _edges(results: Results) -> list[str]:
+    at_budget = _at_budget(results)
+    return edge_warnings(options(at_budget), choose(at_budget))
+
+
+@pytest.mark.parametrize(("best", "warned"), [(0.1, "smallest"), (0.2, None), (0.3, "largest")])
+def test_a_learning_rate_at_the_edge_is_named(
+    results: Results, best: float, warned: str | None
+) -> None:
+    for lr in (0.1, 0.2, 0.3):
+        write(results, make_cell(lr=lr), accuracy=0.9 if lr == best else 0.8)
+    write(results, make_cell("hard", 0.1))  # one rate has no edge
+    texts = _edges(results)
+    if warned is None:
+        assert texts == []
+    else:
+        (text,) = texts
+        assert text.startswith(f"soft: the chosen learning rate {best} is the {warned} of the 3")
+
+
+def test_both_learning_rates_and_the_switch_point_of_a_hybrid_are_named(results: Results) -> None:
+    for lr, last, point in itertools.product((0.1, 0.2, 0.3), (0.01, 0.02, 0.03), (0.2, 0.4)):
+        best = (lr, last, point) == (0.2, 0.03, 0.2)
+        cell = make_cell("hybrid", lr, last_lr=last, switch_point=point)
+        write(results, cell, accuracy=0.9 if best else 0.8)
+    last, switch = _edges(results)
+    assert last.startswith("hybrid: the chosen last learning rate 0.03 is the largest of the 3")
+    assert switch.startswith("hybrid: the chosen switch point 0.2 is the smallest of the 2")
+
+
+def test_one_rate_for_all_phases_is_named_once(results: Results) -> None:
+    for lr in (0.1, 0.2):
+        write(results, make_cell("hybrid", lr, last_lr=lr), accuracy=1 - lr)
+    (text,) = _edges(results)
+    assert text.startswith("hybrid: the chosen learning rate 0.1 is the smallest of the 2")

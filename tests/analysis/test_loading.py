@@ -1,0 +1,67 @@
+"""`load` joins evaluations with their cells and loses no cell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import analysis
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results, ResultsError
+from tests.made_up.comparisons import POINTS, SPLITS, make_cell, make_results, write
+
+
+def test_one_row_a_cell_evaluation_and_split(tmp_path: Path) -> None:
+    results = make_results(tmp_path)
+    cells = [write(results, make_cell(seed=seed)) for seed in range(2)]
+    table = analysis.load(tmp_path)
+    assert set(table.columns) == {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names}
+    assert len(table) == len(cells) * len(POINTS) * len(SPLITS)
+    assert not table.duplicated(["cell_id", "budget_fraction", "split"]).any()
+    assert set(table["seed"]) == {0, 1}
+
+
+def test_reads_a_path_a_url_and_an_open_directory_alike(tmp_path: Path) -> None:
+    write(make_results(tmp_path), make_cell())
+    table = analysis.load(tmp_path)
+    for other in (str(tmp_path), tmp_path.as_uri(), Results(tmp_path)):
+        assert analysis.load(other).equals(table)
+
+
+def test_cell_ids_restrict(tmp_path: Path) -> None:
+    results = make_results(tmp_path)
+    first, _ = (write(results, make_cell(seed=seed)) for seed in range(2))
+    table = analysis.load(tmp_path, [first.id, "no-such-cell"])
+    assert set(table["cell_id"]) == {first.id}
+    assert len(table) == len(POINTS) * len(SPLITS)
+
+
+def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
+    write(make_results(tmp_path), make_cell(), status="diverged", points=())
+    table = analysis.load(tmp_path)
+    assert len(table) == 1
+    assert table["split"].isna().all()
+    assert table["compute_flops"].isna().all()
+    assert table["status"].tolist() == ["diverged"]
+
+
+@pytest.mark.parametrize("where", ["missing", ""])
+def test_refuses_what_holds_no_results(tmp_path: Path, where: str) -> None:
+    with pytest.raises(ResultsError, match="holds no results"):
+        analysis.load(tmp_path / where)
+
+
+def test_refuses_an_unknown_protocol() -> None:
+    with pytest.raises(ResultsError, match="nosuch"):
+        analysis.load("nosuch://bucket/results")
+
+
+def test_importing_the_package_does_not_load_what_only_figures_or_training_need() -> None:
+    code = (
+        "import sys, analysis; "
+        "print([m for m in ('matplotlib', 'torch', 'ray', 'mlflow') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

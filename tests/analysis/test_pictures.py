@@ -1,0 +1,167 @@
+"""Pictures say in words what they show: n, split, interval, and the numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import analysis
+from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.report.pictures import pictures
+from analysis.figures import figure_png
+from analysis.section.picture import FILE_STEM, Picture
+from analysis.words import percent
+from study.results import Results
+from tests.made_up.comparisons import make_cell, make_results, write
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path)
+
+
+def _pictures(results: Results, **cut: object) -> tuple[Comparison, dict[str, Picture]]:
+    (comparison,) = compare(analysis.load(results), **cut)
+    found = pictures(comparison)
+    assert len({picture.name for picture in found}) == len(found)
+    return comparison, {picture.name: picture for picture in found}
+
+
+def _write_searched(results: Results) -> None:
+    """Two options of soft and lvml, four of hybrid; two seeds."""
+    for seed in range(2):
+        for i, paradigm in enumerate(("soft", "lvml", "hybrid")):
+            for lr in (0.1, 0.2):
+                for point in (0.2, 0.6) if paradigm == "hybrid" else (0.5,):
+                    cell = make_cell(paradigm, lr, seed, switch_point=point)
+                    score = 0.5 + 0.1 * i + lr / 2 + point / 100
+                    write(results, cell, score, score - 0.1 + 0.02 * seed)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, dict[str, Picture]]:
+    results = make_results(tmp_path_factory.mktemp("searched"))
+    _write_searched(results)
+    return _pictures(results)
+
+
+def test_all_pictures_in_the_order_of_the_report(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    _, found = searched
+    assert list(found) == [
+        "differences", "heatmaps-test", "heatmaps-train", "compute-saif", "compute-accuracy",
+        "switch-point-saif", "switch-point-accuracy", "learning-rate-saif",
+        "learning-rate-accuracy", "best-of-k-saif", "best-of-k-accuracy",
+    ]  # fmt: skip
+    for picture in found.values():
+        assert re.search(r"\bn(=|: \w+ )2\b", picture.caption), picture.caption
+        split = "train" if picture.name == "heatmaps-train" else "test"
+        assert f"{split} split" in picture.caption
+        assert "interval" in picture.caption or picture.name.startswith("heatmaps")
+        assert picture.title
+        assert all(label == label.strip() for label in (picture.title, picture.caption))
+        assert picture.wide == (len(picture.figure.axes) > 1)
+
+
+def test_texts_instead_hold_the_numbers_of_the_tables(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    comparison, found = searched
+    for row in comparison.summary.to_dict("records"):
+        saif, accuracy = (f"{percent(row[metric])} %" for metric in ("saif", "accuracy"))
+        for name in ("heatmaps-test", "compute-saif", "best-of-k-saif"):
+            assert saif in found[name].alt
+        for name in ("compute-accuracy", "best-of-k-accuracy"):
+            assert accuracy in found[name].alt
+        picked = f"{percent(row['saif'])} at {row['lr']} (chosen)"
+        assert picked in found["learning-rate-saif"].alt
+    hybrid = comparison.summary.set_index("paradigm").loc["hybrid"]
+    picked = f"{percent(hybrid['accuracy'])} at 60 % of the budget (chosen)"
+    assert picked in found["switch-point-accuracy"].alt
+    for row in comparison.paired.to_dict("records"):
+        text = f"{row['first']} minus {row['second']}: {percent(row['difference'])} points"
+        assert text in found["differences"].alt
+        assert f"n={row['num_pairs']}, {row['verdict']}" in found["differences"].alt
+
+
+def test_one_paradigm_with_one_option_has_neither_differences_nor_responses(
+    results: Results,
+) -> None:
+    write(results, make_cell())
+    _, found = _pictures(results)
+    assert list(found) == ["heatmaps-test", "heatmaps-train", "compute-saif", "compute-accuracy"]
+    assert "interval" not in found["compute-saif"].alt  # of one seed there is none
+
+
+def test_without_an_option_that_can_be_chosen_there_is_no_picture(results: Results) -> None:
+    write(results, make_cell())
+    (comparison,) = compare(analysis.load(results))
+    nothing = {name: getattr(comparison, name).iloc[:0] for name in ("choice", "summary")}
+    assert pictures(dataclasses.replace(comparison, **nothing)) == []
+
+
+def test_what_a_figure_cannot_show_is_said(results: Results) -> None:
+    for seed in range(2):
+        write(results, make_cell(seed=seed))
+        write(results, make_cell("hard", seed=seed), status="diverged", points=(0.25,))
+    write(results, make_cell(lr=0.2), status="censored", points=(0.25,))
+    _, found = _pictures(results)
+    assert "No heat map: hard." in found["heatmaps-test"].caption
+    assert "1 mark is missing" in found["learning-rate-saif"].caption
+    assert "No line" not in found["compute-saif"].caption
+
+
+def test_another_axis_and_threshold_are_named_everywhere(results: Results) -> None:
+    _write_searched(results)
+    _, found = _pictures(results, axis="mosaics", threshold=0.6)
+    for name, picture in found.items():
+        if not name.endswith("accuracy"):
+            assert "SAIF at threshold 0.6" in picture.caption
+            assert "SAIF at threshold 0.6" in picture.alt
+    assert "mosaics" in found["compute-saif"].caption
+    assert "6.4e3 mosaics" in found["compute-saif"].alt
+    assert "FLOPs" not in "".join(picture.alt + picture.caption for picture in found.values())
+
+
+def test_order_of_the_rows_changes_no_picture(results: Results) -> None:
+    _write_searched(results)
+    evaluations = analysis.load(results)
+    tables = evaluations, evaluations.sample(frac=1, random_state=1)
+    first, second = (pictures(compare(table)[0]) for table in tables)
+    for one, other in zip(first, second, strict=True):
+        assert (one.caption, one.alt) == (other.caption, other.alt)
+    drawn = [
+        [figure_png(picture.figure, dpi=50) for picture in found if picture.name.endswith("saif")]
+        for found in (first, second)
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_no_false_reason_for_a_missing_mark(results: Results) -> None:
+    for seed in range(2):
+        for lr in (0.1, 0.2, 0.3):
+            scores = {"accuracy": math.nan} if lr == 0.2 else {}
+            if lr != 0.3 or not seed:
+                write(results, make_cell("soft", lr, seed), **scores)
+            write(results, make_cell("hard", lr, seed), **scores)
+    _, found = _pictures(results)
+    caption = found["learning-rate-saif"].caption
+    assert "3 marks are missing where no option can be chosen." in caption
+    assert "censored" not in caption
+    only = make_results(Path(str(results.url)) / "other")
+    for lr, accuracy in ((0.1, 0.9), (0.2, math.nan)):
+        write(only, make_cell("soft", lr), accuracy)
+    _, found = _pictures(only)
+    caption = found["learning-rate-saif"].caption
+    assert "1 mark is missing where no option can be chosen (validation score not" in caption
+
+
+def test_every_picture_has_a_name_that_a_later_report_knows(
+    searched: tuple[Comparison, dict[str, Picture]],
+) -> None:
+    assert all(FILE_STEM.fullmatch(name) for name in searched[1])

@@ -1,0 +1,770 @@
+"""The report is one file that needs nothing else; the command line says what was wrong."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import uuid
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+from unittest.mock import Mock
+
+import pytest
+
+from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.claims import claims
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.section import section_title
+from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.table_one import table_one_cells
+from analysis.comparison.report.tables import comparison_cells, comparison_text
+from analysis.comparison.report.text import verdict_text
+from analysis.comparison.report.verdicts import paired_cells
+from analysis.conclude import write_report
+from analysis.page.files import Unwritable
+from analysis.report import main
+from analysis.section.picture import Picture
+from analysis.words import setting_words
+from study import closing
+from study.cell import Budget
+from study.options import requested
+from study.plan.plan import Plan
+from study.results import Results, ResultsError
+from tests.conftest import not_drawn
+from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
+
+HOSTILE = '<script>alert("1")</script> & $x_{'
+
+
+class _Page(HTMLParser):
+    """Collects what a test asks of a page; fails on tags that are not closed in order."""
+
+    _VOID = frozenset({"meta", "img", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.alternatives: list[str] = []
+        self.rows: list[list[str]] = []
+        self.headings: list[str] = []
+        self.code: list[str] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        values = dict(attrs)
+        self.links += [values[name] or "" for name in ("src", "href") if name in values]
+        if tag == "img":
+            self.alternatives.append(values["alt"] or "")
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag in ("h2", "h3"):
+            self.headings.append("")
+        if tag not in self._VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._open and self._open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+        if self._open and self._open[-1] in ("h2", "h3"):
+            self.headings[-1] += data
+        if self._open and self._open[-1] == "pre":
+            self.code.append(data)
+
+
+def _page(path: Path) -> _Page:
+    return _Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a report's time goes into its figures, and most tests look at none."""
+    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])
+
+
+class _Small(NamedTuple):
+    """A report of two paradigms with all its figures, which are not drawn."""
+
+    results: Results
+    comparison: Comparison
+    drawn: list[Picture]
+    folder: Path
+    page: _Page
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> _Small:
+    folder = tmp_path_factory.mktemp("small")
+    results = make_results(folder / "results")
+    _write_small(results)
+    with not_drawn():
+        path = write_report(results, folder / "out")
+    assert path == folder / "out" / "report.html"
+    comparison = _comparison(results)
+    return _Small(results, comparison, pictures(comparison), folder / "out", _page(path))
+
+
+def _comparison(results: Results) -> Comparison:
+    (comparison,) = compare_results(results)
+    return comparison
+
+
+def _write_small(results: Results, **settings: object) -> None:
+    for paradigm in ("soft", "hard"):
+        for seed in range(2):
+            write(results, make_cell(paradigm, seed=seed, **settings), saif=0.4 + 0.1 * seed)
+
+
+def test_it_is_self_contained(small: _Small) -> None:
+    page = small.page
+    assert page.links
+    assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
+    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+    text = (small.folder / "report.html").read_text()
+    assert "@import" not in text
+    assert "url(" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    assert all(page.alternatives)
+    assert len(page.alternatives) == len(small.drawn)
+
+
+def test_its_files(small: _Small) -> None:
+    comparison_id = make_cell().comparison_id[:8]
+    names = {f"{picture.name}-{comparison_id}" for picture in small.drawn}
+    tables = ["cells", "claims", "comparison", "effort", "options", "paired", "table1"]
+    assert set(os.listdir(small.folder)) == {
+        "figures",
+        "report.html",
+        "report.md",
+        *(f"{name}.csv" for name in tables),
+        *(f"{name}.{end}" for name in ("paired", "table1") for end in ("md", "tex")),
+    }
+    assert set(os.listdir(small.folder / "figures")) == {
+        f"{name}.{end}" for name in names for end in ("png", "pdf")
+    }
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -> None:
+    _write_small(results)
+    write(results, make_cell("lvml"), status="diverged", points=(0.5,))
+    page = _page(write_report(results, tmp_path))
+    comparison = _comparison(results)
+    for header, rows in (comparison_cells(comparison.summary), paired_cells(comparison.paired)):
+        for row in (header, *rows):
+            assert row in page.rows
+    for option in comparison.options.itertuples():
+        score = f"{100 * option.validation_accuracy:.2f}"
+        assert any(row[0] == option.paradigm and score in row for row in page.rows)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> None:
+    _write_small(results)
+    write(
+        results,
+        make_cell("lvml", seed=7),
+        status="diverged",
+        points=(0.25,),
+        status_reason="loss is not finite at step 31",
+    )
+    page = _page(write_report(results, tmp_path, notes=["3 cells skipped: no such network"]))
+    settings = {row[0]: row[1] for row in page.rows if len(row) == 2}
+    assert settings["segments m"] == "10"
+    assert settings["training mosaics n"] == "2000"
+    assert settings["architecture"] == "mlp"
+    assert settings["batch size"] == "64"
+    assert settings["budget"] == "1,000,000 FLOPs"
+    assert settings["data digest"] == "0123456789abcdef"
+    assert settings["code version"] == "1a2b3c4"
+    assert settings["package versions"] == "numpy 2.4.6, torch 2.15.0"
+    assert settings["device"] == "cpu"
+    assert settings["momentum"] == "0.9"
+    assert ["lvml", "diverged", "1"] in page.rows
+    assert ["soft", "done", "2"] in page.rows
+    (row,) = [row for row in page.rows if row[-1] == "loss is not finite at step 31"]
+    assert row[3:8] == ["7", "diverged", "25", "12.5", "22.5"]
+    assert "3 cells skipped: no such network" in page.text
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
+    reason = "<b>loss</b>"
+    write(results, make_cell("soft"), study=HOSTILE, code_version=HOSTILE)
+    write(
+        results,
+        make_cell("hard"),
+        study=HOSTILE,
+        status="diverged",
+        points=(),
+        status_reason=reason,
+        package_versions=HOSTILE,
+    )
+    path = write_report(results, tmp_path, notes=[HOSTILE], study=HOSTILE)
+    page = _page(path)
+    assert not {"script", "b"} & set(page.tags)
+    assert "<script" not in path.read_text()
+    assert page.text.count(HOSTILE) >= 4
+    assert reason in page.text
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell())
+    write(results, make_cell(m=5, n=500))
+    page = _page(write_report(results, tmp_path))
+    anchors = [name for name in page.headings if name.startswith("digits, m=")]
+    assert len(anchors) == 2
+    assert [link for link in page.links if link.startswith("#")] == [
+        "#comparison-1",
+        "#comparison-2",
+    ]
+
+
+def _another(value: Any) -> Any:
+    """Another value that a field of a cell may have."""
+    if isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value):
+        return value[::-1]
+    others: dict[Any, Any] = {"disjoint": "shared-base", "float32": "bfloat16", "mlp": "other"}
+    if value in others:
+        return others[value]
+    if isinstance(value, Budget):
+        return Budget(value.amount + 1)
+    if isinstance(value, tuple):
+        return (0.0, *value)
+    return value / 2 if isinstance(value, float) else value + 1
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        name
+        for name, value in make_cell().to_dict().items()
+        if name not in ("task", "schedule", "seed")
+    ],
+)
+def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> None:
+    """Whatever makes two comparisons of one study: in every heading, and on the terminal."""
+    one = make_cell()
+    other = make_cell(**{field: _another(getattr(one, field))})
+    for cell in (one, other):
+        write(results, cell)
+    found = compare_results(results, details=False)
+    words = {each.name: setting_words(each.settings, [field])[0] for each in found}
+    assert len(set(words.values())) == 2
+    text = verdict_text(found)
+    markdown = "".join(
+        each.note for comparison in found for each in group_summaries(comparison, [])
+    )
+    for comparison in found:
+        name, word = comparison.name, words[comparison.name]
+        assert word in name
+        assert word in section_title(comparison)
+        assert f"{name} ({short_id(comparison)}):" in text
+        assert name in comparison_text(comparison.summary, name=name)
+        assert name in markdown
+    rows = [row[:2] for row in table_one_cells(found)[1]]
+    assert rows[0] != rows[1]
+
+
+def test_comparisons_that_differ_in_more_than_their_name_are_named_alone(results: Results) -> None:
+    """Of two mosaic sizes, the sizes are enough."""
+    write(results, make_cell())
+    write(results, make_cell(m=5, n=500, data_digest="f" * 16))
+    assert [each.name for each in compare_results(results)] == ["digits m=5", "digits m=10"]
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
+    first = write(results, make_cell("soft"), study="one")
+    write(results, make_cell("hard"), study="two")
+    page = _page(write_report(results, tmp_path, study="one"))
+    assert "hard" not in {row[0] for row in page.rows}
+    page = _page(write_report(results, tmp_path, cell_ids=[first.id, "ab", "cd"], title="Mine"))
+    assert "hard" not in {row[0] for row in page.rows}
+    assert "2 of 3 planned cells have no result" in page.text
+    assert "Mine" in page.text
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_choice_by_saif_is_labelled(small: _Small, tmp_path: Path) -> None:
+    page = _page(write_report(small.results, tmp_path, select="saif"))
+    assert "hidden foreground" in page.text
+    assert "hidden foreground" not in small.page.text
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_group_without_a_choice_is_named(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("hard"), status="censored", points=(0.25,))
+    text = _page(write_report(results, tmp_path / "a")).text
+    assert "hard: every option has a censored seed" in text
+    other = make_results(tmp_path / "other")
+    write(other, make_cell("soft"), status="censored", points=(0.25,))
+    assert "soft: every option has a censored seed" in _page(write_report(other, tmp_path)).text
+
+
+def test_question_answer_verdicts_come_first(small: _Small) -> None:
+    page = small.page
+    assert page.headings[:2] == ["Question", "Answer"]
+    assert page.headings[3:5] == ["Verdicts", "Means"]
+    sentences = answer([small.comparison])
+    places = [page.text.index(text) for text in (QUESTION, *sentences)]
+    assert places == sorted(places)
+    assert places[-1] < page.text.index("Verdicts")
+    assert {row[0]: row[2] for row in page.rows if len(row) == 4 and row[0].startswith("C")} == {
+        claim.name: claim.verdict for claim in claims(small.comparison)
+    }
+
+
+def test_it_says_how_to_repeat_a_cell(small: _Small) -> None:
+    (command,) = small.page.code
+    start, cell_id = command.rsplit(" ", 1)
+    assert start == f"uv run python -m study.repeat {small.results.url}"
+    listed = {row[0] for row in small.page.rows if len(row) == 8} - {"cell"}
+    assert cell_id in listed
+    assert listed == set(small.comparison.chosen["cell_id"])
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_one_paradigm_has_no_pairs_and_that_is_said(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(results, make_cell("soft"))
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 0
+    sentence = "Only soft has results that can be compared, so there are no paired differences."
+    assert sentence in capsys.readouterr().out
+    page = _page(tmp_path / "out" / "report.html")
+    assert sentence in page.text
+    assert not any("vs" in cell for row in page.rows for cell in row)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_gap_is_marked_where_a_metric_is_not_known(results: Results, tmp_path: Path) -> None:
+    for paradigm in ("soft", "hard"):
+        for seed in range(2):
+            saif = math.nan if paradigm == "hard" and seed else 0.5
+            write(results, make_cell(paradigm, seed=seed), saif=saif)
+    page = _page(write_report(results, tmp_path))
+    (row,) = [row for row in page.rows if row[0] == "hard" and len(row) == 9]
+    assert row[1:3] == ["-", "-"]
+    assert "a seed recorded no value" in page.text
+    assert "nan" not in {cell.lower() for row in page.rows for cell in row}
+
+
+def test_markdown_says_the_same_and_its_pictures_exist(small: _Small) -> None:
+    page, folder = small.page, small.folder
+    text = (folder / "report.md").read_text()
+    links = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert len(links) == len(page.alternatives)
+    assert all((folder / link).read_bytes().startswith(b"\x89PNG") for link in links)
+    assert all((folder / link).with_suffix(".pdf").exists() for link in links)
+    lines = [_plain(line) for line in text.splitlines() if line.startswith("|")]
+    for row in page.rows:
+        assert row in lines
+    headings = [line.lstrip("# ") for line in text.splitlines() if re.match("##+ ", line)]
+    assert [name for name in headings if name in page.headings] == page.headings
+
+
+def _plain(line: str) -> list[str]:
+    """The cells of a line of a Markdown table."""
+    cells = re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1]
+    return [re.sub(r"\\(.)", r"\1", cell.replace("**", "")) for cell in cells]
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_axis_and_threshold_are_said(small: _Small, tmp_path: Path) -> None:
+    page = _page(write_report(small.results, tmp_path, axis="mosaics", threshold=0.6))
+    assert page.text.count("Cells are cut at equal numbers of training mosaics") == 1
+    assert "SAIF is that of threshold 0.6, not of 0.8." in page.text
+    assert "not at equal training compute" not in small.page.text
+    assert "SAIF is that of threshold" not in small.page.text
+
+
+def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
+    small: _Small, tmp_path: Path
+) -> None:
+    """Figures that a report no longer has go, too; what someone else put there stays."""
+    folder = tmp_path / "out"
+    shutil.copytree(small.folder, folder)
+    (folder / "report.html").write_text("an older one")
+    for end in ("png", "pdf"):
+        (folder / "figures" / f"compute-saif-00000000.{end}").touch()
+    foreign = [f"figures/{name}" for name in ("mine-00000000.png", "compute-saif.png", "a.txt")]
+    for name in foreign:
+        (folder / name).touch()
+    with not_drawn():
+        write_report(small.results, folder)
+    assert _contents(folder) == _contents(small.folder) | dict.fromkeys(foreign, b"")
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_report_that_cannot_be_written_leaves_the_older_one(
+    small: _Small, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(small.folder, folder)
+    (folder / "report.md").unlink()
+    (folder / "report.md").mkdir()  # is written last, and cannot be replaced
+    shutil.rmtree(folder / "figures")
+    (folder / "figures").touch()
+    (folder / "cells.csv").write_text("older")
+    with not_drawn(), pytest.raises(ResultsError, match="cannot write the report"):
+        write_report(small.results, folder)
+    assert (folder / "cells.csv").read_text() == "older"
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        ({"accuracy": math.nan}, "1 of 2 options has no known validation accuracy and cannot be"),
+        ({"status": "censored", "points": (0.5,)}, "1 of 2 options was stopped early and cannot"),
+        (None, "1 of 2 options lacks seeds that others have and cannot be chosen until"),
+    ],
+)
+def test_why_an_option_is_barred_is_said(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    broken: dict[str, Any] | None,
+    sentence: str,
+) -> None:
+    for seed in range(2):
+        write(results, make_cell("soft", seed=seed))
+        if seed == 0 or broken is not None:
+            write(results, make_cell("soft", 0.2, seed), **(broken or {}))
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 0
+    assert f"note: soft: {sentence}" in capsys.readouterr().out
+    assert _page(tmp_path / "out" / "report.html").text.count(f"soft: {sentence}") == 1
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_paradigm_that_has_not_switched_is_said(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_small(results)
+    for point in (0.5, 0.8):
+        for seed in range(2):
+            write(results, make_cell("hybrid", seed=seed, switch_point=point))
+    sentences = {
+        0.75: "hybrid: 1 of 2 options had not switched within the cut and cannot be chosen.",
+        0.5: "hybrid: no option had switched within the cut, so none can be chosen.",
+    }
+    for share, sentence in sentences.items():
+        out = ["--out", str(tmp_path / "out"), "--budget", f"{BUDGET * share}"]
+        assert main([results.url, *out]) == 0
+        assert sentence in capsys.readouterr().out
+    (claim,) = [
+        each
+        for each in claims(compare_results(results, budget=BUDGET / 2)[0])
+        if each.name == "C16"
+    ]
+    assert (claim.verdict, claim.measured) == ("undecided", sentence.removesuffix("."))
+
+
+# --- the command line
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("lvml"), study="../o/ther")
+    folder = tmp_path / "results" / "report"
+    assert main([results.url]) == 0
+    of_all = (folder / "report.html").read_bytes()
+    for study, name in (("digits", "digits"), ("../o/ther", "_o_ther")):
+        assert main([results.url, "--study", study]) == 0
+        assert (folder / name / "report.html").read_bytes() != of_all
+    assert (folder / "report.html").read_bytes() == of_all
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _write_small(results)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("analysis.conclude.compare_results", None)  # would fail if called
+    message = "Choose a folder with --out DIR"
+    for folder in ("file", "file/a/b"):
+        _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_full_disk_has_the_advice_of_the_command(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    cell = write(results, make_cell())
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        patch.setattr("analysis.conclude.pictures", lambda found: [])
+        message = "No space left on device). Choose a folder with --out DIR."
+        _assert_refused([results.url], message, capsys)
+        # At its end, study.run has no such option.
+        request = requested(["digits", "--results", results.url])
+        plan = SimpleNamespace(study="digits", preset="quick", skipped=())
+        with pytest.raises(Unwritable) as refusal:
+            closing.report(request, cast(Plan, plan), [cell], (), results.survey(), (), Mock())
+    text = str(refusal.value)
+    assert "No space left on device" in text
+    (command,) = re.findall("`(.*)`", text)
+    assert text.count("--out") == command.count("--out DIR") == 1
+    out = str(tmp_path / "out")
+    assert (
+        main(shlex.split(command.replace("DIR", out).removeprefix("python -m analysis.report")))
+        == 0
+    )
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_report_made_during_a_run_says_so(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(results, make_cell())
+    words = "A command is running with these results: where it is a study, the numbers are partial"
+    page = tmp_path / "out" / "report.html"
+    out = ["--out", str(page.parent)]
+    with Results(results.url).lock():
+        for url in (results.url, f"file://{results.url}"):
+            assert main([url, *out]) == 0
+            assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
+            assert _page(page).text.count(words) == 1
+            assert words in (page.parent / "report.md").read_text()
+        assert words in _page(write_report(results, tmp_path / "other")).text
+    assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
+    assert main([results.url, *out]) == 0
+    assert words not in capsys.readouterr().out + _page(page).text
+
+
+def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Results(results.url).lock():
+        _assert_refused([results.url], "A study is running with it: ask again when", capsys)
+    _assert_refused([results.url], "Run or resume the study first", capsys)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_what_is_printed_is_no_wider_than_the_terminal(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _write_small(results)
+    write(results, make_cell(momentum=0.5))
+    write(results, make_cell("hybrid", switch_point=0.9))
+    printed = {}
+    for width in (400, 40):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main([results.url, "--out", str(tmp_path / "out"), "--axis", "mosaics"]) == 0
+        *lines, _ = capsys.readouterr().out.splitlines()  # the path stays whole
+        printed[width] = lines
+        assert max(map(len, lines)) <= width
+    words = {width: set(re.split(r"[\s:-]+", " ".join(lines))) for width, lines in printed.items()}
+    assert words[400] <= words[40]
+
+
+def test_ctrl_c_is_one_line(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(_: object) -> list[Picture]:
+        raise KeyboardInterrupt
+
+    _write_small(results)
+    monkeypatch.setattr("analysis.conclude.pictures", interrupted)
+    assert main([results.url, "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "\nstopped; no report was written\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_as_a_command_without_warnings_for_a_reader_who_leaves(
+    results: Results, tmp_path: Path
+) -> None:
+    _write_small(results)
+    command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    folder = tmp_path / "results" / "report"
+    assert "Question" in _page(folder / "report.html").headings
+    for end, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
+        assert len(drawn) > 4
+        assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
+
+
+def test_refused_as_a_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "analysis.report", str(tmp_path)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_command_prints_the_tables_and_the_path(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_small(results)
+    assert main([results.url]) == 0
+    out = capsys.readouterr().out
+    comparison = _comparison(results)
+    assert comparison_text(comparison.summary) in out
+    assert verdict_text([comparison]) in out
+    assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
+    assert (tmp_path / "results" / "report" / "report.html").exists()
+    assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
+    out = capsys.readouterr().out
+    assert "test split at 50 % of the budget (5e5 training FLOPs)" in out
+    assert "note: Asked for: 5e5 training FLOPs. Cut at: 50 % of the budget" in out
+    assert (tmp_path / "other" / "report.html").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
+    results = Results(url)
+    results.prepare()
+    write(results, make_cell())
+    storage = results.storage
+    storage.make("report/digits/figures")
+    for name in ("comparison.csv", "notes.csv"):  # of an older report, and of someone else
+        storage.write(f"report/digits/{name}", b"old")
+    assert main([url + "/", "--study", "digits"]) == 0
+    place = storage.path("report/digits/report.html")
+    assert capsys.readouterr().out.endswith(f"report: {place}\n")
+    page = storage.read("report/digits/report.html")
+    assert storage.read("report/digits/notes.csv") == b"old"
+    assert storage.read("report/digits/comparison.csv") != b"old"
+    storage.write("report/digits/figures/heatmaps-test-01234567.png", b"of cells that are gone")
+    storage.write("report/digits/figures/mine.png", b"")
+    assert main([url, "--study", "digits", "--out", f"{url}/report/digits/"]) == 0
+    left = storage.names("report/digits/figures")
+    assert "report/digits/figures/mine.png" in left
+    assert "report/digits/figures/heatmaps-test-01234567.png" not in left
+    assert main([url, "--out", str(tmp_path / "out")]) == 0
+    written = {name.removeprefix("report/digits/") for name in storage.names("report/digits")}
+    here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
+    assert here == written - {"notes.csv", "figures/mine.png"}
+    assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--study", "digit"], "holds no study 'digit'. Did you mean 'digits'?"),
+        (["--budget", "10"], "smallest usable budget"),
+        (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
+        (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
+        (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
+        (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
+        (["--budget", "much"], "invalid float value: 'much'"),
+        (["--select", "loss"], "invalid choice: 'loss'"),
+        (["--axis", "steps"], "invalid choice: 'steps'"),
+        (["--threshold", "0.5"], "a threshold must be"),
+        (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
+        (["--out", "{file}/out"], "Choose a folder with --out DIR"),
+    ],
+)
+@pytest.mark.usefixtures("no_pictures")
+def test_a_bad_request_is_one_line(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    _write_small(results)
+    (tmp_path / "file").touch()
+    arguments = [text.format(file=tmp_path / "file") for text in arguments]
+    _assert_refused([results.url, *arguments], message, capsys)
+
+
+@pytest.mark.parametrize("make", ["nothing", "folder", "tables", "file"])
+def test_a_directory_without_a_finished_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: str
+) -> None:
+    where = tmp_path / "results"
+    if make == "folder":
+        where.mkdir()
+    elif make == "tables":
+        make_results(where)
+    elif make == "file":
+        where.touch()
+    message = "holds no finished cell" if make == "tables" else "holds no results"
+    _assert_refused([str(where)], message, capsys)
+
+
+def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:
+    _write_small(results)
+    with pytest.raises(ResultsError, match="none of the requested cells"):
+        write_report(results, tmp_path, cell_ids=["ab"])
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    assert "examples:" in capsys.readouterr().out
+
+
+def _assert_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(arguments)
+    captured = capsys.readouterr()
+    assert status == 2
+    assert "report:" not in captured.out
+    assert captured.err.startswith("analysis.report: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err

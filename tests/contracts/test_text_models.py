@@ -1,0 +1,270 @@
+"""Both models of posts: padding is never seen, and costs nothing."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from study import models, paradigms
+from study.cell import PARADIGMS
+from study.evaluate.classification import evaluate, without_rounding
+from study.evaluate.heat_map import heatmap, saif
+from study.evaluate.plausibility import plausibility
+from study.models.base import Model
+from study.models.layers import SelfAttention, sinusoids
+from study.models.text import EMBEDDING_SIZE
+from study.paradigms.base import log_attention
+from study.tasks.base import Batch
+from study.tasks.posts.texts import TextTask
+from study.train import cost
+from tests.made_up.posts import M, load, text_cell, text_flops, write_posts
+
+ARCHITECTURES = ("embedding", "self-attention")
+EXACT = [name for name in PARADIGMS if paradigms.get(name).exact == name]
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> TextTask:
+    return load(write_posts(tmp_path_factory.mktemp("posts")))
+
+
+def build(task: TextTask, architecture: str, seed: int = 0) -> Model:
+    return models.build(
+        architecture, "hatexplain", task.facts.input_shape, task.num_classes, seed=seed
+    )
+
+
+def of_test(task: TextTask) -> Batch:
+    split = task.splits(text_cell(task))["test"]
+    return split.batch(torch.arange(len(split)))
+
+
+def widened(batch: Batch, by: int) -> Batch:
+    """The same posts with more padding, in which any words stand."""
+    assert batch.mask is not None
+    rng = torch.Generator().manual_seed(1)
+    more = torch.randint(20, (len(batch.labels), by), generator=rng)
+    nothing = torch.zeros(more.shape, dtype=torch.bool)
+    return Batch(
+        torch.cat([batch.segments, more], dim=1),
+        batch.labels,
+        torch.cat([batch.foreground, nothing], dim=1),
+        torch.cat([batch.mask, nothing], dim=1),
+    )
+
+
+def outcome(model: Model, name: str, batch: Batch) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Loss, then attention and scores side by side, then the gradients of all weights."""
+    paradigm = paradigms.get(name)
+    segments = model.encode(batch.segments, batch.mask)
+    loss = paradigm.loss(
+        model.focus,
+        model.classifier,
+        segments,
+        batch.labels,
+        batch.mask,
+        generator=torch.Generator().manual_seed(0),
+    )
+    predicted = paradigm.predict(model.focus, model.classifier, segments, batch.mask)
+    return loss, torch.cat(predicted, dim=1), list(torch.autograd.grad(loss, model.parameters()))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", EXACT)
+def test_more_padding_changes_nothing(task: TextTask, architecture: str, name: str) -> None:
+    model, batch = build(task, architecture).double(), of_test(task)
+    loss, predicted, gradients = outcome(model, name, batch)
+    wider = outcome(model, name, widened(batch, 5))
+    m = batch.segments.shape[1]
+    assert (wider[1][:, m : m + 5] == 0).all()  # exactly
+    kept = torch.cat([wider[1][:, :m], wider[1][:, m + 5 :]], dim=1)
+    torch.testing.assert_close(wider[0], loss, rtol=1e-12, atol=0)
+    torch.testing.assert_close(kept, predicted, rtol=1e-9, atol=1e-12)
+    for one, other in zip(gradients, wider[2], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_what_stands_in_padding_is_never_seen(
+    task: TextTask, architecture: str, name: str
+) -> None:
+    """Not a bit changes."""
+    model, batch = build(task, architecture), of_test(task)
+    assert batch.mask is not None
+    assert not batch.mask.all()
+    other = batch._replace(segments=batch.segments.masked_fill(~batch.mask, 7))
+    for one, two in zip(outcome(model, name, batch), outcome(model, name, other), strict=True):
+        pairs = zip(one, two, strict=True) if isinstance(one, list) else [(one, two)]
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", EXACT)
+def test_a_post_alone_is_as_among_longer_ones(
+    task: TextTask, architecture: str, name: str
+) -> None:
+    model, batch = build(task, architecture).double(), of_test(task)
+    assert batch.mask is not None
+    paradigm = paradigms.get(name)
+    together = paradigm.predict(
+        model.focus, model.classifier, model.encode(batch.segments, batch.mask), batch.mask
+    )
+    for row, real in enumerate(batch.mask):
+        words = batch.segments[row : row + 1, : int(real.sum())]
+        attention, scores = paradigm.predict(model.focus, model.classifier, model.encode(words))
+        torch.testing.assert_close(attention[0], together[0][row][real], rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(scores[0], together[1][row], rtol=1e-9, atol=1e-12)
+
+
+def test_self_attention_is_pytorchs() -> None:
+    """Ours sees the real words only; theirs all, of which we compare the real ones."""
+    torch.manual_seed(0)
+    ours = SelfAttention(EMBEDDING_SIZE, 2).double()
+    theirs = nn.MultiheadAttention(EMBEDDING_SIZE, 2, batch_first=True).double()
+    with torch.no_grad():
+        layers = (ours.queries, ours.keys, ours.values)
+        theirs.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        theirs.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+    theirs.out_proj.load_state_dict(ours.out.state_dict())
+    mask = torch.arange(9) < torch.tensor([[1], [4], [9]])
+    x = torch.randn(3, 9, EMBEDDING_SIZE, dtype=torch.float64)
+    expected, _ = theirs(x, x, x, key_padding_mask=~mask, need_weights=False)
+    torch.testing.assert_close(ours(x[mask], mask), expected[mask], rtol=1e-9, atol=1e-12)
+
+
+def test_positions_are_sines_and_cosines() -> None:
+    found = sinusoids(7, 6, torch.device("cpu")).numpy()
+    for p in range(7):
+        for i in range(3):
+            angle = p / 10_000 ** (2 * i / 6)
+            assert found[p, 2 * i : 2 * i + 2] == pytest.approx(
+                [np.sin(angle), np.cos(angle)], abs=1e-5
+            )
+
+
+def test_each_head_reads_the_part_it_is_said_to(task: TextTask) -> None:
+    """The classifier reads a word's own vector, the focus what its post makes of it."""
+    model = build(task, "self-attention")
+    words = torch.tensor([[3, 4, 5]])
+    segments = model.encode(words)
+    moved = model.encode(torch.tensor([[3, 9, 5]]))
+    vectors = model.state_dict()["encoder.words.weight"]
+    assert torch.equal(segments[0, :, :EMBEDDING_SIZE], vectors[words[0]])
+    first, moved_first = segments[:, 0], moved[:, 0]
+    assert torch.equal(model.classifier(first), model.classifier(moved_first))
+    assert not torch.allclose(model.focus(first), model.focus(moved_first))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: str) -> None:
+    model, m = build(task, architecture), 9
+    flops = cost.model_flops(model, task.facts.input_shape, {m: 1})
+    words = torch.randint(2, 20, (1, m))
+    with FlopCounterMode(display=False) as counter:
+        segments = model.encode(words)
+        model.focus(segments[0])
+        model.classifier(segments[0])
+    (length,) = flops.lengths
+    expected = length.encoder + m * (flops.focus + flops.classifier)
+    assert counter.get_total_flops() == expected
+    assert (length.encoder > 0) == (architecture == "self-attention")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("paradigm", PARADIGMS)
+@pytest.mark.parametrize("m", [M, 5])
+def test_an_epoch_costs_what_its_real_words_cost(
+    task: TextTask, architecture: str, paradigm: str, m: int
+) -> None:
+    flops = text_flops(task, architecture, m)
+    of_paradigm = paradigms.get(paradigm).cost
+    encoder = {each.segments: each.encoder for each in flops.lengths}
+    lengths = task.splits(text_cell(task, m=m))["train"].lengths.tolist()
+    total = sum(3 * (of_paradigm(flops.focus, flops.classifier, n) + encoder[n]) for n in lengths)
+    assert cost.training_flops(paradigm, flops, m) * len(lengths) == total
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("inference", [None, *EXACT])
+@pytest.mark.parametrize("name", EXACT)
+def test_evaluation_equals_the_definition(
+    task: TextTask, architecture: str, name: str, inference: str | None
+) -> None:
+    """Whole, without tables, and of the posts whose rationale is known."""
+    model, batch = build(task, architecture, seed=3), of_test(task)
+    paradigm, predictor = paradigms.get(name), paradigms.get(inference or name)
+    split = task.splits(text_cell(task))["test"]
+    found = evaluate(model, paradigm, split, inference=None if inference is None else predictor)
+    assert found is not None
+    assert batch.mask is not None
+    with torch.no_grad():
+        segments = model.encode(batch.segments, batch.mask)
+        networks = (model.focus, model.classifier, segments)
+        loss = paradigm.loss(*networks, batch.labels, batch.mask)
+        attention, scores = predictor.predict(*networks, batch.mask)
+    known = batch.foreground.any(dim=1)
+    a_z = (attention * batch.foreground).sum(dim=1)[known].numpy()
+    s_y = scores.gather(1, batch.labels[:, None]).squeeze(1)[known].numpy()
+    assert 0 < known.sum() < len(known)
+    assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
+    assert found["accuracy"] == (scores.argmax(dim=1) == batch.labels).double().mean().item()
+    assert found["num_evaluated"] == len(known)
+    assert found["foreground_share"] == known.double().mean().item()
+    assert found["saif"] == saif(a_z, s_y)
+    assert found["foreground_attention_mean"] == pytest.approx(a_z.mean(), rel=1e-5)
+    assert found["heatmap"] == heatmap(a_z, s_y).ravel().tolist()
+    kept = without_rounding(attention.numpy())
+    expected = plausibility(kept, batch.foreground.numpy(), batch.mask.numpy())
+    assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-6)
+    shares = [found[key] for key in ("ftpt", "ffpt", "ftpf", "ffpf")]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_without_any_rationale_only_loss_and_accuracy_are_known(task: TextTask) -> None:
+    split = task.splits(text_cell(task))["train"]
+    found = evaluate(build(task, "embedding"), paradigms.get("soft"), split)
+    assert found is not None
+    assert found["foreground_share"] == 0
+    missing = {name for name, value in found.items() if value is None}
+    of_foreground = {"saif", "foreground_attention_mean", "heatmap", "ftpt", "ffpt", "ftpf"}
+    assert missing == of_foreground | {"ffpf"}
+    assert not {"token_f1", "iou_f1", "auprc"} & found.keys()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("part", ["encoder", "focus", "classifier"])
+def test_a_broken_model_has_no_metrics(task: TextTask, architecture: str, part: str) -> None:
+    """Also on a split without rationales."""
+    model = copy.deepcopy(build(task, architecture))
+    with torch.no_grad():
+        next(getattr(model, part).parameters()).fill_(torch.nan)
+    for split in task.splits(text_cell(task)).values():
+        assert evaluate(model, paradigms.get("lvml"), split) is None
+
+
+def test_attention_is_exactly_zero_in_padding(task: TextTask) -> None:
+    for architecture in ARCHITECTURES:
+        model, batch = build(task, architecture), of_test(task)
+        assert batch.mask is not None
+        segments = model.encode(batch.segments, batch.mask)
+        attention = log_attention(model.focus, segments, batch.mask).exp()
+        assert (attention[~batch.mask] == 0).all()
+        assert (attention[batch.mask] > 0).all()
+
+
+def test_bfloat16_computes_the_encoder_too(task: TextTask) -> None:
+    words, shape = torch.randint(2, 20, (2, 9)), task.facts.input_shape
+    full, half = (
+        models.build("self-attention", "hatexplain", shape, 3, precision=precision).encode(words)
+        for precision in ("float32", "bfloat16")
+    )
+    assert half.dtype == torch.float32
+    assert torch.equal(full[..., :EMBEDDING_SIZE], half[..., :EMBEDDING_SIZE])
+    contextual = (full - half)[..., EMBEDDING_SIZE:].abs().max()
+    assert 0 < contextual < 0.1

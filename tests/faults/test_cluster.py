@@ -1,0 +1,183 @@
+"""A cluster of several nodes on this machine: where cells train, and what is refused at start."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.conftest import PROJECT
+from tests.made_up.small_study import assert_whole, start, wait_for, wait_until
+
+pytestmark = pytest.mark.timeout(600)
+
+
+PREPARED = """
+import os, pathlib
+from study.tasks.mosaics import digits
+folder = pathlib.Path(os.environ["ATTENTION_STUDY_CACHE"])
+read = digits._read
+def counted():
+    with (folder.parent / f"{folder.name}-prepared").open("a") as file:
+        file.write("x")
+    return read()
+digits._read = counted
+"""
+"""Notes every preparation of data, beside the cache."""
+
+HELD = """
+import pathlib, time
+from study.train.checkpoints import Checkpoints
+steps, due = iter(range(100)), Checkpoints.due
+def held(*members):
+    time.sleep(0.01)
+    while next(steps, None) is None and not any(pathlib.Path(CACHE).glob("prepared/digits*")):
+        time.sleep(0.1)
+    return due(*members)
+Checkpoints.due = held
+"""
+"""Stops after 100 steps until data are prepared in another cache."""
+
+_LOST: list[Any] = []
+"""Nodes that were killed: Python warns of what is collected with them."""
+
+
+class Nodes:
+    """A head that does not train, and nodes with one core and one made-up GPU each."""
+
+    def __init__(self, folder: Path) -> None:
+        from ray.cluster_utils import Cluster as RayCluster
+
+        self._folder = folder
+        head = {
+            "num_cpus": 0,
+            "include_dashboard": False,
+            "dashboard_port": None,
+            # Ray takes a node for lost that fails five checks, by default one every 3 s.
+            "_system_config": {"health_check_period_ms": 300},
+        }
+        self._cluster = RayCluster(initialize_head=True, head_node_args=head)
+        self.address: str = self._cluster.address
+
+    def add(self, name: str, patch: str = PREPARED) -> Any:
+        """A node with a cache of its own, whose workers begin with some code."""
+        code = self._folder / f"{name}-code"
+        code.mkdir()
+        (code / "patch.py").write_text(patch)
+        (code / "sitecustomize.py").write_text(
+            "import sys\n"
+            "if any('default_worker' in word for word in sys.orig_argv):\n"
+            f"    exec(open({str(code / 'patch.py')!r}).read())\n"
+        )
+        return self._cluster.add_node(
+            num_cpus=1,
+            num_gpus=1,
+            env_vars={
+                "ATTENTION_STUDY_CACHE": str(self.cache(name)),
+                "PYTHONPATH": f"{code}:{PROJECT}",
+            },
+        )
+
+    def lose(self, node: Any) -> None:
+        _LOST.append(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def cache(self, name: str) -> Path:
+        return self._folder / f"{name}-cache"
+
+    def hold(self, until: str) -> str:
+        """Code that stops training there until a node begins to train."""
+        return PREPARED + HELD.replace("CACHE", repr(str(self.cache(until))))
+
+    def preparations(self, name: str) -> int:
+        """How often data were prepared on a node."""
+        file = self._folder / f"{name}-cache-prepared"
+        return len(file.read_text()) if file.exists() else 0
+
+    def stop(self) -> None:
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """No node that trains is left by a test."""
+    made = Nodes(tmp_path_factory.mktemp("nodes"))
+    yield made
+    made.stop()
+
+
+def test_nodes_share_a_study_come_and_go(
+    nodes: Nodes, tmp_path: Path, whole: pd.DataFrame
+) -> None:
+    """What is lost with a node are steps since a checkpoint; what comes out, no bit of it."""
+    lost = nodes.add("lost", nodes.hold(until="never"))
+    kept = nodes.add("kept", nodes.hold(until="late"))
+    results = tmp_path / "results"
+    process = start(results, "--address", nodes.address)
+    wait_until(lambda: len(list(results.glob("checkpoints/*.ckpt"))) == 2, process)
+    late = nodes.add("late")
+    wait_for("cells/*.parquet", results, process)
+    saved = {path.stem for path in results.glob("checkpoints/*.ckpt")}
+    nodes.lose(lost)
+    printed, _ = process.communicate(timeout=400)
+    nodes.lose(kept)
+    nodes.lose(late)
+    assert process.returncode == 0, printed
+    given_up = set(re.findall(r"cell (\w+): worker lost", printed))
+    assert given_up, printed
+    went_on = set(re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed))
+    assert given_up & saved
+    assert given_up & saved <= went_on, printed
+    assert [nodes.preparations(name) for name in ("lost", "kept", "late")] == [1, 1, 1]
+    assert_whole(results, {}, whole)
+
+
+def refused(*arguments: str, **environment: str) -> str:
+    """The one line of a command that cannot run."""
+    run = subprocess.run(
+        [sys.executable, "-m", "study.run", "digits", "--tracking", "none", *arguments],
+        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=280,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert run.returncode == 2, run.stdout + run.stderr
+    lines = [line for line in run.stderr.splitlines() if not line.startswith("waiting")]
+    assert len(lines) == 1, run.stderr
+    return lines[0]
+
+
+def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    at = ["--address", nodes.address]
+    on_cluster = [*at, "--results", str(results)]
+    assert "has (none may train)" in refused(*on_cluster)
+    without = nodes.add("without", "sys.modules['study'] = None")
+    line = refused(*on_cluster)
+    assert re.search(r"node .* cannot import this project .*uv sync --no-dev --extra", line)
+    nodes.lose(without)
+    patch = "import study.cell.version\nstudy.cell.version.source_digest = lambda: 'other'"
+    older = nodes.add("older", patch)
+    assert "has another version of this project" in refused(*on_cluster)
+    nodes.lose(older)
+    nodes.add("good")
+    (tmp_path / "sitecustomize.py").write_text("import ray\nray.__version__ = '2.1.0'\n")
+    line = refused(*on_cluster, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    assert "differ in Ray or Python" in line
+    assert "2.1.0" in line
+    assert not list(results.glob("cells/*"))
+    plan = subprocess.run(
+        [sys.executable, "-m", "study.run", "digits", "--plan", "--price-per-hour", "2.5", *at],
+        cwd=PROJECT, capture_output=True, text=True, check=True, timeout=200,
+    ).stdout  # fmt: skip
+    assert f"on the cluster at {nodes.address}: " in plan
+    assert "trials at a time: 1," in plan
+    found = re.search(r"estimated GPU hours: ([\d.]+), which cost ([\d.]+) at 2.5 each", plan)
+    assert found, plan
+    hours, cost = map(float, found.groups())
+    assert cost == pytest.approx(2.5 * hours, rel=0.06)

@@ -1,0 +1,277 @@
+"""Studies are killed, stopped and starved, and the same command finishes them.
+
+Killed are real processes, some at random moments. The seed of the moments is printed;
+`KILL_SEED=N pytest -m faults tests/faults/test_kills.py` repeats it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmarks import processes
+from study import run
+from study.paradigms.hard import Hard
+from study.results import Results
+from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
+from study.train.loop import train_pack
+from tests.made_up.small_study import (
+    CELLS,
+    arguments,
+    assert_whole,
+    files,
+    start,
+    wait_for_training,
+    wait_until,
+)
+from tests.made_up.sockets import listening, others_hear
+
+pytestmark = pytest.mark.timeout(600)
+
+SEED = int(os.environ.get("KILL_SEED", time.time_ns() % 10**6))
+
+
+@pytest.fixture
+def rng() -> random.Random:
+    print(f"KILL_SEED={SEED}")
+    return random.Random(SEED)
+
+
+# A command that is stopped again and again, and goes on in one directory.
+
+
+class Study:
+    """A study that one fault after another stops.
+
+    Attributes:
+        kept: the files of every complete cell, which no later command may touch.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.kept: dict[Path, bytes] = {}
+
+    def start(
+        self, *more: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        process = start(self.results, *more, environment=environment)
+        wait_for_training(self.results, process)
+        return process
+
+    def ended(self, process: subprocess.Popen[str]) -> str:
+        """What a command printed, which has gone on where the one before ended."""
+        printed, _ = process.communicate(timeout=300)
+        assert f"{CELLS} cells: {len(self.kept) // 2} done already" in printed
+        assert "Traceback" not in printed
+        self.kept |= files(self.results)
+        return printed
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        """Kills the driver.
+
+        No training outlives it, else the next driver would share the machine with it. (Agents of
+        Ray stay for a while.)
+        """
+        training = processes.training(process.pid)
+        assert training
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 60
+        while not all(map(processes.is_gone, training)):
+            assert time.monotonic() < deadline, "training outlives a killed driver"
+            time.sleep(0.1)
+        self.ended(process)
+
+    def unfinished(self) -> set[str]:
+        """The cells that left a checkpoint to go on from."""
+        saved = {path.stem for path in self.results.glob("checkpoints/*.ckpt")}
+        return saved - Results(self.results).finished()
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return Study(tmp_path_factory.mktemp("killed") / "results")
+
+
+def test_sigterm_stops_a_study_like_ctrl_c(study: Study, tmp_path: Path) -> None:
+    """Batch systems and containers send it.
+
+    Till then the study listens to nobody else, and asks for a token that nobody can read.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = study.start(environment={**own, "HOME": str(tmp_path)})
+    found = listening(process.pid)
+    programs = " ".join(found.values())
+    assert "gcs_server" in programs
+    assert "raylet" in programs
+    assert others_hear(found) == {}
+    below = processes.below(process.pid)
+    servers = [pid for pid, command in below.items() if "gcs_server" in command]
+    for server in servers:  # the token lies in no file: Ray's others could read
+        assert "RAY_AUTH_MODE=token" in Path(f"/proc/{server}/environ").read_text()
+    assert servers
+    assert not list(tmp_path.rglob("auth_token"))
+    process.terminate()
+    printed = study.ended(process)
+    assert process.returncode == TERMINATED, printed
+    assert "the same command goes on" in printed
+
+
+def test_ctrl_c_leaves_a_directory_that_the_same_command_goes_on_in(study: Study) -> None:
+    process = study.start()
+    before = len(Results(study.results).finished())
+    wait_until(lambda: len(Results(study.results).finished()) > before, process)
+    process.send_signal(signal.SIGINT)
+    printed = study.ended(process)
+    assert process.returncode == INTERRUPTED, printed
+    assert "the same command goes on" in printed
+    assert 1 <= len(study.kept) // 2 < CELLS
+
+
+def test_the_driver_is_killed_at_a_random_moment(study: Study, rng: random.Random) -> None:
+    process = study.start()
+    time.sleep(rng.uniform(0, 1))
+    study.kill(process)
+
+
+def test_cells_go_on_from_their_checkpoints_though_workers_are_killed(
+    study: Study, whole: pd.DataFrame, rng: random.Random
+) -> None:
+    """The driver once more, as soon as a cell has a checkpoint; then workers, till the end."""
+    study.kill(study.start())
+    left = study.unfinished()
+    assert left
+    process = study.start("--max-retries", "9")
+    killed = 0
+    for _ in range(3):
+        if training := processes.training(process.pid):
+            os.kill(rng.choice(training), signal.SIGKILL)
+            killed += 1
+        time.sleep(rng.uniform(0, 2))
+    assert killed
+    printed = study.ended(process)
+    assert process.returncode == DONE, printed
+    lost = set(re.findall(r"cell (\w+): worker lost", printed))
+    went_on = set(re.findall(r"cell (\w+) goes on from its checkpoint at step [1-9]", printed))
+    assert left <= went_on
+    assert went_on <= left | lost
+    if lost:
+        assert "worker lost (its process or its node died)" in printed
+        assert "retry" in printed
+    assert_whole(study.results, study.kept, whole)
+
+
+# What stops a study from inside, whatever runs its trials.
+
+
+Command = Callable[[Path], tuple[int, str]]
+
+
+@pytest.fixture
+def command(
+    without_ray: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """The command in this process: its exit status, and what it said of errors."""
+    monkeypatch.setattr("analysis.conclude.pictures", lambda _: [])  # they take time
+
+    def called(results: Path) -> tuple[int, str]:
+        status = run.main(arguments(results))
+        return status, capsys.readouterr().err
+
+    return called
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for little more than a report."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if os.getuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_the_study_and_loses_nothing(
+    small_disk: Path, whole: pd.DataFrame, command: Command
+) -> None:
+    results = small_disk / "results"
+    results.mkdir()
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 8_190_000)
+    status, said = command(results)
+    last = said.splitlines()[-1]
+    assert status == UNUSABLE, said
+    assert "Traceback" not in said
+    assert "No space left on device" in last
+    assert "the same command goes on" in last
+    kept = files(results)
+    ballast.unlink()
+    assert command(results)[0] == DONE
+    assert_whole(results, kept, whole)
+
+
+def test_a_lost_directory_stops_the_study_and_loses_nothing(
+    tmp_path: Path, whole: pd.DataFrame, command: Command
+) -> None:
+    results, away = tmp_path / "results", tmp_path / "away"
+
+    def take_away() -> None:
+        while not list(results.glob("cells/*.parquet")):
+            time.sleep(0.01)
+        results.rename(away)
+
+    thief = threading.Thread(target=take_away, daemon=True)
+    thief.start()
+    status, said = command(results)
+    thief.join()
+    last = said.splitlines()[-1]
+    assert status == UNUSABLE, said
+    assert "Traceback" not in said
+    assert str(results) in last
+    assert re.search("[Bb]ring the directory back: the same command goes on", last)
+    assert not results.exists()  # not made anew, empty
+    away.rename(results)
+    kept = files(results)
+    assert kept
+    assert command(results)[0] == DONE
+    assert_whole(results, kept, whole)
+
+
+def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
+    tmp_path: Path, whole: pd.DataFrame, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials begin with a hard paradigm that raises; then they do not."""
+
+    def mistyped(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("mistyped")
+
+    def broken(*arguments: Any) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Hard, "loss", mistyped)
+            return train_pack(*arguments)
+
+    results = tmp_path / "results"
+    with monkeypatch.context() as patch:
+        patch.setattr("study.launch.trial.train_pack", broken)
+        status, said = command(results)
+    assert status == FAILED, said
+    assert re.search(r"^cell [0-9a-f]{16} raised:$", said, re.M), said
+    assert "ZeroDivisionError: mistyped" in said
+    assert "what is done is kept: the same command goes on" in said
+    kept = files(results)
+    assert len(kept) < 2 * CELLS
+    assert command(results)[0] == DONE
+    assert_whole(results, kept, whole)

@@ -1,0 +1,254 @@
+"""The commands of docs/cluster.md: each is run by a test, or marked as needing a cloud account.
+
+Those about one machine are run here, of the first studies on a fresh checkout to a stopped job.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import psutil
+import pytest
+
+from study.options import parser
+from tests.conftest import PROJECT
+
+DOCUMENT = PROJECT / "docs" / "cluster.md"
+CLOUD = "# needs a cloud account"
+
+RUN_BY = {
+    "uv sync": ".ci/run",
+    ". .venv/bin/activate": "tests/house/test_cluster_docs.py",
+    "export RAY_UP_": "tests/faults/test_on_premise.py",
+    "export RAY_AUTH_": "tests/house/test_cluster_docs.py",
+    "export RAY_ENABLE_": "tests/house/test_cluster_docs.py",
+    "export RAY_USAGE_": "tests/house/test_cluster_docs.py",
+    "ray get-auth-token --generate": "tests/house/test_cluster_docs.py",
+    "chmod 600 ~/.ray/auth_token": "tests/house/test_cluster_docs.py",
+    "ray start --head --block": "tests/house/test_cluster_docs.py",
+    "ray job": "tests/house/test_cluster_docs.py",
+    "python -m study.run digits": "tests/house/test_cluster_docs.py",
+    "ray up -y --no-config-cache on-premise.yaml": "tests/faults/test_on_premise.py",
+    "ray exec on-premise.yaml": "tests/faults/test_on_premise.py",
+    "ray dashboard on-premise.yaml": "tests/faults/test_on_premise.py",
+    "ray down -y on-premise.yaml": "tests/faults/test_on_premise.py",
+    "ssh -i ~/.ssh/study study@10.0.0.11": "tests/faults/test_on_premise.py",
+}
+"""How a command outside the blocks that need a cloud account begins, and the file that runs it."""
+
+
+def blocks() -> list[str]:
+    """Its blocks of shell commands."""
+    return re.findall(r"^```bash\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def lines_of(block: str) -> list[str]:
+    """Commands, continued lines joined and what `<<END` feeds left out."""
+    text = re.sub(r"<<END\n.*?^END$", "", block, flags=re.DOTALL | re.MULTILINE)
+    joined = text.replace("\\\n", " ")
+    return [line.strip() for line in joined.splitlines() if line.strip() and line[0] != "#"]
+
+
+def test_every_command_is_run_by_a_test_or_needs_a_cloud_account() -> None:
+    ours = [line for block in blocks() if not block.startswith(CLOUD) for line in lines_of(block)]
+    assert ours
+    for line in ours:
+        files = [file for start, file in RUN_BY.items() if line.startswith(start)]
+        assert files, f"docs/cluster.md: no test runs `{line}`, and its block does not say {CLOUD}"
+        assert all((PROJECT / file).exists() for file in files)
+
+
+def test_commands_of_ray_and_of_studies_parse() -> None:
+    from ray.scripts.scripts import cli  # takes seconds
+
+    lines = [line for block in blocks() for line in lines_of(block)]
+    rays = [line for line in lines if line.startswith("ray ")]
+    assert len(rays) > 10
+    for line in rays:
+        words, _, job = line.partition(" -- ")
+        arguments = shlex.split(words, comments=True)[1:]
+        if ">" in arguments[-1]:
+            arguments.pop()
+        if job:
+            arguments += ["--", *shlex.split(job)]
+        command: click.Command = cli
+        while isinstance(command, click.Group):
+            command = command.commands[arguments.pop(0)]
+        command.make_context(command.name, arguments)
+        if job:
+            assert job.startswith("python -m study.run ")
+    for line in lines:
+        if (found := re.search(r"python -m study\.run ([^']*)", line)) and "STUDY" not in line:
+            parser().parse_args(shlex.split(found[1]))
+
+
+def test_messages_that_the_document_explains_are_those_of_the_code() -> None:
+    section = DOCUMENT.read_text().partition("## What goes wrong")[2]
+    table = section.partition("Of the launcher")[0]
+    quoted = [found for row in table.splitlines() for found in re.findall(r"^\| `([^`]+)`", row)]
+    assert len(quoted) >= 9
+    said = "\n".join(texts_of_code())
+    for message in quoted:
+        assert message.rstrip(" …") in said, f"no message of the code says: {message}"
+
+
+def texts_of_code() -> Iterator[str]:
+    """All strings of `study`, with … for what is filled in."""
+    for file in (PROJECT / "study").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
+                yield "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+# On one machine
+
+TINY = "--set m=4 n=120 paradigm=soft seed=0 lr=0.1 epochs=2"
+LONG = "--set m=4 n=2000 paradigm=soft seed=0-5 lr=0.1 epochs=40"
+START_SECONDS = 240
+
+
+@pytest.fixture
+def work() -> Iterator[Path]:
+    """A short path: Ray's sockets lie below."""
+    with tempfile.TemporaryDirectory(prefix="c", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
+    project = work / "project"
+    project.mkdir()
+    for name in ("study", "analysis", "search_spaces"):
+        (project / name).symlink_to(PROJECT / name)
+    (project / ".venv").symlink_to(sys.prefix)
+    elsewhere = (CLOUD, "cluster_name:", "ray exec", "ray up", "ray down", "ray dashboard")
+    ours = [block for block in blocks() if not block.startswith(elsewhere)]
+    loopback = [block for block in ours if "OSX_CLUSTER" in block]
+    environment_of_all, token = ours[:2]
+    begin = "".join([environment_of_all, *loopback]).replace("uv sync\n", "")
+    (start,) = (block for block in ours if "ray start --head --block" in block)
+    (join,) = (block for block in ours if "--address auto" in block)
+    (submit,) = (
+        block for block in ours if "--submission-id first" in block and "stop" not in block
+    )
+    (stop,) = (block for block in ours if "ray job stop" in block)
+
+    head_port, dashboard, client, agent = free_ports(4)
+    start = start.replace("ray start", f"exec ray start --num-cpus=2 --port={head_port} "
+        f"--dashboard-port={dashboard} --ray-client-server-port={client} "
+        f"--dashboard-agent-listen-port={agent}")  # fmt: skip
+    environment = {
+        **os.environ, "HOME": str(work), "RAY_TMPDIR": str(work), "RAY_JOB_STOP_WAIT_TIME_S": "60",
+        "ATTENTION_STUDY_CACHE": str(work / "cache"),
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under `uv run pytest`, too
+    }  # fmt: skip
+    environment.pop("PYTHONPATH", None)
+
+    def run(script: str, digits: str = TINY) -> str:
+        script = script.replace(":8265", f":{dashboard}")
+        script = script.replace("study.run digits", f"study.run digits --tracking none {digits}")
+        done = subprocess.run(
+            ["bash", "-euc", begin + script],
+            env=environment, cwd=project, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    with (work / "head.log").open("w") as log:
+        head = subprocess.Popen(
+            ["bash", "-euc", begin + token + start],
+            env=environment, cwd=project, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
+        assert listeners(head.pid) == {"127.0.0.1"}
+        assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
+        assert "trials at a time: 1" in run(join)
+        assert cells(project) == 1
+
+        said = run(submit, LONG)
+        assert "first" in said
+        logs = "ray job logs --address http://127.0.0.1:8265 first"
+        wait_for(lambda: cells(project) > 1, lambda: run(logs))
+        said = run(stop.splitlines()[0])
+        assert "was stopped" in said
+        assert "the same command goes on where this one ended" in run(logs)
+        before = cells(project)
+        assert "succeeded" in run("\n".join(stop.splitlines()[1:]), LONG)
+        assert before < cells(project) == 7
+    finally:
+        family = [psutil.Process(head.pid), *psutil.Process(head.pid).children(recursive=True)]
+        head.send_signal(signal.SIGINT)
+        head.wait(60)
+    _, alive = psutil.wait_procs(family, timeout=30)
+    for process in alive:
+        process.kill()
+    assert not alive
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports below those that Ray gives its workers."""
+    found: list[int] = []
+    for port in range(7000 + os.getpid() % 2000, 9990):
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError("no free ports")
+
+
+def refused_without_token(url: str) -> bool:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=10)
+            return False
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code == 401
+        except OSError:
+            assert time.monotonic() < deadline, "ray start --head did not start"
+            time.sleep(0.5)
+
+
+def listeners(pid: int) -> set[str]:
+    """Addresses on which a process and its children listen."""
+    process = psutil.Process(pid)
+    return {
+        each.laddr.ip.removeprefix("::ffff:")
+        for one in [process, *process.children(recursive=True)]
+        for each in one.net_connections("tcp")
+        if each.status == psutil.CONN_LISTEN
+    }
+
+
+def cells(project: Path) -> int:
+    return len(list((project / "results" / "cells").rglob("*.parquet")))
+
+
+def wait_for(what: Callable[[], bool], said: Callable[[], str]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not what():
+        assert time.monotonic() < deadline, said()
+        time.sleep(0.2)

@@ -1,0 +1,537 @@
+"""cluster.yaml, by Ray's own launcher and a made-up AWS.
+
+No network, no account: moto stands for AWS. Shell commands are really run, with stand-ins for what
+would reach out.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib.metadata
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import jsonschema
+import psutil
+import pytest
+import yaml
+from botocore import xform_name
+from mlflow import MlflowClient
+from moto import mock_aws
+from moto.server import ThreadedMotoServer
+from packaging.requirements import Requirement
+from ray.autoscaler import tags
+from ray.autoscaler._private.aws.node_provider import AWSNodeProvider
+from ray.autoscaler._private.command_runner import _with_interactive
+from ray.autoscaler._private.util import prepare_config, validate_config
+
+from study.launch import cluster
+from tests.conftest import PROJECT
+from tests.house.test_cluster_docs import DOCUMENT, blocks
+
+FILE = PROJECT / "cluster.yaml"
+MY_ADDRESS = "203.0.113.7"  # of a network for documentation
+COMMANDS = (
+    "setup_commands",
+    "head_setup_commands",
+    "worker_setup_commands",
+    "head_start_ray_commands",
+    "worker_start_ray_commands",
+)
+
+OTHER = {
+    "region": ("us-west-2", "eu-central-1"),
+    "gpu_instance": ("g6.xlarge", "g5.2xlarge"),
+    "max_gpu_nodes": ("4", "9"),
+    "bucket": ("my-attention-study", "another-bucket"),
+    "key": ("attention-study", "another-key"),
+}
+"""Each of the five lines: its value, and another one."""
+
+
+def read(text: str | None = None) -> dict[str, Any]:
+    return yaml.safe_load(FILE.read_text() if text is None else text)
+
+
+def validated(config: dict[str, Any]) -> dict[str, Any]:
+    """As `ray up` fills it out, and validates it."""
+    full = prepare_config(copy.deepcopy(config))
+    validate_config(full)
+    return full
+
+
+def prepared(config: dict[str, Any]) -> dict[str, Any]:
+    """The same with what AWS says of the instance types."""
+    return AWSNodeProvider.fillout_available_node_types_resources(validated(config))
+
+
+@functools.cache
+def filled() -> dict[str, Any]:
+    """cluster.yaml `prepared`: once, because the made-up AWS lists its instance types slowly."""
+    return prepared(read())
+
+
+def unwrapped(command: str) -> str:
+    """A command as the shell of a node gets it from Ray."""
+    return shlex.split(_with_interactive(command)[-1])[0]
+
+
+@pytest.fixture
+def aws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A made-up AWS, and a home where Ray may write the key that it makes."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    with mock_aws():
+        yield home
+
+
+def ingress(region: str, group_ids: set[str]) -> tuple[set[tuple[str, str, int, int]], set[str]]:
+    """What security groups let in: (source, protocol, from port, to port) of addresses, and groups
+    whose members are let in."""
+    ec2 = boto3.client("ec2", region)
+    addresses, members = set(), set()
+    for group in ec2.describe_security_groups(GroupIds=sorted(group_ids))["SecurityGroups"]:
+        for rule in group["IpPermissions"]:
+            assert not rule.get("PrefixListIds")
+            ports = (rule["IpProtocol"], rule.get("FromPort", -1), rule.get("ToPort", -1))
+            addresses |= {(each["CidrIp"], *ports) for each in rule["IpRanges"]}
+            addresses |= {(each["CidrIpv6"], *ports) for each in rule.get("Ipv6Ranges", [])}
+            members |= {each["GroupId"] for each in rule["UserIdGroupPairs"]}
+    return addresses, members
+
+
+def groups_of(config: dict[str, Any]) -> set[str]:
+    kinds = config["available_node_types"].values()
+    return {group for kind in kinds for group in kind["node_config"]["SecurityGroupIds"]}
+
+
+# By Ray's launcher and a made-up AWS
+
+
+@pytest.mark.faults
+def test_the_commands_of_the_document_and_the_launcher_start_every_kind_of_node(
+    aws: Path, tmp_path: Path
+) -> None:
+    config = copy.deepcopy(filled())
+    region = config["provider"]["region"]
+    for service, operation, arguments in documented_calls(tmp_path, region):
+        getattr(boto3.client(service, region), operation)(**arguments)
+
+    config = AWSNodeProvider.bootstrap_config(config)
+    (group,) = groups_of(config)
+    addresses, members = ingress(region, {group})
+    assert addresses == {(f"{MY_ADDRESS}/32", "tcp", 22, 22)}
+    assert members == {group}
+
+    provider = AWSNodeProvider(config["provider"], config["cluster_name"])
+    for name, kind in config["available_node_types"].items():
+        labels = {tags.TAG_RAY_NODE_KIND: "x", tags.TAG_RAY_USER_NODE_TYPE: name}
+        (instance,) = provider.create_node(kind["node_config"], labels, 1).values()
+        instance.load()
+        assert instance.instance_lifecycle == ("spot" if name == "gpu-spot" else None)
+        profile = "attention-study-head" if name == "head" else "attention-study-node"
+        assert instance.iam_instance_profile["Arn"].endswith(f"/{profile}")
+        assert instance.metadata_options["HttpTokens"] == "required"
+        assert instance.key_name == "attention-study"
+        assert [each["GroupId"] for each in instance.security_groups] == [group]
+        disks = list(instance.volumes.all())
+        assert disks
+        assert all(disk.encrypted and disk.volume_type == "gp3" for disk in disks)
+    key = aws / ".ssh" / "attention-study.pem"
+    assert key.stat().st_mode & 0o077 == 0
+    assert config["auth"]["ssh_private_key"] == str(key)
+
+
+@pytest.mark.faults
+def test_no_gpu_node_must_be_there_and_the_head_has_none(aws: Path) -> None:
+    config = copy.deepcopy(filled())
+    kinds = config["available_node_types"]
+    assert {name: kind["min_workers"] for name, kind in kinds.items()} == dict.fromkeys(kinds, 0)
+    most = {name: kind["max_workers"] for name, kind in kinds.items()}
+    assert most == {"head": 0, "gpu-on-demand": 0, "gpu-spot": config["max_workers"]}
+    assert "GPU" not in kinds["head"]["resources"]
+    assert kinds["gpu-spot"]["resources"]["GPU"] == kinds["gpu-on-demand"]["resources"]["GPU"] == 1
+    spot = kinds["gpu-spot"]["node_config"]
+    assert spot.pop("InstanceMarketOptions") == {"MarketType": "spot"}
+    assert spot == kinds["gpu-on-demand"]["node_config"]
+    assert kinds["gpu-spot"]["priority"] > kinds["gpu-on-demand"]["priority"]
+
+
+@pytest.mark.faults
+def test_without_a_group_ray_makes_one_that_lets_in_ssh_alone(aws: Path) -> None:
+    config = AWSNodeProvider.bootstrap_config(filled())
+    addresses, members = ingress(config["provider"]["region"], groups_of(config))
+    assert addresses == {("0.0.0.0/0", "tcp", 22, 22)}
+    assert members == groups_of(config)
+
+
+def test_the_head_may_do_what_it_must_and_nodes_the_bucket_only(tmp_path: Path) -> None:
+    policies = {
+        (call["RoleName"], call["PolicyName"]): json.loads(call["PolicyDocument"])["Statement"]
+        for _, operation, call in documented_calls(tmp_path, "us-west-2")
+        if operation == "put_role_policy"
+    }
+    bucket = policies["attention-study-node", "bucket"]
+    assert policies.keys() == {
+        ("attention-study-node", "bucket"),
+        ("attention-study-head", "bucket"),
+        ("attention-study-head", "nodes"),
+    }
+    name = read()["metadata"]["bucket"].partition("s3://")[2].split()[0]
+    for statement in bucket:
+        actions = statement["Action"]
+        for action in [actions] if isinstance(actions, str) else actions:
+            assert action.startswith("s3:")
+            assert "*" not in action
+        assert statement["Resource"].removesuffix("/*") == f"arn:aws:s3:::{name}"
+    passed = [
+        s["Resource"]
+        for s in policies["attention-study-head", "nodes"]
+        if "iam:PassRole" in s["Action"]
+    ]
+    assert passed == ["arn:aws:iam::*:role/attention-study-node"]
+
+
+@pytest.mark.faults
+def test_an_unknown_instance_type_is_refused(aws: Path) -> None:
+    with pytest.raises(ValueError, match=r"g6\.xlrage is not available in AWS region"):
+        prepared(read(FILE.read_text().replace("g6.xlarge", "g6.xlrage")))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("head_node_type: head", "head_node_type: boss", "`head_node_type` must be one of"),
+        ("\nmax_workers:", "\nmax_worker:", "'max_worker' was unexpected"),
+        ("max_gpu_nodes 4", "max_gpu_nodes four", "'four' is not of type 'integer'"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_a_message(right: str, wrong: str, message: str) -> None:
+    text = FILE.read_text()
+    validated(read(text))
+    assert text.count(right) == 1
+    with pytest.raises((ValueError, jsonschema.ValidationError), match=message):
+        validated(read(text.replace(right, wrong)))
+
+
+# The five lines
+
+
+@pytest.mark.faults
+def test_five_lines_are_all_that_a_reader_changes(aws: Path) -> None:
+    text = FILE.read_text()
+    block = text[text.index("\nmetadata:") : text.index("\ncluster_name:")]
+    lines = block.strip().splitlines()[1:]
+    assert len(lines) == len(OTHER) == 5
+    changed = text
+    for line, (name, (old, new)) in zip(lines, OTHER.items(), strict=True):
+        assert line.strip().startswith(f"{name}: ")
+        value, hash_sign, comment = line.partition("  #")
+        head, found, tail = value.rpartition(old)
+        assert found
+        changed = changed.replace(line, f"{head}{new}{tail}{hash_sign}{comment}")
+    config = AWSNodeProvider.bootstrap_config(prepared(read(changed)))
+    kinds = config["available_node_types"]
+    assert config["provider"]["region"] == "eu-central-1"
+    assert {k["node_config"]["InstanceType"] for n, k in kinds.items() if n != "head"} == {
+        "g5.2xlarge"
+    }
+    assert config["max_workers"] == kinds["gpu-spot"]["max_workers"] == 9
+    assert {kind["node_config"]["KeyName"] for kind in kinds.values()} == {"another-key"}
+    assert any("s3://another-bucket " in command for command in config["setup_commands"])
+    for old in ("us-west-2", "g6.xlarge", "my-attention-study"):
+        assert old not in json.dumps(config)
+
+
+def test_no_value_looks_like_a_secret() -> None:
+    text = FILE.read_text() + DOCUMENT.read_text()
+    assert not re.search(
+        r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|BEGIN [A-Z ]*PRIVATE KEY|://[^/\s]*:[^/\s]*@", text
+    )
+    assert not re.search(r"\b[0-9a-f]{32,}\b", text)
+    assert not re.search(r"(?i)(password|secret|token|access_key)\w*\s*[=:]\s*['\"]?\w{12,}", text)
+
+
+# What reaches the nodes
+
+
+@pytest.mark.faults
+def test_the_project_and_the_token_are_copied_and_nothing_else(tmp_path: Path) -> None:
+    mounts = read()["file_mounts"]
+    assert set(mounts.values()) == {
+        "pyproject.toml", "study", "analysis", "search_spaces", "~/.ray/auth_token",
+    }  # fmt: skip
+    assert all(there.startswith("~/") for there in mounts)
+    for there, here in mounts.items():
+        if not here.startswith("~"):
+            there = tmp_path / there.removeprefix("~/attention-study/")
+            ignored = shutil.ignore_patterns(*read()["rsync_exclude"])
+            source = PROJECT / here
+            if source.is_dir():
+                shutil.copytree(source, there, ignore=ignored)
+            else:
+                shutil.copy(source, there)
+    # It is all that a study, its report and MLflow's runs take.
+    code = "import study.run, study.launch.trial, study.track, study.repeat, analysis.report"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
+
+
+def test_every_package_of_a_node_is_pinned_to_the_version_tested() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    pins = {}
+    for line in project["tool"]["uv"]["constraint-dependencies"]:
+        pin = Requirement(line)
+        pins[canonical(pin.name)] = str(pin.specifier)
+    extras = project["project"]["optional-dependencies"]
+    waiting = [
+        Requirement(line) for line in project["project"]["dependencies"] + extras["cluster"]
+    ]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        needed = waiting.pop()
+        name = canonical(needed.name)
+        for extra in ("", *sorted(needed.extras)):
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            assert pins.get(name) == f"=={importlib.metadata.version(name)}"
+            for line in importlib.metadata.requires(name) or []:
+                further = Requirement(line)
+                if further.marker is None or further.marker.evaluate({"extra": extra}):
+                    waiting.append(further)
+    assert {"ray", "torch", "boto3", "s3fs", "mlflow"} <= {name for name, _ in seen}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# The shell commands
+
+
+@pytest.mark.parametrize("key", COMMANDS)
+def test_commands_are_valid_shell_as_ray_wraps_them(key: str) -> None:
+    for command in prepare_config(read())[key]:
+        done = subprocess.run(
+            ["bash", "-n", "-c", unwrapped(command)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+
+
+STAND_IN = """#!/usr/bin/env bash
+call=$(mktemp "$CALLS/XXXXXX")
+{ printf '%s\\n' "$(basename "$0") $*"; pwd; env; } > "$call" && mv "$call" "$call.txt"
+"""
+
+
+@pytest.mark.parametrize("part", ["head", "worker"])
+def test_ray_starts_with_the_token_the_project_and_its_environment(
+    part: str, tmp_path: Path
+) -> None:
+    calls = run_commands(part, tmp_path, twice=True)
+    settings = {**cluster._WORKER_SETTINGS, **cluster.SETTINGS}
+    shared = {name: value for name, value in settings.items() if not name.startswith("TUNE_")}
+    shared.pop("RAY_AIR_NEW_OUTPUT")  # Tune's, which drivers import
+    starts = [call for call in calls if call[0].startswith("ray start")]
+    assert len(starts) == 2
+    for line, folder, environment in starts:
+        assert folder == str(tmp_path / "attention-study")
+        assert environment["RAY_AUTH_MODE"] == "token"
+        assert shared.items() <= environment.items()
+        # Nodes must hear one another.
+        assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in environment
+        assert environment["STUDY_BUCKET"] == "s3://my-attention-study"
+        first = environment["PATH"].split(":")[0]
+        assert first == str(tmp_path / "attention-study" / ".venv" / "bin")
+        if part == "head":
+            assert "--dashboard-host=127.0.0.1" in line
+            assert environment["MLFLOW_TRACKING_URI"] == "http://127.0.0.1:5000"
+        else:
+            assert "--address=10.0.0.9:6379" in line
+    synced = [line for line, *_ in calls if line.startswith("uv sync")]
+    assert synced == ["uv sync --no-dev --extra cluster --managed-python --python 3.11.18"] * 2
+    assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
+    assert (tmp_path / ".bashrc").read_text().count("study.env") == 1
+
+
+def test_mlflow_listens_on_the_node_only_and_keeps_artifacts_in_the_bucket(tmp_path: Path) -> None:
+    calls = run_commands("head", tmp_path)
+    (line,) = [line for line, *_ in calls if line.startswith("mlflow")]
+    assert "--host 127.0.0.1 --port 5000" in line
+    assert f"--backend-store-uri sqlite:///{tmp_path}/mlflow/mlflow.db" in line
+    assert "--artifacts-destination s3://my-attention-study/mlflow" in line
+    assert all("0.0.0.0" not in line for line, *_ in calls)
+
+
+def run_commands(
+    part: str, home: Path, twice: bool = False
+) -> list[tuple[str, str, dict[str, str]]]:
+    """Runs setup and start of a node in an empty home, as Ray does, with stand-ins for what would
+    reach out; what the stand-ins were called with: (command line, directory, environment)."""
+    config = prepare_config(read())
+    bin_folder = home / "attention-study" / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    for name in (".ray", "calls"):
+        (home / name).mkdir()
+    (home / ".ray" / "auth_token").write_text("x")
+    for name in ("ray", "uv", "mlflow", "curl"):
+        (bin_folder / name).write_text(STAND_IN)
+        (bin_folder / name).chmod(0o755)
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{bin_folder}:/usr/local/bin:/usr/bin:/bin",
+        "CALLS": str(home / "calls"),
+        "RAY_HEAD_IP": "10.0.0.9",
+    }
+    commands = [*config[f"{part}_setup_commands"], *config[f"{part}_start_ray_commands"]]
+    for command in commands * (2 if twice else 1):
+        done = subprocess.run(
+            ["bash", "-c", unwrapped(command)],
+            env=environment, cwd=home, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        assert done.returncode == 0, (command, done.stderr)
+    if part == "head":  # which it starts in the background
+        deadline = time.monotonic() + 30
+        while not any(f.read_text().startswith("mlflow") for f in (home / "calls").glob("*.txt")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    calls = []
+    for file in (home / "calls").glob("*.txt"):
+        line, folder, *variables = file.read_text().splitlines()
+        pairs = (variable.partition("=") for variable in variables)
+        calls.append((line, folder, {name: value for name, _, value in pairs}))
+    return calls
+
+
+@pytest.mark.faults
+def test_mlflow_starts_once_and_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    (tmp_path / "attention-study").mkdir()
+    (tmp_path / "attention-study" / ".venv").symlink_to(sys.prefix)
+    config = prepare_config(read())
+    store = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    store.start()
+    endpoint = "http://{}:{}".format(*store.get_host_and_port())
+    environment = {
+        "HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none",
+        "AWS_ENDPOINT_URL": endpoint, "AWS_DEFAULT_REGION": "us-east-1",
+        "MLFLOW_S3_ENDPOINT_URL": endpoint,
+    }  # fmt: skip
+    settings = [c for c in config["head_setup_commands"] if "> ~/study.env" in c]
+    start, ask = (c for c in config["head_start_ray_commands"] if "mlflow" in c)
+    try:
+        for command in [*settings, start, start, ask]:
+            done = subprocess.run(
+                ["bash", "-c", unwrapped(command).replace("5000", port)],
+                env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
+        (server,) = [each for each in servers(port) if each.name() == "flock"]
+        listening = [
+            each.laddr
+            for process in [server, *server.children(recursive=True)]
+            for each in process.net_connections("tcp")
+            if each.status == psutil.CONN_LISTEN
+        ]
+        assert {(address.ip, str(address.port)) for address in listening} == {("127.0.0.1", port)}
+        client = boto3.client(
+            "s3", "us-east-1", endpoint_url=endpoint,
+            aws_access_key_id="none", aws_secret_access_key="none",
+        )  # fmt: skip
+        client.create_bucket(Bucket="my-attention-study")
+        log_picture(f"http://127.0.0.1:{port}")
+        stored = client.list_objects_v2(Bucket="my-attention-study", Prefix="mlflow/")
+        assert any(each["Key"].endswith("/table.txt") for each in stored["Contents"])
+        assert (tmp_path / "mlflow" / "mlflow.db").stat().st_size > 0
+    finally:
+        for process in servers(port):
+            process.kill()
+        store.stop()
+
+
+def log_picture(uri: str) -> None:
+    client = MlflowClient(uri)
+    run = client.create_run(client.create_experiment("cluster"))
+    client.log_text(run.info.run_id, "soft 1", "table.txt")
+
+
+def servers(port: str) -> list[psutil.Process]:
+    """What the start command of MLflow left running."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if f"--port {port} --workers" in " ".join(process.info["cmdline"] or []):
+            found += [process, *process.children(recursive=True)]
+    return found
+
+
+# The one-time commands of the document
+
+AWS_STAND_IN = """#!{python}
+import json, pathlib, sys
+words = [pathlib.Path(w[7:]).read_text() if w.startswith("file://") else w for w in sys.argv[1:]]
+with open({calls!r}, "a") as file:
+    file.write(json.dumps(words) + "\\n")
+"""
+
+
+def documented_calls(folder: Path, region: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """The calls of AWS that the section "Once an account" makes, in order, by its shell commands:
+    (service, operation, arguments)."""
+    work = folder / "aws"
+    work.mkdir(exist_ok=True)
+    calls = work / "calls"
+    calls.write_text("")
+    (work / "aws").write_text(AWS_STAND_IN.format(python=sys.executable, calls=str(calls)))
+    (work / "curl").write_text(f"#!/bin/sh\necho {MY_ADDRESS}\n")
+    for name in ("aws", "curl"):
+        (work / name).chmod(0o755)
+    script = "\n".join(
+        block
+        for block in blocks()
+        if re.search("^export BUCKET|aws (s3 mb|iam|ec2 cr)", block, re.M)
+    )
+    subprocess.run(
+        ["bash", "-euc", script],
+        cwd=work, env={"PATH": f"{work}:/usr/bin:/bin"}, check=True, timeout=60,
+    )  # fmt: skip
+    return [api_call(json.loads(line), region) for line in calls.read_text().splitlines()]
+
+
+def api_call(words: list[str], region: str) -> tuple[str, str, dict[str, Any]]:
+    """What a command line of `aws` asks of the service; its options are checked against it."""
+    service, operation, *options = words
+    if (service, operation) == ("s3", "mb"):
+        bucket = {"Bucket": options[0].removeprefix("s3://")}
+        place = {"LocationConstraint": region}
+        return "s3", "create_bucket", {**bucket, "CreateBucketConfiguration": place}
+    model = boto3.client(service, region).meta.service_model
+    (name,) = [n for n in model.operation_names if xform_name(n, "-") == operation]
+    members = model.operation_model(name).input_shape.members
+    by_flag = {f"--{xform_name(member, '-')}": member for member in members}
+    arguments = {}
+    for flag, value in zip(options[::2], options[1::2], strict=True):
+        member = by_flag[flag]
+        structured = members[member].type_name in ("list", "structure")
+        arguments[member] = json.loads(value) if structured else value
+    return service, xform_name(name), arguments

@@ -1,0 +1,321 @@
+"""Compaction changes no row, whenever it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from study import compact
+from study.cell import Cell
+from study.results import Results
+from study.storage.storage import Storage
+from tests.made_up.comparisons import POINTS, make_cell, make_results, write
+from tests.study.results.test_results import (
+    CONTRADICTIONS,
+    TABLES,
+    WRONG_EVALUATIONS,
+    acting_before,
+    assert_same,
+    contents,
+    copy,
+    frames,
+    in_memory,
+    on_another_machine,
+    with_files,
+    write_some,
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return make_results(tmp_path / "results")
+
+
+def merge_other(results: Results, cells: list[Cell]) -> None:
+    """Copies of cells as another machine may have them, and what a killed writer left."""
+    for cell in cells[:3]:
+        copy(results, cell, f"other/{cell.id}.parquet", on_another_machine)
+    source = in_memory()
+    write(source, cells[4], 0.9, steps=100)  # went on where the other machine stopped
+    write(source, make_cell(seed=5), 0.3)
+    for cell in (cells[4], make_cell(seed=5)):
+        copy(
+            results, cell, "compact-0.parquet" if cell is cells[4] else "x.parquet", source=source
+        )
+
+
+def run(results: Results, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Exit status and the one line that was printed."""
+    status = compact.main([results.url])
+    captured = capsys.readouterr()
+    (line,) = (captured.err if status else captured.out).splitlines()
+    assert not (captured.out if status else captured.err)
+    return status, line
+
+
+def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = write_some(results)
+    merge_other(results, cells)
+    before, survey = frames(results), results.survey()
+    status, line = run(results, capsys)
+    assert (status, line) == (
+        0,
+        f"{results.url}: 6 cells, 10 files in each of cells/ and evaluations/ merged into 1",
+    )
+    names = list(contents(results))
+    assert len(names) == 2
+    assert names[0].removeprefix("cells/") == names[1].removeprefix("evaluations/")
+    assert_same(frames(results), before)
+    assert results.survey() == survey
+    for cell in cells:
+        assert_same(
+            [results.cells([cell.id]), results.evaluations([cell.id])],
+            [frame[frame["cell_id"] == cell.id].reset_index(drop=True) for frame in before],
+        )
+    whole = contents(results)
+    assert run(results, capsys) == (0, f"{results.url}: nothing to do (6 cells in 1 file)")
+    assert contents(results) == whole
+
+
+def test_files_are_as_large_as_fits_into_memory(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compact, "ROWS_A_FILE", 25)
+    for seed in range(5):
+        write(results, make_cell(seed=seed), 0.1 * seed)  # 12 rows each
+    before = frames(results)
+    assert run(results, capsys)[1].endswith(
+        "5 files in each of cells/ and evaluations/ merged into 3"
+    )
+    assert_same(frames(results), before)
+    whole = contents(results)
+    assert len(whole) == 6
+    assert run(results, capsys) == (0, f"{results.url}: nothing to do (5 cells in 3 files)")
+    assert contents(results) == whole
+    last = max(make_cell(seed=seed).id for seed in range(5))
+    later = next(c for seed in range(5, 99) if (c := make_cell(seed=seed)).id > last)
+    write(results, later)
+    before = frames(results)
+    assert run(results, capsys)[1].endswith("merged into 3")
+    assert_same(frames(results), before)
+    kept = [name for name, data in contents(results).items() if whole.get(name) == data]
+    assert len(kept) == 4  # those of cells that are together as before are not written again
+
+
+def test_an_object_store_is_compacted(capsys: pytest.CaptureFixture[str]) -> None:
+    results = in_memory()
+    write_some(results)
+    before = frames(results)
+    assert run(results, capsys)[0] == 0
+    assert len(contents(results)) == 2
+    assert_same(frames(results), before)
+
+
+def test_compacted_files_are_merged_with_newer_ones(results: Results) -> None:
+    expected = in_memory()
+    for seed in range(4):
+        for each in (results, expected):
+            write(each, make_cell(seed=seed), 0.1 * seed)
+            write(each, make_cell("hybrid", seed=seed), 0.2 * seed)
+        done = compact.compact(results)
+        assert (done.cells, done.before, done.after) == (2 * seed + 2, 2 + (seed > 0), 1)
+        assert_same(frames(results), frames(expected))
+
+
+def test_a_study_goes_on_with_a_compacted_directory(results: Results) -> None:
+    """A censored cell is run again, and its new files are taken."""
+    cells = write_some(results)
+    compact.compact(results)
+    write(results, cells[4], 0.9)
+    assert results.survey().statuses[cells[4].id] == "done"
+    assert set(results.evaluations([cells[4].id])["budget_fraction"]) == set(POINTS)
+    before = frames(results)
+    compact.compact(results)
+    assert_same(frames(results), before)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) -> None:
+    """The first time, and when the merged file takes the place of one of the same cells."""
+    first = in_memory()
+    done, censored = (make_cell(seed=seed) for seed in range(2))
+    write(first, done)
+    write(first, make_cell(seed=2), status="diverged", points=())
+    write(first, censored, status="censored", points=POINTS[:2], steps=50)
+    if again:
+        compact.compact(first)
+        write(first, censored, 0.9)
+    else:
+        source = in_memory()
+        write(source, censored, 0.9)  # went on where the other machine stopped
+        copy(first, censored, "compact-0.parquet", source=source)
+    copy(first, done, "other/copy.parquet", on_another_machine)
+    small = len(first.layout().files) - again
+    files, before, survey = contents(first), frames(first), first.survey()
+    call, killed = 0, True
+    while killed:
+        results = with_files(files)
+
+        def kill(number: int, call: int = call) -> None:
+            if number == call:
+                raise KeyboardInterrupt
+
+        with (
+            acting_before(kill, "write", "remove") as calls,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            compact.compact(results)
+        killed = len(calls) > call
+        assert_same(frames(results), before)
+        assert results.survey() == survey
+        compact.compact(results)
+        assert_same(frames(results), before)
+        assert len(contents(results)) == 2
+        call += 1
+    assert call == 2 + 2 * small + 1
+
+
+def test_what_killed_writers_left_goes(results: Results, tmp_path: Path) -> None:
+    cells = write_some(results)
+    part = tmp_path / "results" / "cells" / f"x.parquet.{uuid.uuid4().hex}.part"
+    part.write_bytes(b"")
+    unfinished = results.storage.read(f"evaluations/{cells[0].id}.parquet")
+    results.storage.remove(f"cells/{cells[0].id}.parquet")
+    compact.compact(results)
+    assert not part.exists()
+    # The cell is not complete, so these are all there is of it.
+    assert results.storage.read(f"evaluations/{cells[0].id}.parquet") == unfinished
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_contradictions_are_refused(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    cell = write(results, make_cell(), status="diverged")
+    copy(results, cell, "copy.parquet", CONTRADICTIONS[kind])
+    before = snapshot(tmp_path)
+    status, line = run(results, capsys)
+    assert status == 2
+    assert f"cell {cell.id} has different results in" in line
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("partner", [True, False])
+@pytest.mark.parametrize("table", TABLES)
+def test_damaged_files_are_refused(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    table: str,
+    partner: bool,
+) -> None:
+    cells = write_some(results)
+    path = tmp_path / "results" / table / f"{cells[0].id}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    if not partner:
+        (other,) = set(TABLES) - {table}
+        results.storage.remove(f"{other}/{cells[0].id}.parquet")
+    before = snapshot(tmp_path)
+    status, line = run(results, capsys)
+    assert status == 2
+    assert f"{path} is damaged (" in line
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("kind", WRONG_EVALUATIONS)
+def test_evaluations_that_are_not_the_cell_s_are_refused(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    compacted: bool,
+) -> None:
+    """Merged, they would be lost for good."""
+    cells = write_some(results)
+    if compacted:
+        compact.compact(results)
+        for cell in cells[:2]:
+            copy(results, cell, f"{cell.id}.parquet")
+    act, reason = WRONG_EVALUATIONS[kind]
+    act(results, cells)
+    before = snapshot(tmp_path)
+    status, line = run(results, capsys)
+    assert status == 2
+    assert f"{tmp_path}/results/evaluations/{cells[0].id}.parquet is damaged (" in line
+    assert reason in line
+    assert snapshot(tmp_path) == before
+
+
+def test_another_schema_is_refused(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = write_some(results)
+    path = tmp_path / "results" / "cells" / f"{cells[0].id}.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
+    status, line = run(results, capsys)
+    assert status == 2
+    assert "has results schema 0" in line
+
+
+def test_a_running_study_is_let_alone(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_some(results)
+    before = snapshot(tmp_path)
+    with Results(results.url).lock():
+        status, line = run(results, capsys)
+    assert status == 2
+    assert "another study is running" in line
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("where", ["missing", "file", "folder"])
+def test_what_is_no_results_directory_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    status, line = run(Results(tmp_path / where), capsys)
+    assert status == 2
+    assert f"{tmp_path / where} is no results directory" in line
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+@pytest.mark.parametrize("argv", [[], ["a", "b"], ["nosuch://x"]])
+def test_bad_arguments_are_one_line(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compact.main(argv) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_ctrl_c_is_no_traceback(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_some(results)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Storage, "remove", interrupt)
+    assert compact.main([results.url]) == 130
+    assert "no result is lost" in capsys.readouterr().err
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        compact.main(["--help"])
+    assert end.value.code == 0
+    assert "python -m study.compact results\n" in capsys.readouterr().out
