@@ -7,12 +7,17 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.study.theory.test_linear_orthogonal import NAMES, directions, population_loss, random_states
 from torch import Tensor
 
 from study.errors import RequestError
 from study.theory import linear_orthogonal as lo
 from study.theory.linear_orthogonal import curvature
+from tests.study.theory.test_linear_orthogonal import (
+    NAMES,
+    directions,
+    population_loss,
+    random_states,
+)
 
 
 def plane(paradigm: str, m: int, num_classes: int):
