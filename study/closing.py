@@ -11,11 +11,12 @@ from collections.abc import Collection, Sequence
 from study import terminal
 from study.cell import Cell
 from study.plan.plan import Plan
+from study.relog import summaries
 from study.request import Request
 from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.storage.urls import absolute
 from study.terminal.command import importing
-from study.tracking.tracker import Tracker, summary_metrics
+from study.tracking.tracker import Tracker
 
 
 def report(
@@ -47,13 +48,11 @@ def report(
     with importing():
         from analysis.comparison.compare import compare_results
         from analysis.comparison.report.pictures import pictures
-        from analysis.comparison.report.summaries import group_summaries
         from analysis.comparison.report.text import print_comparisons
         from analysis.conclude import print_dynamics, write_page
         from analysis.kinds import find
         from analysis.page.files import Unwritable
         from analysis.page.frame import title
-        from analysis.section.summary import claim_counts
 
     results = absolute(request.results)
     asked = {cell.id for cell in cells} - set(failed)
@@ -101,10 +100,7 @@ def report(
             f"`{command} --out DIR` writes it elsewhere."
         ) from error
     finally:
-        of_all = [*map(group_summaries, comparisons, drawn), *(d.summaries() for d in dynamics)]
-        groups = [group for groups in of_all for group in groups]
-        metrics = summary_metrics(c.summary for c in comparisons)
-        metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
+        metrics, groups = summaries(comparisons, dynamics, drawn)
         with contextlib.ExitStack() as stack:
             attached = report_files(request.results, plan.study) if page else None
             tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
