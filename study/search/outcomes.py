@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from study.search.space import OBJECTIVES
-
-if TYPE_CHECKING:
-    pass
 
 
 def seed_means(

@@ -307,7 +307,12 @@ class Search:
         return trial.number, cells
 
     def _repeat(self, failed: optuna.trial.FrozenTrial) -> int:
-        """A suggestion like one that failed in an earlier run, in one transaction; its number."""
+        """A suggestion like one that failed in an earlier run; its number.
+
+        It is recorded in one transaction. `enqueue_trial` and `ask` need one for the waiting
+        trial, one to start it and one a parameter: a run that is killed in between leaves half a
+        suggestion, which no later run could take up.
+        """
         import optuna
 
         self._study.add_trial(

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from study.cell import Cell
 from study.search.search import Search
-
-if TYPE_CHECKING:
-    pass
 
 
 class Suggestions:
