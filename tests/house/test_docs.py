@@ -1,15 +1,18 @@
-"""What the documents show in Python runs, and what they and messages name is there."""
+"""What the documents show runs, and what they and messages name is there."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from study.options import requested
+from study.train.axes import AXES
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write
 
@@ -20,6 +23,7 @@ DOCUMENTS = [
 ]
 """All but the log, which tells of what was there once."""
 PACKAGES = ("study", "analysis", "search_spaces", "benchmarks")
+FOLDERS = (*PACKAGES, "tests", "docs")
 
 
 def snippets() -> dict[str, str]:
@@ -87,3 +91,76 @@ def test_a_name_is_there(place: str, name: str) -> None:
         if not hasattr(found, part):
             importlib.import_module(f"{found.__name__}.{part}")
         found = getattr(found, part)
+
+
+CODE = [path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(PROJECT).as_posix()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_a_path_is_there(document: Path) -> None:
+    """From the root, in prose and in commands."""
+    path = rf"(?<![\w/.~-])(?:{'|'.join(FOLDERS)})/[\w./-]*\w"
+    found = re.findall(path, document.read_text())
+    assert not [each for each in found if not (PROJECT / each).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_a_file_and_a_test_are_there(document: Path) -> None:
+    """`test_file.py::test_name`, the file named once a line where it stands for several tests.
+
+    Without its folders, a file's name is the only one of its kind.
+    """
+    for line in document.read_text().splitlines():
+        files = CODE
+        for name, test in re.findall(r"`([\w/]+\.py)?(?:::)?(test_\w+)?`", line):
+            if name:
+                files = [path for path in CODE if f"/{named(path)}".endswith(f"/{name}")]
+                assert len(files) == 1, f"{name}: {[*map(named, files)]}"
+            if test and test not in AXES:
+                assert any(f"def {test}(" in path.read_text() for path in files), test
+
+
+def links() -> Iterator[tuple[str, str]]:
+    for document in (*DOCUMENTS, PROJECT / "docs" / "log.md"):
+        for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+            if "://" not in target:
+                yield named(document), target
+
+
+@pytest.mark.parametrize(("place", "target"), sorted(set(links())))
+def test_a_link_leads_somewhere(place: str, target: str) -> None:
+    document = PROJECT / place
+    file, _, anchor = target.partition("#")
+    path = document.parent / file if file else document
+    assert path.exists()
+    assert not anchor or anchor in anchors(path)
+
+
+def test_the_index_names_every_document() -> None:
+    index = PROJECT / "docs" / "README.md"
+    named_there = {target for place, target in links() if place == "docs/README.md"}
+    assert named_there == {path.name for path in index.parent.glob("*.md") if path != index}
+
+
+def anchors(document: Path) -> set[str]:
+    """What links may name after #, as GitHub makes it of headings."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def study_commands() -> Iterator[tuple[str, str]]:
+    for document in DOCUMENTS:
+        text = document.read_text().replace("\\\n", " ")
+        for block in re.findall(r"^```bash\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            for command in re.findall(r"python -m study\.run (?!--help)([^\n'#]*)", block):
+                yield document.name, command
+
+
+@pytest.mark.parametrize(("place", "command"), sorted(set(study_commands())))
+def test_a_study_command_is_understood(place: str, command: str) -> None:
+    assert requested(shlex.split(command)).space.name in command, place
