@@ -87,16 +87,14 @@ def made_up_mosaics(
     )
 
 
-def step_of(
-    model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batch: int, lr: float = LR
-) -> Step:
+def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batch: int) -> Step:
     """The study's step on a model, on the device of the mosaics."""
     device = mosaics.labels.device
     return functools.partial(
         train_step,
         model=model,
         paradigm=paradigms.get(paradigm) if isinstance(paradigm, str) else paradigm,
-        optimiser=SGD(model.parameters(), lr, MOMENTUM),
+        optimiser=SGD(model.parameters(), LR, MOMENTUM),
         split=mosaics,
         generator=torch.Generator(device).manual_seed(0),
         micro_batch=micro_batch,
