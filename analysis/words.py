@@ -12,13 +12,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.groups import Axis
-from study import terminal
+from study import tasks, terminal
 from study.results import SAIF_THRESHOLD
 
 METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
-
-_TEXTS = ("hatexplain",)
-"""Tasks whose instances are posts, and whose foreground is the tokens that people marked."""
 
 _LISTED = 11  # values of a list that are named one by one, as the usual evaluation points
 _OF_A_CELL = ("schedule", "seed")  # all else is shared by the cells of a comparison
@@ -42,18 +39,18 @@ MANY_SEEDS = 10_000
 
 def is_text(task: str) -> bool:
     """Whether the segments of a task are words, and its instances posts."""
-    return task in _TEXTS
+    return tasks.modality(task) is tasks.POSTS
 
 
-def instances(*tasks: str) -> str:
+def instances(*names: str) -> str:
     """What the instances of tasks are called: ``mosaics``, ``posts``; of both, ``instances``."""
-    nouns = {"posts" if is_text(task) else "mosaics" for task in tasks} or {"mosaics"}
+    nouns = {tasks.modality(name).noun for name in names} or {"mosaics"}
     return nouns.pop() if len(nouns) == 1 else "instances"
 
 
 def counted_instances(task: str) -> str:
     """What SAIF and heat maps are shares of: those whose foreground is known."""
-    return "posts that have a rationale" if is_text(task) else "instances"
+    return tasks.modality(task).counted
 
 
 def setting_name(task: str, m: int, architecture: str) -> str:

@@ -78,11 +78,12 @@ def made_up_mosaics(
     pixels = torch.randint(
         256, (images, height, width, channels), generator=generator, dtype=torch.uint8
     )
+    positions = torch.randint(m, (n,), generator=generator)
     return Mosaics(
         images=pixels.to(device),
         index=torch.randint(images, (n, m), generator=generator, dtype=torch.int32).to(device),
         labels=torch.randint(num_classes, (n,), generator=generator).to(device),
-        foreground_index=torch.randint(m, (n,), generator=generator).to(device),
+        foreground=torch.nn.functional.one_hot(positions, m).bool().to(device),
         max_value=255,
     )
 

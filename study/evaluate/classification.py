@@ -19,8 +19,7 @@ from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
 from study.paradigms.held import held_attention, incentive
-from study.tasks.base import Split
-from study.tasks.mosaics.mosaics import Mosaics
+from study.tasks.base import Distinct, Modality, Split
 
 _FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")
 
@@ -117,7 +116,8 @@ def evaluate(
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     if not known.any():
         return metrics | dict.fromkeys((*_FOREGROUND_METRICS, "heatmap"))
-    metrics |= _of_foreground(a_z[known], s_y[known], focus_true[known], prediction_true[known])
+    of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
+    metrics |= _of_foreground(*of_known, split.modality)
     return metrics | (_of_rationales(attended) if attended else {})
 
 
@@ -139,16 +139,17 @@ def _of_foreground(
     s_y: NDArray[np.float64],
     focus_true: NDArray[np.float64],
     prediction_true: NDArray[np.float64],
+    modality: Modality,
 ) -> dict[str, Any]:
     """The metrics of inputs whose foreground is known, at least one, from values (B,) of each."""
     return {
-        "saif": saif(a_z, s_y),
+        "saif": saif(a_z, s_y, modality.saif_threshold),
         "foreground_attention_mean": float(a_z.mean()),
         "ftpt": float((focus_true * prediction_true).mean()),
         "ffpt": float(((1 - focus_true) * prediction_true).mean()),
         "ftpf": float((focus_true * (1 - prediction_true)).mean()),
         "ffpf": float(((1 - focus_true) * (1 - prediction_true)).mean()),
-        "heatmap": heatmap(a_z, s_y).ravel().tolist(),
+        "heatmap": heatmap(a_z, s_y, modality.heatmap_edges).ravel().tolist(),
     }
 
 
@@ -180,9 +181,14 @@ def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Itera
         mixes: whether the classifier sees sums of segments, so that there is no table of it.
         focus_needed: else the focus is not called.
     """
-    if isinstance(split, Mosaics):
-        yield from _parts_of_mosaics(model, split, mixes, focus_needed)
-        return
+    if split.distinct is None:
+        yield from _of_own_segments(model, split, mixes)
+    else:
+        yield from _of_shared_segments(model, split, split.distinct, mixes, focus_needed)
+
+
+def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]:
+    """f, and g where it sees single segments, run once a real segment of a part."""
     for rows in split.passes(pass_size(split.bytes_each, split.labels.device)):
         inputs, labels, foreground, mask = split.batch(rows)
         assert mask is not None
@@ -199,47 +205,44 @@ def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Itera
             yield _Part(focus, table.__getitem__, places, None, mask, labels, foreground)
 
 
-def _parts_of_mosaics(
-    model: Model, mosaics: Mosaics, mixes: bool, focus_needed: bool
+def _of_shared_segments(
+    model: Model,
+    split: Split,
+    distinct: Distinct,
+    mixes: bool,
+    focus_needed: bool,
 ) -> Iterator[_Part]:
-    """Many mosaics share a base image: f, and g where it sees single segments, run once an image,
-    and mosaics look their outputs up."""
-    scores, logits = _tables(model, mosaics, mixes, focus_needed)
-    _, places = mosaics.distinct
-    for rows in mosaics.passes(_mosaics_a_pass(mosaics, logits)):
+    """f, and g where it sees single segments, run once a distinct segment of the whole split."""
+    places = distinct.places
+    m = places.shape[1]
+    scores, logits = _tables(model, distinct, split.bytes_each // m, mixes, focus_needed)
+    bytes_each = split.bytes_each if logits is None else 4 * m * logits.shape[1]
+    for rows in split.passes(pass_size(bytes_each, split.labels.device)):
         looked_up = None
         if logits is None:
-            segments = mosaics.batch(rows).segments
+            segments = split.batch(rows).segments
             classifier: Classifier = model.classifier
             if focus_needed:
                 looked_up = scores[places[rows]]
         else:  # a segment is its place in the tables
             segments, classifier = places[rows], logits.__getitem__
-        labels, foreground = mosaics.labels[rows], mosaics.foreground(rows)
+        labels, foreground = split.labels[rows], split.foreground[rows]
         yield _Part(scores.__getitem__, classifier, segments, looked_up, None, labels, foreground)
 
 
 def _tables(
-    model: Model, mosaics: Mosaics, mixes: bool, focus_needed: bool
+    model: Model, distinct: Distinct, segment_bytes: int, mixes: bool, focus_needed: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """f (U,) of every base image that occurs, and g (U, C) unless it sees sums of segments.
+    """f (U,) of every distinct segment, and g (U, C) unless it sees sums of segments.
 
     A focus that is not needed is not called; its scores are empty then.
     """
-    images, _ = mosaics.distinct
-    segment_bytes = mosaics.bytes_each // mosaics.index.shape[1]
-    scores, logits = [torch.empty(0, device=images.device)], []
-    for part in images.split(pass_size(segment_bytes, images.device)):
-        segments = model.encode(mosaics.segments(part)[:, None])[:, 0]
+    device = distinct.names.device
+    scores, logits = [torch.empty(0, device=device)], []
+    for names in distinct.names.split(pass_size(segment_bytes, device)):
+        segments = model.encode(distinct.segments(names)[:, None])[:, 0]
         if focus_needed:
             scores.append(model.focus(segments))
         if not mixes:
             logits.append(model.classifier(segments))
     return torch.cat(scores), torch.cat(logits) if logits else None
-
-
-def _mosaics_a_pass(mosaics: Mosaics, logits: Tensor | None) -> int:
-    """How many mosaics at a time: as many as fit as pixels, or as rows of a table."""
-    m = mosaics.index.shape[1]
-    bytes_each = mosaics.bytes_each if logits is None else 4 * m * logits.shape[1]
-    return pass_size(bytes_each, mosaics.labels.device)

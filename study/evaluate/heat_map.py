@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-HEATMAP_EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Edges of the recorded heat map on both axes; literal values, bins [lo, hi), the last closed."""
+from study.tasks.base import MOSAICS
 
-SAIF_THRESHOLD = 0.8
+HEATMAP_EDGES = MOSAICS.heatmap_edges
+"""Edges of the recorded heat map on both axes; bins [lo, hi), the last closed."""
+
+SAIF_THRESHOLD = MOSAICS.saif_threshold
 OVERSHOOT = 1e-6
 """How far above 1 a probability may lie by rounding before it is an error."""
 

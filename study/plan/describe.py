@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 
-from study import terminal
+from study import tasks, terminal
 from study.cell import Cell
 from study.hardware import has_bfloat16
 from study.plan.overhead import Overhead
@@ -215,7 +215,7 @@ def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
     amount = cell.budget.amount
     if cell.budget.unit == "mosaics":
         form = "{:,}".format
-        text = f"{amount:,} mosaics = {amount / cell.n:g} epochs"
+        text = f"{amount:,} {tasks.modality(cell.task).noun} = {amount / cell.n:g} epochs"
         spent = {end.steps_done * cell.batch_size for end in ends}
     else:
         form = "{:.3g}".format

@@ -1,12 +1,17 @@
-"""What all tasks have in common: splits that give batches, and what a plan knows of their data."""
+"""The contract of a task: how it is declared, and the splits and batches that it gives.
+
+A *modality* is what tasks share whose inputs are of one sort; a *declaration* is a task before its
+data and options are known, a `TaskInfo` a task with its options, a `Task` a task with its data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from study.cell import Cell
+from study.cell import Cell, Options
+from study.tasks.sources.fetched import DataSet
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +21,36 @@ UNKNOWN_DIGEST = "unknown"
 """Stands for the data digest where a plan is made without the data."""
 
 SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Modality:
+    """What the inputs of a task are: what people call them, and what SAIF counts.
+
+    Attributes:
+        noun: the inputs, in the plural; a budget of inputs counts them.
+        counted: those that SAIF and the heat map are shares of, in the plural.
+        m: what the axis m is of them.
+        foreground: what is the true foreground, where that needs words.
+        heatmap_edges: of the heat map, for attention and score alike, see `study.evaluate`.
+        saif_threshold: attention and score from which an input counts for SAIF.
+    """
+
+    noun: str
+    counted: str
+    m: str
+    foreground: str = ""
+    heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    saif_threshold: float = 0.8
+
+
+MOSAICS = Modality("mosaics", counted="instances", m="segments m")
+POSTS = Modality(
+    "posts",
+    counted="posts that have a rationale",
+    m="most tokens m",
+    foreground="the tokens of the rationale",
+)
 
 
 class Batch(NamedTuple):
@@ -36,19 +71,45 @@ class Batch(NamedTuple):
     mask: Tensor | None
 
 
+class Distinct(NamedTuple):
+    """The distinct segments of a split.
+
+    Attributes:
+        names: (U,) what `segments` takes, one a segment.
+        places: (n, m) int64, the place in `names` of every segment of every input.
+        segments: some of the names (B,) -> their segments (B, ...), as in a `Batch`.
+    """
+
+    names: Tensor
+    places: Tensor
+    segments: Callable[[Tensor], Tensor]
+
+
 class Split(Protocol):
     """The inputs of one split, on one device.
 
     Attributes:
+        modality: of the inputs.
         labels: (n,) int64.
+        foreground: (n, m) bool, as in a `Batch`.
         equal_batches: whether all batches of a size have equal shapes, as CUDA graphs need them.
+        distinct: the segments that occur, where inputs share them; None: they share none.
     """
+
+    @property
+    def modality(self) -> Modality: ...
 
     @property
     def labels(self) -> Tensor: ...
 
     @property
+    def foreground(self) -> Tensor: ...
+
+    @property
     def equal_batches(self) -> bool: ...
+
+    @property
+    def distinct(self) -> Distinct | None: ...
 
     @property
     def bytes_each(self) -> int:
@@ -113,3 +174,43 @@ class Task(Protocol):
         The cell's seed draws the train split; the others are fixed.
         """
         ...
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What is known of a task before its data is at hand.
+
+    Attributes:
+        input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
+        classes: names of the classes; of mosaics, those of the foreground.
+        load: (data_dir, cache_dir) -> the task.
+        made_up: (facts, count) -> the same with noise for data, at least `count` inputs a split.
+        nominal: what is supposed of its data before they are at hand.
+    """
+
+    input_shape: tuple[int, ...]
+    classes: tuple[str, ...]
+    load: Callable[[str | None, str | None], Task]
+    made_up: Callable[[Facts, int], Task]
+    nominal: Facts
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.classes)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A task as its module declares it, known without PyTorch.
+
+    Attributes:
+        modality: of its inputs.
+        info: what is known of it with these options; raises `RequestError` where one is of no use.
+        options: fields of `study.cell.Options` that it takes -> default; it lacks all others.
+        data_set: that it reads; None: it is bundled or made up.
+    """
+
+    modality: Modality
+    info: Callable[[Options], TaskInfo]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    data_set: DataSet | None = None

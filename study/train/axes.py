@@ -56,9 +56,10 @@ def _name_or_none(text: str) -> str | None:
     return None if text in (NONE, OWN) else text
 
 
-def _of_text(value: str | int) -> By:
-    """An axis that has no meaning but for posts."""
-    return By("task", {"hatexplain": (value,)}, otherwise=(None,))
+def _of_some_tasks(option: str) -> By:
+    """An axis that has no meaning but for the tasks that take an option: each its default."""
+    takers = tasks.taking(option).items()
+    return By("task", {name: (task.options[option],) for name, task in takers}, otherwise=(None,))
 
 
 AXES: Mapping[str, Axis] = {
@@ -67,19 +68,19 @@ AXES: Mapping[str, Axis] = {
     "label_rule": Axis(
         "label of a post that several people labelled: majority, or first of them; none: no text",
         _name_or_none,
-        _of_text("majority"),
+        _of_some_tasks("label_rule"),
         "a name",
     ),
     "rationale_rule": Axis(
         "its rationale: words that majority, union or first marked; none: no text",
         _name_or_none,
-        _of_text("majority"),
+        _of_some_tasks("rationale_rule"),
         "a name",
     ),
     "min_count": Axis(
         "the vocabulary: words that occur so often in the training posts; none: no text",
         _count_or_none,
-        _of_text(1),
+        _of_some_tasks("min_count"),
         "a whole number or none",
     ),
     "m": Axis("segments a mosaic; of posts the most words, longer ones are cut", int),
@@ -154,7 +155,7 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         of_tasks: the tasks of the study.
     """
     return {
-        "task": tasks.NAMES,
+        "task": list(tasks.TASKS),
         "paradigm": (*PARADIGMS, "hybrid"),
         "architecture": list(dict.fromkeys(n for task in of_tasks for n in models.names(task))),
         "budget_unit": BUDGET_UNITS,

@@ -32,9 +32,10 @@ STOREYS = [
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
     ["study.train", "study.results"],
-    ["study.evaluate", "study.tasks"],
+    ["study.evaluate"],
+    ["study.tasks"],
     ["study.tasks.mosaics", "study.tasks.posts"],
-    ["study.models", "study.tasks.base", "study.request", "study.terminal"],
+    ["study.models", "study.request", "study.terminal", "study.tasks.base"],
     ["study.tasks.sources", "study.cell"],
     ["study.tasks.mosaics.layouts", "study.theory", "study.paradigms", "study.storage"],
     ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
@@ -52,7 +53,7 @@ MAY_IMPORT = {
 }
 """Package -> the only modules of `study` that know it."""
 
-DOORS = ("study.results", "study.theory.", "study.terminal")
+DOORS = ("study.results", "study.tasks", "study.theory.", "study.terminal")
 """What `analysis` knows of `study`."""
 
 

@@ -39,6 +39,7 @@ from analysis.words import (
     percent,
     setting_words,
 )
+from study import tasks
 
 _UNEQUAL = (
     " More options are more luck in the choice: the figures against search effort compare the "
@@ -214,7 +215,7 @@ def _settings(comparison: Comparison) -> list[Block]:
     train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
         ["task", first["task"]],
-        ["most tokens m" if is_text(comparison.task) else "segments m", str(first["m"])],
+        [tasks.modality(comparison.task).m, str(first["m"])],
         [f"training {noun} n", str(first["n"])],
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],

@@ -18,7 +18,7 @@ from torch import Tensor
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.tasks.base import SPLITS, Batch, Facts
+from study.tasks.base import MOSAICS, SPLITS, Batch, Distinct, Facts
 from study.tasks.mosaics.base_images import BaseImages
 
 VALIDATION_SHARE = 0.1
@@ -32,16 +32,17 @@ class Mosaics:
         images: (N, H, W, C) uint8 base images, shared between splits.
         index: (n, m) int32 rows of `images`.
         labels: (n,) int64 in [0, number of foreground classes).
-        foreground_index: (n,) int64 in [0, m), z.
+        foreground: (n, m) bool, True at the hidden positions z.
         max_value: the pixel value that stands for 1.
     """
 
     images: Tensor
     index: Tensor
     labels: Tensor
-    foreground_index: Tensor
+    foreground: Tensor
     max_value: int
 
+    modality = MOSAICS
     equal_batches = True
 
     def __len__(self) -> int:
@@ -58,7 +59,7 @@ class Mosaics:
         return Batch(
             segments=self.segments(index.flatten()).unflatten(0, index.shape),
             labels=self.labels[rows],
-            foreground=self.foreground(rows),
+            foreground=self.foreground[rows],
             mask=None,
         )
 
@@ -73,16 +74,11 @@ class Mosaics:
         # A view: channels stay last in memory, where convolutions are faster.
         return scaled.permute(0, 3, 1, 2)
 
-    def foreground(self, rows: Tensor) -> Tensor:
-        """(B, m) bool, True at the hidden position of the mosaics of these rows."""
-        positions = torch.arange(self.index.shape[1], device=self.index.device)
-        return positions == self.foreground_index[rows, None]
-
     @functools.cached_property
-    def distinct(self) -> tuple[Tensor, Tensor]:
-        """The base images that occur, and where: rows of `images` (U,) and the (n, m) places in
-        them, so that ``rows[places]`` is `index`."""
-        return torch.unique(self.index, return_inverse=True)
+    def distinct(self) -> Distinct:
+        """The base images that occur, named by their rows of `images`."""
+        rows, places = torch.unique(self.index, return_inverse=True)
+        return Distinct(rows, places, self.segments)
 
     def head(self, count: int) -> Mosaics:
         """The first `count` mosaics."""
@@ -90,7 +86,7 @@ class Mosaics:
             self.images,
             self.index[:count],
             self.labels[:count],
-            self.foreground_index[:count],
+            self.foreground[:count],
             self.max_value,
         )
 
@@ -157,16 +153,14 @@ class MosaicTask:
         self, scheme: str, split: str, m: int, size: int, seed: int | None, device: torch.device
     ) -> Mosaics:
         names = ("mosaics", self.name, scheme, split, m, *(() if seed is None else (seed,)))
-        index, labels, foreground_index = _draw(
-            self._pools[scheme][split], size, m, stream_seed(*names)
-        )
+        index, labels, foreground = _draw(self._pools[scheme][split], size, m, stream_seed(*names))
         return Mosaics(
             images=self._images(
                 "test" if (scheme, split) == ("disjoint", "test") else "train", device
             ),
             index=torch.from_numpy(index).to(device),
             labels=torch.from_numpy(labels).to(device),
-            foreground_index=torch.from_numpy(foreground_index).to(device),
+            foreground=torch.from_numpy(foreground).to(device),
             max_value=self.base.max_value,
         )
 
@@ -203,7 +197,7 @@ class MosaicTask:
 def _draw(
     pool: list[np.ndarray], count: int, m: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Index table (count, m) int32, labels (count,) int64, foreground_index (count,) int64."""
+    """Index table (count, m) int32, labels (count,) int64, foreground (count, m) bool."""
     rng = np.random.default_rng(seed)
     *foreground, background = pool
     labels = rng.integers(len(foreground), size=count)
@@ -212,4 +206,4 @@ def _draw(
     for label, rows in enumerate(foreground):
         chosen = np.flatnonzero(labels == label)
         index[chosen, position[chosen]] = rng.choice(rows, size=len(chosen))
-    return index.astype(np.int32), labels, position
+    return index.astype(np.int32), labels, np.arange(m) == position[:, None]

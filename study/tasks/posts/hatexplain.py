@@ -12,7 +12,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ import numpy as np
 from study.cell import LABEL_RULES, RATIONALE_RULES
 from study.cell.checks import require
 from study.errors import RequestError, unknown
+from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
 
 CLASSES = ("hatespeech", "normal", "offensive")
@@ -68,24 +69,6 @@ _KINDS: dict[type, str] = {
     bool: "true or false",
     type(None): "null",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Posts:
-    """The usable posts of each split ("train", "validation", "test"), in the order of the files.
-
-    Attributes:
-        tokens: split -> posts -> words, at least one.
-        labels: split -> (N,) int64 in [0, 3), see `CLASSES`.
-        rationales: split -> posts -> (tokens,) bool, True: a word of the rationale, at least one;
-            or None: nobody marked a word, or the rule leaves none.
-        left_out: reason, such as "in no split" -> number of posts > 0, always in the same order.
-    """
-
-    tokens: Mapping[str, Sequence[Sequence[str]]]
-    labels: Mapping[str, np.ndarray]
-    rationales: Mapping[str, Sequence[np.ndarray | None]]
-    left_out: Mapping[str, int]
 
 
 class _Post(NamedTuple):
@@ -243,6 +226,7 @@ def _load_from(data_dir: Path, label_rule: str, rationale_rule: str) -> Posts:
     left_out = sum((each.left_out for each in splits.values()), Counter[str]())
     left_out[_NO_SPLIT] = len(dataset.content.keys() - set().union(*ids.values()))
     return Posts(
+        classes=CLASSES,
         tokens={split: each.tokens for split, each in splits.items()},
         labels={split: np.array(each.labels, dtype=np.int64) for split, each in splits.items()},
         rationales={split: each.rationales for split, each in splits.items()},

@@ -19,8 +19,8 @@ from torch import Tensor
 from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Batch, Facts
-from study.tasks.posts.hatexplain import CLASSES, Posts
+from study.tasks.base import POSTS, SPLITS, UNKNOWN_DIGEST, Batch, Facts
+from study.tasks.posts.posts import Posts
 
 PADDING, UNKNOWN = 0, 1
 """Numbers of no word, and of every word that is not in the vocabulary."""
@@ -36,16 +36,18 @@ class Texts:
     Attributes:
         words: (n, m) int32 numbers of words, `PADDING` behind the end of a post.
         labels: (n,) int64.
-        rationale: (n, m) bool, True at the words of the rationale; a post may have none.
+        foreground: (n, m) bool, True at the words of the rationale; a post may have none.
         lengths: (n,) int64 in [1, m].
     """
 
     words: Tensor
     labels: Tensor
-    rationale: Tensor
+    foreground: Tensor
     lengths: Tensor
 
+    modality = POSTS
     equal_batches = False
+    distinct = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -63,7 +65,7 @@ class Texts:
         return Batch(
             segments=self.words[rows, :longest].long(),
             labels=self.labels[rows],
-            foreground=self.rationale[rows, :longest],
+            foreground=self.foreground[rows, :longest],
             mask=positions < lengths[:, None],
         )
 
@@ -74,7 +76,7 @@ class Texts:
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
         return Texts(
-            self.words[:count], self.labels[:count], self.rationale[:count], self.lengths[:count]
+            self.words[:count], self.labels[:count], self.foreground[:count], self.lengths[:count]
         )
 
 
@@ -104,7 +106,7 @@ class NumberedPosts:
         return Texts(
             words=torch.from_numpy(np.where(real, self.words[places], PADDING)).to(device),
             labels=torch.from_numpy(self.labels[rows]).to(device),
-            rationale=torch.from_numpy(real & self.rationale[places]).to(device),
+            foreground=torch.from_numpy(real & self.rationale[places]).to(device),
             lengths=torch.from_numpy(lengths).to(device),
         )
 
@@ -175,16 +177,17 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
         lengths=dict(zip(lengths.tolist(), counts_of.tolist(), strict=True)),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
-    return TextTask(name, numbered, len(CLASSES), facts)
+    return TextTask(name, numbered, len(posts.classes), facts)
 
 
-def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
+def made_up_texts(name: str, facts: Facts, count: int, num_classes: int) -> TextTask:
     """The task with noise for posts, as long as real ones: steps take as long on them.
 
     Args:
         name: of the task.
         facts: of its data.
         count: posts in each split.
+        num_classes: C.
     """
     rng = np.random.default_rng(0)
     lengths, counts = (np.array(list(each)) for each in (facts.lengths, facts.lengths.values()))
@@ -196,11 +199,11 @@ def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
             words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
             rationale=rng.random(total) < 0.3,
             lengths=drawn,
-            labels=rng.integers(len(CLASSES), size=count),
+            labels=rng.integers(num_classes, size=count),
         )
     sizes = dict.fromkeys(SPLITS, count)
     made_up = Facts("made-up", facts.input_shape, sizes, facts.lengths)
-    return TextTask(name, posts, len(CLASSES), made_up)
+    return TextTask(name, posts, num_classes, made_up)
 
 
 def nominal_facts(vocabulary_size: int, sizes: Mapping[str, int], mean_length: int) -> Facts:

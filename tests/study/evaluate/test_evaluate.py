@@ -105,7 +105,7 @@ def test_evaluation_in_batches_equals_the_definition(
     a_z = attention[whole.foreground].numpy()
     s_y = scores[torch.arange(130), whole.labels].numpy()
     right = (scores.argmax(dim=1) == whole.labels).numpy()
-    focused = (attention.argmax(dim=1) == mosaics.foreground_index).numpy()
+    focused = mosaics.foreground[range(len(mosaics)), attention.argmax(dim=1)].numpy()
     assert found["accuracy"] == right.mean()
     assert found["saif"] == saif(a_z, s_y)
     assert found["heatmap"] == heatmap(a_z, s_y).ravel().tolist()

@@ -80,7 +80,7 @@ def test_loss_and_incentive_are_those_of_the_formulas(
     assert found is not None
     double = model().double()
     batch = mosaics.batch(torch.arange(40))
-    segments, z = batch.segments.double(), mosaics.foreground_index
+    segments, z = batch.segments.double(), mosaics.foreground.int().argmax(1)
     rows = torch.arange(40)
     rest = torch.ones(40, 4, dtype=torch.bool)
     rest[rows, z] = False

@@ -173,7 +173,7 @@ def test_mosaics_may_be_the_budget_of_any_study() -> None:
         ("fixed-focus", ["alpha=1.5"], r"alpha must be a number in \[0, 1\], got 1.5.*--set"),
         ("fixed-focus", ["alpha=x"], "alpha takes a number or none, got 'x'"),
         ("fixed-focus", ["task=cifar"], "unknown task 'cifar'.*cifar10"),
-        ("fixed-focus", ["num_classes=5"], "digits has 3 classes of its own"),
+        ("fixed-focus", ["num_classes=5"], "num_classes is for linear-orthogonal, not for digits"),
         (
             "linear-orthogonal",
             ["num_classes=none"],

@@ -22,7 +22,8 @@ import pytest
 
 from study.errors import RequestError
 from study.tasks.posts import hatexplain
-from study.tasks.posts.hatexplain import CLASSES, Posts, load_posts
+from study.tasks.posts.hatexplain import CLASSES, load_posts
+from study.tasks.posts.posts import Posts
 from tests.study.tasks.test_base_images import entries
 
 DATA = Path(__file__).parents[4] / "shared" / "data"

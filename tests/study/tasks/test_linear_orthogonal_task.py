@@ -60,7 +60,7 @@ def test_the_base_vectors_fulfil_the_assumptions(num_classes: int) -> None:
         assert set(rows.tolist()) <= set(range(len(images)))
         labels = torch.arange(len(mosaics))
         segments = mosaics.batch(labels).segments.flatten(2)
-        own = segments[labels, mosaics.foreground_index]
+        own = segments[labels, mosaics.foreground.int().argmax(1)]
         assert torch.equal(own[:, :num_classes].argmax(1), mosaics.labels)
 
 
@@ -128,7 +128,10 @@ def test_the_number_of_classes_is_needed(num_classes: int | None) -> None:
 
 
 def test_other_tasks_have_their_own_number() -> None:
-    with pytest.raises(RequestError, match=r"digits has 3 classes of its own.*num_classes=none"):
+    with pytest.raises(
+        RequestError,
+        match=r"num_classes is for linear-orthogonal, not for digits.*num_classes=none",
+    ):
         tasks.info("digits", Options(5))
 
 

@@ -93,11 +93,11 @@ def test_passes_hold_each_post_once_and_like_lengths_together(task: TextTask) ->
 
 def test_the_foreground_is_the_rationale_and_may_be_missing(task: TextTask) -> None:
     splits = task.splits(text_cell(task))
-    assert not splits["train"].rationale.any()
+    assert not splits["train"].foreground.any()
     for name in ("validation", "test"):
-        has = splits[name].rationale.any(dim=1)
+        has = splits[name].foreground.any(dim=1)
         assert torch.equal(has, splits[name].labels != 1)  # nobody marks what is normal
-        assert (splits[name].rationale.sum(dim=1)[has] == 2).all()
+        assert (splits[name].foreground.sum(dim=1)[has] == 2).all()
 
 
 def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask) -> None:
@@ -171,7 +171,11 @@ def test_posts_that_are_left_out_are_told(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("hatexplain", OPTIONS._replace(num_classes=4), "hatexplain has 3 classes of its own"),
+        (
+            "hatexplain",
+            OPTIONS._replace(num_classes=4),
+            "num_classes is for linear-orthogonal, not for hatexplain",
+        ),
         ("hatexplain", OPTIONS._replace(label_rule=None), "takes a label_rule"),
         ("digits", Options(label_rule="first"), "label_rule is for hatexplain, not for digits"),
         ("digits", Options(min_count=2), "min_count is for hatexplain, not for digits"),
