@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from study.options import requested
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.train.axes import AXES
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -144,6 +145,12 @@ def test_the_index_names_every_document() -> None:
     index = PROJECT / "docs" / "README.md"
     named_there = {target for place, target in links() if place == "docs/README.md"}
     assert named_there == {path.name for path in index.parent.glob("*.md") if path != index}
+
+
+def test_every_column_is_explained() -> None:
+    text = (PROJECT / "docs" / "results.md").read_text()
+    for schema in (CELLS_SCHEMA, EVALUATIONS_SCHEMA):
+        assert set(schema.names) <= set(re.findall(r"`(\w+)`", text))
 
 
 def anchors(document: Path) -> set[str]:
