@@ -8,23 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from study.evaluate.heat_map import HEATMAP_EDGES as HEATMAP_EDGES
-from study.evaluate.heat_map import SAIF_THRESHOLD as SAIF_THRESHOLD
-from study.results.copies import agree as agree
-from study.results.coverage import KEY as KEY
-from study.results.coverage import Damage as Damage
-from study.results.coverage import coded as coded
-from study.results.parquet import DICTIONARIES as DICTIONARIES
-from study.results.schema import CELLS_SCHEMA as CELLS_SCHEMA
-from study.results.schema import DYNAMICS as DYNAMICS
-from study.results.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
-from study.results.schema import METRICS as METRICS
-from study.results.schema import RATIONALES as RATIONALES
-from study.results.schema import SPLITS as SPLITS
-from study.results.schema import cell_columns as cell_columns
-from study.storage.storage import ResultsError as ResultsError
-from study.storage.storage import Storage as Storage
-from study.storage.urls import local_path as local_path
+from study.storage.storage import Storage
+from study.storage.urls import local_path
 
 _REPORT = "report.html"
 

@@ -1,0 +1,137 @@
+"""What a results directory holds: complete cells, and where they lie, and damaged files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+import pyarrow as pa
+
+from study.results import parquet
+from study.results.copies import copies_of
+from study.results.coverage import IDENTITY, Coverage, Damage, faults_of
+from study.results.listing import listed, of_each
+from study.results.reader import Reader, joined
+from study.results.schema import EVALUATIONS_SCHEMA
+from study.storage.storage import Storage
+
+_TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
+"""The order of cells in merged files."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a results directory holds.
+
+    Attributes:
+        statuses: id -> done, diverged or censored of every complete cell.
+        damaged: files that are truncated, foreign, links to nothing, or hold the rows of others.
+    """
+
+    statuses: Mapping[str, str]
+    damaged: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which files hold the complete cells.
+
+    A name stands for two files, `cells/NAME` and `evaluations/NAME`.
+
+    Attributes:
+        num_rows: id of each complete cell -> number of its rows of evaluations. The cells are in
+            the order in which they are best stored: a comparison's stand together, and within it
+            the seeds of an option, which are read together.
+        only_file: id -> the name under which a cell is stored, of the cells stored only once.
+        files: the names under which cells are stored. Removing them from the first to the last
+            changes nothing that is read as long as one is left: of equal copies of a cell, the
+            reader takes that in the last of these files.
+        left_over: files of evaluations without a file of cells, as `evaluations/NAME`, all of
+            whose cells are stored elsewhere: what a killed compaction left.
+    """
+
+    num_rows: Mapping[str, int]
+    only_file: Mapping[str, str]
+    files: list[str]
+    left_over: list[str]
+
+
+def survey_of(storage: Storage) -> Survey:
+    """Reads every file of a results directory.
+
+    Raises:
+        FileNotFoundError: a compaction removed files meanwhile.
+        ResultsError: a file is of another schema.
+    """
+    files = listed(storage)
+    damaged: list[Damage] = []
+
+    def look_at_cells(file: str) -> pa.Table | Damage:
+        try:
+            return parquet.read(storage, "cells", file).select(IDENTITY)
+        except parquet.Damaged as error:
+            return Damage(f"cells/{file}", str(error))
+
+    def look_at_evaluations(file: str) -> list[Damage]:
+        try:
+            parts = parquet.read_parts(storage, file, None, EVALUATIONS_SCHEMA.names)
+            return faults_of(file, cells.get(file), parts)
+        except parquet.Damaged as error:
+            return [Damage(f"evaluations/{file}", str(error))]
+
+    # Evaluations are written first, so they are read last: a cell that was there has its own.
+    cells = {}
+    for file, found in of_each(storage, look_at_cells, files["cells"]).items():
+        if isinstance(found, Damage):
+            damaged.append(found)
+        else:
+            cells[file] = found
+    complete = {}
+    for file, faults in of_each(storage, look_at_evaluations, files["evaluations"]).items():
+        damaged.extend(faults)
+        if file in cells and not faults:
+            complete[file] = cells[file]
+    for file in cells.keys() - set(files["evaluations"]):
+        damaged.extend(Coverage(file, cells[file]).faults_of_cells)
+    rows = joined(complete, parquet.selected("cells", IDENTITY))
+    copies = copies_of(rows)
+    taken = rows.take(copies.index[copies["taken"]].to_numpy())
+    statuses = dict(zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True))
+    return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
+
+
+def layout_of(storage: Storage) -> Layout:
+    """Where every complete cell lies.
+
+    Raises:
+        ResultsError: as `Results.cells`.
+    """
+    reader = Reader(storage)
+
+    def look(cells: pa.Table, copies: pd.DataFrame, parts: Iterator[pa.Table]) -> Layout:
+        own = set(copies.loc[copies["own"], "file"])
+        files = sorted(set(copies["file"]), key=lambda file: (file not in own, file))
+        counts: Counter[str] = Counter()
+        for part in parts:
+            for count in part["cell_id"].value_counts().to_pylist():
+                counts[count["values"]] += count["counts"]
+        ordered = cells.sort_by([(name, "ascending") for name in _TOGETHER])
+        num_rows = {cell_id: counts[cell_id] for cell_id in ordered["cell_id"].to_pylist()}
+        single = copies[~copies.duplicated("cell_id", keep=False)]
+        only_file = dict(zip(single["cell_id"], single["file"], strict=True))
+        return Layout(num_rows, only_file, files[::-1], _left_over(storage, reader, cells))
+
+    return reader.scan(look, ["cell_id"], cell_columns=_TOGETHER)
+
+
+def _left_over(storage: Storage, reader: Reader, cells: pa.Table) -> list[str]:
+    """See `Layout.left_over`; `cells` are the rows of all complete cells."""
+    files = listed(storage)
+    alone = sorted(set(files["evaluations"]) - set(files["cells"]))
+    parts = reader.rows("evaluations", alone, columns=["cell_id"])
+    rows = joined(parts, parquet.selected("evaluations", ["cell_id"])).to_pandas()
+    elsewhere = rows["cell_id"].isin(cells["cell_id"].to_pylist())
+    needed = set(rows.loc[~elsewhere, "file"])
+    return [f"evaluations/{file}" for file in alone if file not in needed]
