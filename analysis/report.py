@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-from study.terminal.command import DONE, Parser, guarded, importing
+from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +33,7 @@ def _parser() -> Parser:
     from study.results import SAIF_THRESHOLD
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
-    parser.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
+    parser.add_results_dir()
     parser.add_argument(
         "--budget",
         type=float,
@@ -101,4 +100,4 @@ _EXAMPLES = """examples:
 """
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from study.errors import ResultsError
-from study.terminal.command import DONE, Parser, guarded, importing
+from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
 
 if TYPE_CHECKING:
     from study.results import Results
@@ -120,7 +119,7 @@ def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
 
 def _parser() -> Parser:
     parser = Parser("study.compact", _ABOUT, _EXAMPLES)
-    parser.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
+    parser.add_results_dir()
     return parser
 
 
@@ -140,4 +139,4 @@ Results of another machine are merged by copying, whether compacted or not:
 """
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

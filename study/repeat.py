@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-from study.terminal.command import DONE, FAILED, Parser, guarded, importing
+from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,8 +25,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _parser() -> Parser:
     parser = Parser("study.repeat", _ABOUT, _EXAMPLES)
+    parser.add_results_dir()
     add = parser.add_argument
-    add("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
     add("cell_id", metavar="CELL_ID", help="id of a cell, or the beginning of it")
     add("--data-dir", metavar="DIR", help="where the data set lies; default: downloaded")
     add("--cache-dir", metavar="DIR", help="for downloads and prepared data")
@@ -48,4 +47,4 @@ what. A cell that was trained in a pack or from a shared first phase has the sam
 """
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from study.terminal.command import guarded, importing, leave
+from study.terminal.command import guarded, importing, run_as_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,5 +25,4 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 if __name__ == "__main__":
-    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
-    leave(main())
+    run_as_command(main)

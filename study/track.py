@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from study.terminal.command import DONE, FAILED, Parser, guarded, importing, leave
+from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +24,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _parser() -> Parser:
     parser = Parser("study.track", _ABOUT, _EXAMPLES)
+    parser.add_results_dir()
     add = parser.add_argument
-    add("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
     add(
         "--tracking",
         metavar="URI",
@@ -49,5 +48,4 @@ examples:
 """
 
 if __name__ == "__main__":
-    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
-    leave(main())
+    run_as_command(main)

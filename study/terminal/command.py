@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -43,12 +44,14 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
-def leave(status: int) -> NoReturn:
-    """Ends the process with a command's exit status.
+def run_as_command(main: Callable[[], int]) -> NoReturn:
+    """Runs a command and ends the process with its exit status; warnings are one line each.
 
-    After Ctrl-C at once: threads that are still in MLflow's or Ray's C++ code can crash an
+    After Ctrl-C it ends at once: threads that are still in MLflow's or Ray's C++ code can crash an
     interpreter that takes itself apart.
     """
+    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
+    status = main()
     if status in (INTERRUPTED, TERMINATED):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):
@@ -95,6 +98,10 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+
+    def add_results_dir(self) -> None:
+        """The results directory, as the first argument."""
+        self.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
