@@ -39,11 +39,11 @@ from benchmarks.processes import below, training
 from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell
+from study.cell.work import Work
 from study.compact import compact
 from study.evaluate.heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch
-from study.launch.work import Work
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan

@@ -1,7 +1,7 @@
 """What a study declares: its axes and presets.
 
 An axis is a tuple of values, or `By(...)` where the values depend on another axis. The axes that a
-preset may declare, and what each means, are listed in `study.train.axes.AXES`.
+preset may declare, and what each means, are those of the study's kind, see `study.kinds`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ class SearchSpace:
             the first.
         about: one line, shown by `--help`.
         presets: name -> preset.
+        kind: of its cells, a name of `study.kinds.KINDS`.
     """
 
     name: str
     task: str
     about: str
     presets: Mapping[str, Preset]
+    kind: str = "training"

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from study import closing, tasks, terminal
 from study.cell import Cell, Options
 from study.cell.version import code_version, source_digest
+from study.cell.work import Work
 from study.errors import RequestError
+from study.kinds import KINDS
 from study.launch.cluster import default_address, join, require_lasting
 from study.launch.failures import Failure
 from study.launch.nodes import Cluster
 from study.launch.tune import launch
-from study.launch.work import Work
 from study.plan import overhead
 from study.plan.axes import tasks_of
 from study.plan.describe import describe, num_settings
@@ -43,7 +44,6 @@ from study.terminal.progress import Progress
 from study.tracking.tracker import open_tracker
 from study.tracking.uris import tracking_uri
 from study.train import checkpoints
-from study.train.cells import CellMaker
 from study.train.packs import Packing
 
 T = TypeVar("T")
@@ -90,6 +90,7 @@ def _carry_out(request: Request, plan: Plan, survey: Survey, cluster: Cluster | 
     plan, seconds = _divided(request, plan, cluster)
     work = Work(
         study=plan.study,
+        kind=request.space.kind,
         results=absolute(request.results),
         code_version=code_version(),
         share=plan.share,
@@ -304,7 +305,7 @@ def _search(
     around: tuple[float, float],
 ) -> tuple[Progress, Suggestions]:
     """A search as the source of cells, and its progress; the plan's examples give the times."""
-    maker = CellMaker(lambda task, options: plan.facts[task, options])
+    maker = KINDS[request.space.kind].maker(lambda task, options: plan.facts[task, options])
     of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
     mean = sum(seconds.values()) / len(seconds)
     progress = Progress(

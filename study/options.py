@@ -7,15 +7,15 @@ import math
 from collections.abc import Sequence
 
 from search_spaces import all_studies
+from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
+from study.kinds import KINDS
 from study.plan.axes import resolve
 from study.request import Request
 from study.search.space import in_order
 from study.tasks import absolute
 from study.terminal.command import Parser
 from study.train import packs
-from study.train.axes import AXES
-from study.train.checkpoints import DEFAULT_INTERVAL
 
 
 def requested(argv: Sequence[str] | None = None) -> Request:
@@ -97,7 +97,8 @@ def parser() -> argparse.ArgumentParser:
             f"    --preset {name:<8} {preset.about}" for name, preset in space.presets.items()
         ]
     lines.append("\naxes, for --set axis=value,value ... or axis@paradigm=value,value ...:")
-    lines += [f"  {name:<20}{axis.about}" for name, axis in AXES.items()]
+    for kind in KINDS.values():
+        lines += [f"  {name:<20}{axis.about}" for name, axis in kind.axes.items()]
     lines.append(_EXAMPLES)
     about = "Runs a study of attention paradigms at equal compute."
     built = Parser("study.run", about, "\n".join(lines))

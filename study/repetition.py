@@ -23,9 +23,9 @@ import pandas as pd
 from study import tasks
 from study.cell import Cell
 from study.cell.version import code_version
+from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.trial import train_cells
-from study.launch.work import Work
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.results.copies import DUPLICATE_TOLERANCE, agree
 from study.terminal.progress import Progress, duration

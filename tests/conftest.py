@@ -21,10 +21,10 @@ import torch
 
 from study import run, tasks
 from study.cell import Cell, Schedule
+from study.cell.work import Work
 from study.launch.cluster import SETTINGS, ray_session
 from study.launch.running import Running
 from study.launch.tune import Train, carry_out
-from study.launch.work import Work
 from study.models import build
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
@@ -263,7 +263,7 @@ def _train_here(
         if job is None:  # the source failed, or had nothing more
             continue
         running.started("here")
-        carry_out(train, work.of(job), report)
+        carry_out(train, job.of(work), report)
         running.completed("here")
 
 

@@ -19,12 +19,14 @@ class Axis:
         parse: one typed value -> value; raises ValueError.
         default: where a preset does not declare the axis; empty: it must.
         expects: what a value is, for error messages.
+        only: (another axis, its value) where alone it has a meaning; None: everywhere.
     """
 
     about: str
     parse: Callable[[str], Any]
     default: Values | By = ()
     expects: str = "a whole number"
+    only: tuple[str, Any] | None = None
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:

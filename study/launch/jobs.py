@@ -1,4 +1,4 @@
-"""What is left to train, in what order, and what becomes of what failed. Knows nothing of Ray."""
+"""What is left to do, in what order, and what becomes of what failed. Knows nothing of Ray."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from study.cell import Cell
+from study.cell.work import Work
 from study.launch.failures import Failure
 
 FIRST_PAUSE = 1.0
@@ -40,6 +41,26 @@ class Job:
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(cell.id for cell in self.cells)
+
+    def of(self, work: Work) -> Work:
+        """Its own part of what all trials of a study have in common."""
+        return replace(work, cells=self.cells, fork_steps=self.fork_steps)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the trials of a study take of a machine or a cluster.
+
+    Attributes:
+        concurrent: trials at a time.
+        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
+            are any.
+        max_concurrent: trials at a time at most, wherever; None: as many as find room.
+    """
+
+    concurrent: int
+    gpus_per_trial: float | None = None
+    max_concurrent: int | None = None
 
 
 class Source(Protocol):

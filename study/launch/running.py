@@ -59,7 +59,7 @@ class Running:
             self._progress.started(cell_id)
 
     def told(self, trial_id: str, event: Mapping[str, Any]) -> None:
-        """An event of `study.cell.kind.Report`, or a failure that the trial reported."""
+        """An event of `study.cell.events.Report`, or a failure that the trial reported."""
         match event.get("event"):
             case "evaluation":
                 self._progress.evaluated(event)

@@ -18,17 +18,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from study.cell.kind import Report
+from study.cell.events import Report
+from study.cell.work import Work
 from study.errors import RequestError
 from study.hardware import give_back_memory
 from study.launch.cluster import ray_session
 from study.launch.failures import Failure, _failure_of_trial, failure_of
 from study.launch.fork_points import ForkPoints
-from study.launch.jobs import Job, Jobs, Source
+from study.launch.jobs import Job, Jobs, Resources, Source
 from study.launch.nodes import Cluster
 from study.launch.running import Running
 from study.launch.trial import train_cells
-from study.launch.work import Resources, Work
 from study.storage.storage import Storage
 from study.terminal.command import importing
 from study.terminal.progress import Progress

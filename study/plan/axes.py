@@ -10,7 +10,7 @@ from typing import Any
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import possible_values, values_at
 from study.errors import RequestError, unknown
-from study.train.axes import AXES, OF_HYBRIDS, _count_or_all, choices
+from study.kinds import KINDS, Kind
 
 LARGEST_RANGE = 1_000_000
 
@@ -35,10 +35,11 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
             a condition that the study never meets; assignments of which neither goes before the
             other; or the preset itself declares an unknown axis.
     """
-    axes = _declared(space, preset)
+    kind = KINDS[space.kind]
+    axes = _declared(kind, space, preset)
     given: dict[tuple[str, _Conditions], Values] = {}
     for text in sorted(assignments, key=lambda text: not text.startswith("task=")):
-        name, conditions, values = _assigned(text, tasks_of(axes))
+        name, conditions, values = _assigned(kind, text, tasks_of(axes))
         if (name, conditions) in given:
             target = text.partition("=")[0]
             what = "the values of" if conditions else "the axis"
@@ -56,15 +57,15 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
     return axes
 
 
-def _declared(space: SearchSpace, preset: str) -> dict[str, Values | By]:
+def _declared(kind: Kind, space: SearchSpace, preset: str) -> dict[str, Values | By]:
     """All axes as a preset has them."""
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
     declared = space.presets[preset].axes
     for name in declared:
-        if name not in AXES:
-            raise unknown(f"axis in preset {preset} of {space.name}", name, AXES)
-    axes = {name: declared.get(name, axis.default) for name, axis in AXES.items()}
+        if name not in kind.axes:
+            raise unknown(f"axis in preset {preset} of {space.name}", name, kind.axes)
+    axes = {name: declared.get(name, axis.default) for name, axis in kind.axes.items()}
     return {**axes, "task": declared.get("task", (space.task,))}
 
 
@@ -79,39 +80,40 @@ _Condition = tuple[str, Values]
 _Conditions = frozenset[_Condition]
 
 
-def _assigned(text: str, of_tasks: Sequence[str]) -> tuple[str, _Conditions, Values]:
+def _assigned(kind: Kind, text: str, of_tasks: Sequence[str]) -> tuple[str, _Conditions, Values]:
     """Axis, conditions and values of ``axis@where=v1,v2``."""
     target, equals, values = text.partition("=")
     if not equals:
         raise RequestError(f"--set takes axis=value[,value...], got {text!r}.")
     name, *wheres = target.split("@")
-    if name not in AXES:
-        raise unknown("axis", name, AXES)
-    conditions = frozenset(_condition(name, where, of_tasks) for where in wheres)
+    if name not in kind.axes:
+        raise unknown("axis", name, kind.axes)
+    conditions = frozenset(_condition(kind, name, where, of_tasks) for where in wheres)
     if len({other for other, _ in conditions}) < len(wheres):
         raise RequestError(
             f"--set {target}: every @ names another axis; several values of one are separated by "
             "commas, as in lr@soft,hard=0.01."
         )
-    return name, conditions, _parse_values(name, values, of_tasks, text)
+    return name, conditions, _parse_values(kind, name, values, of_tasks, text)
 
 
-def _condition(name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
+def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
     """What follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
     other, colon, values = where.partition(":")
     if not colon:
-        valid = [value for axis in NAMED for value in choices(axis, of_tasks) or ()]
+        valid = [value for axis in NAMED for value in kind.choices(axis, of_tasks) or ()]
         first, values = where.split(",")[0].strip(), where
         if first not in valid:
             raise unknown(f"paradigm or task in {name}@", first, [*valid, "AXIS:VALUE"])
-        other = next(axis for axis in NAMED if first in (choices(axis, of_tasks) or ()))
-    elif other not in AXES:
-        raise unknown(f"axis in {name}@{where}", other, AXES)
-    parsed = _parse_values(other, values, of_tasks, f"{name}@{where}")
-    if name in OF_HYBRIDS and other == "paradigm" and "hybrid" not in parsed:
+        other = next(axis for axis in NAMED if first in (kind.choices(axis, of_tasks) or ()))
+    elif other not in kind.axes:
+        raise unknown(f"axis in {name}@{where}", other, kind.axes)
+    parsed = _parse_values(kind, other, values, of_tasks, f"{name}@{where}")
+    only = kind.axes[name].only
+    if only is not None and only[0] == other and only[1] not in parsed:
         raise RequestError(
-            f"--set {name}@{where}: only a hybrid has a {name}. Write {name}=VALUE; the rate of "
-            f"{parsed[0]} itself is lr@{parsed[0]}=VALUE."
+            f"--set {name}@{where}: only a {only[1]} has a {name}. Write {name}=VALUE; the rate "
+            f"of {parsed[0]} itself is lr@{parsed[0]}=VALUE."
         )
     return other, parsed
 
@@ -152,14 +154,14 @@ def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Value
             )
 
 
-def _parse_values(name: str, text: str, of_tasks: Sequence[str], typed: str) -> Values:
+def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typed: str) -> Values:
     """The values of an axis in a text; `typed` is all that it is a part of, for messages."""
-    axis, names = AXES[name], choices(name, of_tasks)
+    axis, names = kind.axes[name], kind.choices(name, of_tasks)
     values: list[Any] = []
     for part in text.split(","):
         part = part.strip()
         span = re.fullmatch(r"(\d+)-(\d+)", part)
-        if axis.parse in (int, _count_or_all) and span:
+        if span and isinstance(axis.parse(span[1]), int):
             first, last = int(span[1]), int(span[2])
             if not first <= last < first + LARGEST_RANGE:
                 raise RequestError(

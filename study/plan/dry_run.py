@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from study.cell import Budget, Cell, Schedule
+from study.cell.work import Work
 from study.launch.trial import train_cells
-from study.launch.work import Work
 from study.plan.plan import Plan
 
 

@@ -10,10 +10,10 @@ from search_spaces.base import By, SearchSpace, Values
 from study.cell import Cell
 from study.cell.axis import values_at
 from study.errors import RequestError
+from study.kinds import KINDS, Kind
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
-from study.train.axes import AXES, OF_HYBRIDS
-from study.train.cells import CellMaker, FactsOf
+from study.tasks.base import FactsOf
 from study.train.cost import ModelFlops
 from study.train.packs import Packing
 
@@ -42,8 +42,9 @@ def make_plan(
     cells: dict[str, Cell] = {}
     flops: dict[str, ModelFlops] = {}
     skipped: dict[Skip, None] = {}
-    maker = CellMaker(facts_of)
-    for point in _points(axes) if isinstance(axes, Mapping) else axes:
+    kind = KINDS[space.kind]
+    maker = kind.maker(facts_of)
+    for point in _points(kind, axes) if isinstance(axes, Mapping) else axes:
         cell = maker.cell(point)
         reason = maker.why_not(cell)
         if reason:
@@ -68,22 +69,22 @@ def make_plan(
     return with_packing(plan, plan.packing)
 
 
-def _points(axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
-    """Every point of the grid: axis -> value; axes without a meaning for a paradigm are left out.
+def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
+    """Every point of the grid: axis -> value; axes are left out where they have no meaning.
 
-    Seeds vary slowest, and paradigm and learning rates fastest. The values of an axis may depend
+    The first axis varies slowest, and the fastest ones fastest. The values of an axis may depend
     on axes before it in this order.
     """
     _refuse_huge_grid(axes)
-    fastest = ("paradigm", "lr", *OF_HYBRIDS)
-    order = [*(name for name in AXES if name not in fastest), *fastest]
+    order = [*(name for name in kind.axes if name not in kind.fastest), *kind.fastest]
 
     def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
         if not names:
             yield point
             return
         name, *rest = names
-        if name in OF_HYBRIDS and point["paradigm"] != "hybrid":
+        only = kind.axes[name].only
+        if only is not None and point[only[0]] != only[1]:
             yield from extend(point, rest)
             return
         for value in values_at(axes[name], name, point):

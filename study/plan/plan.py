@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from study.cell import Cell, Options
-from study.launch.jobs import Job
-from study.launch.work import Resources
+from study.launch.jobs import Job, Resources
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
 from study.train.cost import ModelFlops

@@ -11,7 +11,7 @@ from search_spaces.base import By, Values
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
 from study.errors import RequestError, unknown
-from study.train.axes import AXES, OF_HYBRIDS, SAME
+from study.train.axes import AXES, SAME
 
 if TYPE_CHECKING:
     import optuna
@@ -23,7 +23,7 @@ SIGNIFICANT_DIGITS = 4
 """Of a suggested number before it becomes a cell: finer steps do not change how a cell learns, and
 a cell's id shall not depend on the last bit of a logarithm."""
 
-_HYBRID_AXES = ("lr", *OF_HYBRIDS)
+_HYBRID_AXES = ("lr", "hard_lr", "switch_point")
 _SEARCHED = ("paradigm", *_HYBRID_AXES)
 
 

@@ -150,6 +150,10 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
+FactsOf = Callable[[str, Options], Facts]
+"""(task, what its data depend on) -> what is known of its data."""
+
+
 class Task(Protocol):
     """A data set as a focus-classify task.
 

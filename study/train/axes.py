@@ -28,8 +28,8 @@ OWN = "own"
 BUDGET_UNITS = ("flops", "mosaics")
 
 
-OF_HYBRIDS = ("hard_lr", "switch_point")
-"""Axes that have a meaning for hybrids only."""
+OF_HYBRIDS = ("paradigm", "hybrid")
+"""Where alone an axis of hybrids has a meaning."""
 
 
 def _number(text: str) -> float:
@@ -102,9 +102,14 @@ AXES: Mapping[str, Axis] = {
         _number_or_same,
         (SAME,),
         "a number or same",
+        only=OF_HYBRIDS,
     ),
     "switch_point": Axis(
-        "budget fraction at which a hybrid turns hard", _number, (0.5,), "a number"
+        "budget fraction at which a hybrid turns hard",
+        _number,
+        (0.5,),
+        "a number",
+        only=OF_HYBRIDS,
     ),
     "alpha": Axis(
         "attention held on the foreground while only the classifier trains; none: both train",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +12,13 @@ from study.cell import Budget, Cell, Options, Schedule
 from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
 from study.cell.checks import is_positive, require
 from study.errors import RequestError
-from study.tasks.base import UNKNOWN_DIGEST, Facts
+from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
 from study.train import cost
 from study.train.axes import ALL, SAME
 from study.train.cost import ModelFlops
 from study.train.timeline import steps_by_phase, timeline
 
 MOST_EVALUATIONS = 10_000
-
-
-FactsOf = Callable[[str, Options], Facts]
-"""(task, what its data depend on) -> what is known of its data."""
 
 
 HELD_PARADIGMS = ("soft", "hard", "lvml")

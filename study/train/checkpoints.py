@@ -20,13 +20,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from study.cell import Cell
+from study.cell.work import DEFAULT_INTERVAL
 from study.storage.storage import Storage
 
 if TYPE_CHECKING:
     from study.train.member import Member
-
-DEFAULT_INTERVAL = 60.0
-"""Seconds of training that a kill may cost."""
 
 _FORMAT = b"attention-study checkpoint 1"
 """Part of the checksum: raise the number when `Member.state` changes."""

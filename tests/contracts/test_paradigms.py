@@ -16,9 +16,9 @@ import analysis
 from search_spaces import all_studies
 from study import paradigms
 from study.cell import PARADIGMS
+from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.trial import train_cells
-from study.launch.work import Work
 from study.paradigms.base import Paradigm, focus_scores
 from study.plan.axes import resolve
 from study.plan.grid import make_plan

@@ -27,8 +27,8 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 from analysis.report import main as report
 from study import compact, repeat, run, track
 from study.cell import Cell, Schedule
+from study.cell.work import Work
 from study.launch.trial import train_cells
-from study.launch.work import Work
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -163,7 +163,7 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
     cell = tiny_cell(digits, Schedule.hybrid(0.1, 0.05, 0.4), n=400)
     local = on_disk(tmp_path, [cell])
     work = replace(work_on(results, cell), checkpoint_every=0).to_dict()
-    code = "from study.launch.trial import train_cells; from study.launch.work import Work; "
+    code = "from study.launch.trial import train_cells; from study.cell.work import Work; "
     code += f"train_cells(Work.from_dict({work!r}))"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"

@@ -31,7 +31,8 @@ STOREYS = [
     ["study.plan", "study.repetition", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
-    ["study.train", "study.results"],
+    ["study.kinds", "study.results"],
+    ["study.train"],
     ["study.evaluate"],
     ["study.tasks"],
     ["study.tasks.mosaics", "study.tasks.posts"],
@@ -144,7 +145,7 @@ from study.train.cost import model_flops, soft_epochs
 from study.models import build
 from study.results import Results
 from study.launch.trial import train_cells
-from study.launch.work import Work
+from study.cell.work import Work
 task = tasks.load("digits")  # the prepared form: without scikit-learn, too
 flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
 cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",

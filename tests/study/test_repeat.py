@@ -17,9 +17,9 @@ import pytest
 from study import repeat
 from study.cell import Cell, Schedule
 from study.cell.version import code_version
+from study.cell.work import Work
 from study.compact import compact
 from study.launch.trial import train_cells
-from study.launch.work import Work
 from study.plan.prefixes import first_phase
 from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results

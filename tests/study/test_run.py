@@ -403,8 +403,14 @@ def test_a_diverged_cell_is_a_result(
     ],
 )
 def test_an_unusable_request_is_one_clear_line(
-    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    args: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Tests that run at the same time have a Ray of their own, which `auto` would find.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
     given = args if "--results" in args else [*args, "--results", str(tmp_path / "results")]
     status, _, errors = main(capsys, *given) if args else main(capsys)
     assert status == 2

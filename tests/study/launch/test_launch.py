@@ -20,12 +20,12 @@ import pytest
 import torch
 
 from study.cell import Cell, Options, Schedule
+from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.cluster import join
 from study.launch.failures import _failure_of_trial
 from study.launch.trial import train_cells
 from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
-from study.launch.work import Work
 from study.plan.axes import resolve
 from study.plan.plan import Plan
 from study.results import Results, ResultsError

@@ -1,4 +1,4 @@
-"""What a trial is given: to a worker its work, to Ray the resources that it asks for."""
+"""What a worker is given to know."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from study.cell import Cell
 from study.cell.checks import is_int, require
-from study.launch.jobs import Job
-from study.train.checkpoints import DEFAULT_INTERVAL
+
+DEFAULT_INTERVAL = 60.0
+"""Seconds of training that a kill may cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,7 @@ class Work:
 
     Args:
         study: name of the study, recorded beside each cell.
+        kind: of its cells, one of `study.kinds.KINDS`.
         results: results directory, path or URL.
         code_version: recorded beside each cell.
         cells: they differ in seed and learning rates only; none in what all trials of a study
@@ -41,6 +43,7 @@ class Work:
     """
 
     study: str
+    kind: str = "training"
     results: str
     code_version: str
     cells: tuple[Cell, ...] = ()
@@ -63,10 +66,6 @@ class Work:
         size = self.micro_batch
         require(size is None or (is_int(size) and size >= 1), "micro_batch", size, ">= 1 or None")
 
-    def of(self, job: Job) -> Work:
-        """The work of one job."""
-        return dataclasses.replace(self, cells=job.cells, fork_steps=job.fork_steps)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, which Tune carries to a worker; `from_dict` gives equal work back."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -80,19 +79,3 @@ class Work:
         steps = tuple(values["fork_steps"])
         known = {name: values[name] for name in names}
         return cls(**{**known, "cells": cells, "fork_steps": steps})
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What the trials of a study take of a machine or a cluster.
-
-    Attributes:
-        concurrent: trials at a time.
-        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
-            are any.
-        max_concurrent: trials at a time at most, wherever; None: as many as find room.
-    """
-
-    concurrent: int
-    gpus_per_trial: float | None = None
-    max_concurrent: int | None = None

@@ -1,0 +1,90 @@
+"""Carries cells out: trains them on their task, from their checkpoints if there are any."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from study import tasks
+from study.cell import Cell, Options
+from study.cell.events import Ended, Report
+from study.cell.work import Work
+from study.errors import RequestError
+from study.storage.storage import Storage
+from study.tasks.base import Task
+from study.train.checkpoints import Checkpoints
+from study.train.loop import train_pack
+from study.train.member import OnEvaluation, Outcome
+
+
+def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
+    """Trains cells as one pack; see `study.kinds.Kind.run`."""
+    first = work.cells[0]
+    data_dir = work.data_dir if tasks.takes_data_dir(first.task) else None
+    task = _task(first.task, data_dir, work.cache_dir, first.options)
+    _require_same_data(first, task)
+    checkpoints = None if work.dry_run else _checkpoints(work, report)
+    outcomes = train_pack(
+        work.cells, task, device, _reporter(report), work.micro_batch, checkpoints
+    )
+    return [_ended(task, outcome) for outcome in outcomes]
+
+
+@functools.lru_cache(maxsize=4)
+def _task(name: str, data_dir: str | None, cache_dir: str | None, options: Options) -> Task:
+    """Kept between the trials that one process runs."""
+    return tasks.load(name, data_dir, cache_dir, options)
+
+
+def _require_same_data(cell: Cell, task: Task) -> None:
+    if task.facts.digest != cell.data_digest:
+        raise RequestError(
+            f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
+            f"{task.name} has digest {task.facts.digest}: the data changed. Run the command again "
+            "to plan it anew."
+        )
+
+
+def _reporter(report: Report | None) -> OnEvaluation | None:
+    if report is None:
+        return None
+    return lambda cell, row: report(
+        {
+            "event": "evaluation",
+            "cell_id": cell.id,
+            "comparison_id": cell.comparison_id,
+            "paradigm": cell.paradigm,
+            "schedule": cell.schedule.text,
+            "budget_fraction": row["budget_fraction"],
+            "accuracy": row["accuracy"],
+            "saif": row["saif"],
+        }
+    )
+
+
+def _checkpoints(work: Work, report: Report | None) -> Checkpoints:
+    tell: Report = report or (lambda event: None)
+    return Checkpoints(
+        Storage(work.results),
+        work.checkpoint_every,
+        work.fork_steps,
+        work.share,
+        note=lambda text: tell({"event": "note", "text": text}),
+        on_fork=lambda steps: tell({"event": "fork", "cell_id": work.cells[0].id, "steps": steps}),
+    )
+
+
+def _ended(task: Task, outcome: Outcome) -> Ended:
+    columns = {
+        "num_classes": task.num_classes,
+        "data_notes": "\n".join(task.facts.notes) or None,
+        "status": outcome.status,
+        "status_reason": outcome.status_reason,
+        "steps": outcome.steps,
+        "total_train_seconds": outcome.train_seconds,
+        "total_evaluate_seconds": outcome.evaluate_seconds,
+        "micro_batch": outcome.micro_batch,
+        "shared_prefix": outcome.shared_prefix,
+    }
+    return Ended(outcome.status, columns, outcome.evaluations, outcome.earlier_seconds)
