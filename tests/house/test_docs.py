@@ -1,4 +1,4 @@
-"""What the documents show runs, and what they and messages name is there."""
+"""What documents show runs; what they, docstrings and messages name is there."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ DOCUMENTS = [
 """All but the log, which tells of what was there once."""
 PACKAGES = ("study", "analysis", "search_spaces", "benchmarks")
 FOLDERS = (*PACKAGES, "tests", "docs")
+CODE = [path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")]
 
 
 def snippets() -> dict[str, str]:
@@ -68,10 +69,10 @@ def test_a_snippet_runs_as_it_stands(
     assert "..." not in capsys.readouterr().out
 
 
-def names_in_documents() -> Iterator[tuple[str, str]]:
-    for document in DOCUMENTS:
-        for name in re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)", document.read_text()):
-            yield document.name, name
+def names_between_backticks() -> Iterator[tuple[str, str]]:
+    for path in (*DOCUMENTS, *CODE):
+        for name in re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)", path.read_text()):
+            yield path.name, name
 
 
 def calls_in_messages() -> Iterator[tuple[str, str]]:
@@ -84,7 +85,9 @@ def calls_in_messages() -> Iterator[tuple[str, str]]:
                         yield path.name, name
 
 
-@pytest.mark.parametrize(("place", "name"), sorted({*names_in_documents(), *calls_in_messages()}))
+@pytest.mark.parametrize(
+    ("place", "name"), sorted({*names_between_backticks(), *calls_in_messages()})
+)
 def test_a_name_is_there(place: str, name: str) -> None:
     """As a reader finds it, who imports the package and follows the dots."""
     found = importlib.import_module(name.split(".")[0])
@@ -92,9 +95,6 @@ def test_a_name_is_there(place: str, name: str) -> None:
         if not hasattr(found, part):
             importlib.import_module(f"{found.__name__}.{part}")
         found = getattr(found, part)
-
-
-CODE = [path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")]
 
 
 def named(path: Path) -> str:
