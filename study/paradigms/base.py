@@ -6,8 +6,8 @@ Symbols of the paper (section 2.3) and their names here: f `focus`, g `classifie
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,8 +19,103 @@ Classifier = Callable[[Tensor], Tensor]
 """Segments (N, ...) -> logits (N, C)."""
 
 
-class Paradigm(Protocol):
+class Attended:
+    """Segments, the attention that they get and the classifier: what a loss is made of.
+
+    Args:
+        scores: f(x_j), (B, m), -inf where a segment is not real.
+        classifier: g, (N, ...) -> (N, C) logits.
+        segments: x, (B, m, ...).
+        mask: (B, m) bool, True = real segment; None: all are.
+
+    Attributes:
+        scores, classifier, segments, mask: as given.
+        log_attention: log a_j, (B, m), -inf where a segment is not real.
+        attention: a_j, (B, m), rows sum to 1, exactly 0 where a segment is not real.
+    """
+
+    def __init__(
+        self, scores: Tensor, classifier: Classifier, segments: Tensor, mask: Tensor | None
+    ) -> None:
+        self.scores, self.classifier, self.segments, self.mask = scores, classifier, segments, mask
+        self.log_attention = scores.log_softmax(dim=1)
+        self.attention = self.log_attention.exp()
+
+    def softmax(self) -> Tensor:
+        """a_j by the softmax itself; `attention`, by way of its logarithm, rounds otherwise."""
+        return self.scores.softmax(dim=1)
+
+    def log_attention_at(self, index: Tensor) -> Tensor:
+        """log a_j of the segments `index` (B, k): (B, k)."""
+        return self.log_attention.gather(1, index)
+
+    def log_mean(self, log_values: Tensor) -> Tensor:
+        """log sum_j a_j exp(v_j), in the log domain: (B, m) -> (B,)."""
+        return (self.log_attention + log_values).logsumexp(dim=1)
+
+    def mixture(self) -> Tensor:
+        """sum_j a_j x_j: (B, ...)."""
+        segments = self.segments
+        if self.mask is not None:  # what stands in padding may be anything, and 0 * NaN is NaN
+            padding = ~self.mask.reshape(*self.mask.shape, *[1] * (segments.dim() - 2))
+            segments = segments.masked_fill(padding, 0.0)
+        return torch.einsum("bm,bm...->b...", self.attention, segments)
+
+    def picked(self) -> Tensor:
+        """x_j*, j* = argmax_j a_j, of equal ones the first: (B, ...)."""
+        rows = torch.arange(len(self.segments), device=self.segments.device)
+        return self.segments[rows, self.scores.argmax(dim=1)]
+
+    def logits(self) -> Tensor:
+        """g(x_j): (B, m, C), 0 where a segment is not real."""
+        return on_segments(self.classifier, self.segments, self.mask, fill=0.0)
+
+    def log_probabilities(self) -> Tensor:
+        """log sigma_k(g(x_j)): (B, m, C), 0 where a segment is not real."""
+        return on_segments(
+            lambda x: self.classifier(x).log_softmax(dim=-1), self.segments, self.mask, fill=0.0
+        )
+
+
+class Given(Attended):
+    """The same with an attention that is given, not computed from scores (fixed focus, section 3).
+
+    It may be exactly 0 at a real segment, where its logarithm has no derivative.
+
+    Args:
+        attention: (B, m), rows sum to 1.
+        classifier, segments, mask: as of `Attended`.
+    """
+
+    def __init__(
+        self, attention: Tensor, classifier: Classifier, segments: Tensor, mask: Tensor | None
+    ) -> None:
+        self.classifier, self.segments, self.mask = classifier, segments, mask
+        self.scores = self.attention = attention
+        self.log_attention = attention.log()
+
+    def softmax(self) -> Tensor:
+        """See `Attended`."""
+        return self.attention
+
+    def log_attention_at(self, index: Tensor) -> Tensor:
+        """See `Attended`. The logarithm comes last, of what is picked: 0 is never drawn."""
+        return self.attention.gather(1, index).log()
+
+    def log_mean(self, log_values: Tensor) -> Tensor:
+        """See `Attended`."""
+        if self.mask is not None:
+            log_values = log_values.masked_fill(~self.mask, -torch.inf)
+        largest = log_values.detach().amax(dim=1, keepdim=True)
+        mean = (self.attention * (log_values - largest).exp()).sum(dim=1)
+        return mean.log() + largest.squeeze(1)
+
+
+class Paradigm(ABC):
     """A way to train and to predict with a focus and a classifier.
+
+    A paradigm declares the attributes, `loss_of`, `probabilities` and `cost`, and `attend` where
+    its attention is no softmax.
 
     Attributes:
         name: as in a schedule.
@@ -60,7 +155,8 @@ class Paradigm(Protocol):
         Returns:
             Scalar tensor with gradient.
         """
-        ...
+        attended = self._attended(focus, classifier, segments, mask, attention)
+        return self.loss_of(attended, labels, generator)
 
     def predict(
         self,
@@ -70,13 +166,43 @@ class Paradigm(Protocol):
         mask: Tensor | None = None,
         attention: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The paradigm's own inference (section 2.3).
+        """The paradigm's own inference (section 2.3); the arguments are those of `loss`.
 
         Returns:
             attention (B, m), rows sum to 1, exactly 0 where `mask` is False; and
             class_probabilities (B, C), rows sum to 1.
         """
-        ...
+        attended = self._attended(focus, classifier, segments, mask, attention)
+        return self.attention(attended), self.probabilities(attended)
+
+    def _attended(
+        self,
+        focus: Focus,
+        classifier: Classifier,
+        segments: Tensor,
+        mask: Tensor | None,
+        attention: Tensor | None,
+    ) -> Attended:
+        if attention is None:
+            scores = focus_scores(focus, segments, mask)
+            if type(self).attend is Paradigm.attend:
+                return Attended(scores, classifier, segments, mask)
+            attention = self.attend(scores)
+        return Given(attention, classifier, segments, mask)
+
+    @abstractmethod
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """The loss, see `loss`, of segments that are attended to."""
+
+    @abstractmethod
+    def probabilities(self, attended: Attended) -> Tensor:
+        """The class probabilities (B, C), see `predict`, of segments that are attended to."""
+
+    def attention(self, attended: Attended) -> Tensor:
+        """The attention (B, m) that `predict` gives."""
+        return attended.attention
 
     def attend(self, scores: Tensor) -> Tensor:
         """The attention that scores of the focus give: their softmax, unless a paradigm differs.
@@ -92,6 +218,7 @@ class Paradigm(Protocol):
         """
         return scores.softmax(dim=1)
 
+    @abstractmethod
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """Forward FLOPs of the loss of one mosaic of m segments.
 
@@ -100,24 +227,11 @@ class Paradigm(Protocol):
             classifier_flops: forward FLOPs of the classifier on one segment.
             m: segments of the mosaic.
         """
-        ...
-
-
-def log_attention(focus: Focus, segments: Tensor, mask: Tensor | None) -> Tensor:
-    """log a = log softmax over the segments of f(x_j): (B, m), -inf where `mask` is False."""
-    return focus_scores(focus, segments, mask).log_softmax(dim=1)
 
 
 def focus_scores(focus: Focus, segments: Tensor, mask: Tensor | None) -> Tensor:
     """f(x_j): (B, m), -inf where `mask` is False."""
     return on_segments(focus, segments, mask, fill=-torch.inf)
-
-
-def class_log_probabilities(
-    classifier: Classifier, segments: Tensor, mask: Tensor | None
-) -> Tensor:
-    """log sigma_k(g(x_j)): (B, m, C), 0 where `mask` is False."""
-    return on_segments(lambda x: classifier(x).log_softmax(dim=-1), segments, mask, fill=0.0)
 
 
 def on_segments(
@@ -137,16 +251,3 @@ def of_label(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     """log sigma_y(g(x_j)): (B, m, C) and (B,) -> (B, m)."""
     index = labels[:, None, None].expand(-1, log_probabilities.shape[1], 1)
     return log_probabilities.gather(2, index).squeeze(2)
-
-
-def aggregate(attention: Tensor, segments: Tensor, mask: Tensor | None) -> Tensor:
-    """sum_j a_j x_j: (B, m) and (B, m, ...) -> (B, ...)."""
-    if mask is not None:  # what stands in padding may be anything, and 0 * NaN is NaN
-        padding = ~mask.reshape(*mask.shape, *[1] * (segments.dim() - 2))
-        segments = segments.masked_fill(padding, 0.0)
-    return torch.einsum("bm,bm...->b...", attention, segments)
-
-
-def pick(segments: Tensor, index: Tensor) -> Tensor:
-    """x_{index}: (B, m, ...) and (B,) int64 -> (B, ...)."""
-    return segments[torch.arange(len(segments), device=segments.device), index]

@@ -5,16 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import (
-    Classifier,
-    Focus,
-    Paradigm,
-    class_log_probabilities,
-    focus_scores,
-    log_attention,
-    of_label,
-    pick,
-)
+from study.paradigms.base import Attended, Paradigm, of_label
 
 
 class Hard(Paradigm):
@@ -24,38 +15,20 @@ class Hard(Paradigm):
     exact = "hard"
     mixes = False
 
-    def loss(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-        generator: torch.Generator | None = None,
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        if attention is None:
-            attention = log_attention(focus, segments, mask).exp()
-        log_p = of_label(class_log_probabilities(classifier, segments, mask), labels)
-        return -(attention * log_p).sum(dim=1).mean()
+        log_p = of_label(attended.log_probabilities(), labels)
+        return -(attended.attention * log_p).sum(dim=1).mean()
 
-    def predict(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`. Of equal scores, the first segment is taken."""
-        if attention is None:
-            scores = focus_scores(focus, segments, mask)
-            attention = scores.softmax(dim=1)
-        else:
-            scores = attention
-        logits = classifier(pick(segments, scores.argmax(dim=1)))
-        return attention, logits.softmax(dim=1)
+        return attended.classifier(attended.picked()).softmax(dim=1)
+
+    def attention(self, attended: Attended) -> Tensor:
+        """See `Paradigm.predict`. Recorded evaluations hold it rounded like this."""
+        return attended.softmax()
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and m of g."""

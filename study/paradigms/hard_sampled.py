@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import Classifier, Focus, log_attention, of_label
+from study.paradigms.base import Attended, of_label
 from study.paradigms.hard import Hard
 
 NUM_SAMPLES = 2
@@ -22,30 +22,18 @@ class HardSampled(Hard):
 
     name = "hard-sampled"  # `exact` stays hard
 
-    def loss(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-        generator: torch.Generator | None = None,
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        if attention is None:
-            log_a = log_attention(focus, segments, mask)
-            drawn = _draw(log_a, generator)
-            log_a_drawn = log_a.gather(1, drawn)
-        else:
-            drawn = _draw(attention.log(), generator)
-            # The logarithm last: it has no derivative at an attention of 0, which is not drawn.
-            log_a_drawn = attention.gather(1, drawn).log()
+        segments = attended.segments
+        drawn = _draw(attended.log_attention, generator)
+        log_a = attended.log_attention_at(drawn)
         rows = torch.arange(len(segments), device=segments.device)[:, None]
-        log_p = classifier(segments[rows, drawn].flatten(0, 1)).log_softmax(dim=1)
+        log_p = attended.classifier(segments[rows, drawn].flatten(0, 1)).log_softmax(dim=1)
         rewards = of_label(log_p.unflatten(0, drawn.shape), labels)
         advantage = rewards.detach() - rewards.detach().flip(1)
-        score = advantage * (log_a_drawn - log_a_drawn.detach())  # value 0, gradient the estimate
+        score = advantage * (log_a - log_a.detach())  # value 0, gradient the estimate
         return -(rewards + score).mean()
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

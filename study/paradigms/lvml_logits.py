@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Classifier, Focus, Paradigm, log_attention, on_segments
+from study.paradigms.base import Attended, Paradigm
 
 
 class LVMLLogits(Paradigm):
@@ -20,43 +20,21 @@ class LVMLLogits(Paradigm):
     exact = "lvml-logits"
     mixes = False
 
-    def loss(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-        generator: torch.Generator | None = None,
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        if attention is None:
-            attention = log_attention(focus, segments, mask).exp()
-        return functional.cross_entropy(
-            _mean_logits(classifier, segments, mask, attention), labels
-        )
+        return functional.cross_entropy(_mean_logits(attended), labels)
 
-    def predict(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`."""
-        if attention is None:
-            attention = log_attention(focus, segments, mask).exp()
-        return attention, _mean_logits(classifier, segments, mask, attention).softmax(dim=1)
+        return _mean_logits(attended).softmax(dim=1)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and m of g."""
         return m * (focus_flops + classifier_flops)
 
 
-def _mean_logits(
-    classifier: Classifier, segments: Tensor, mask: Tensor | None, attention: Tensor
-) -> Tensor:
+def _mean_logits(attended: Attended) -> Tensor:
     """sum_j a_j g(x_j): (B, C)."""
-    return (attention[:, :, None] * on_segments(classifier, segments, mask, fill=0.0)).sum(dim=1)
+    return (attended.attention[:, :, None] * attended.logits()).sum(dim=1)

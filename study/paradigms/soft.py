@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Classifier, Focus, Paradigm, aggregate, log_attention
+from study.paradigms.base import Attended, Paradigm
 
 
 class Soft(Paradigm):
@@ -16,34 +16,15 @@ class Soft(Paradigm):
     exact = "soft"
     mixes = True
 
-    def loss(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-        generator: torch.Generator | None = None,
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        if attention is None:
-            attention = log_attention(focus, segments, mask).exp()
-        return functional.cross_entropy(classifier(aggregate(attention, segments, mask)), labels)
+        return functional.cross_entropy(attended.classifier(attended.mixture()), labels)
 
-    def predict(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`."""
-        if attention is None:
-            attention = log_attention(focus, segments, mask).exp()
-        logits = classifier(aggregate(attention, segments, mask))
-        return attention, logits.softmax(dim=1)
+        return attended.classifier(attended.mixture()).softmax(dim=1)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and one of g."""

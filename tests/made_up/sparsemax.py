@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Classifier, Focus, Paradigm, aggregate, focus_scores
+from study.paradigms.base import Attended, Paradigm
 
 
 class Sparsemax(Paradigm):
@@ -19,33 +19,15 @@ class Sparsemax(Paradigm):
     exact = "sparsemax"
     mixes = True
 
-    def loss(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-        generator: torch.Generator | None = None,
+    def loss_of(
+        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        if attention is None:
-            attention = self.attend(focus_scores(focus, segments, mask))
-        return functional.cross_entropy(classifier(aggregate(attention, segments, mask)), labels)
+        return functional.cross_entropy(attended.classifier(attended.mixture()), labels)
 
-    def predict(
-        self,
-        focus: Focus,
-        classifier: Classifier,
-        segments: Tensor,
-        mask: Tensor | None = None,
-        attention: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`."""
-        if attention is None:
-            attention = self.attend(focus_scores(focus, segments, mask))
-        return attention, classifier(aggregate(attention, segments, mask)).softmax(dim=1)
+        return attended.classifier(attended.mixture()).softmax(dim=1)
 
     def attend(self, scores: Tensor) -> Tensor:
         """See `Paradigm.attend`: max(f(x_j) - tau, 0), tau such that they sum to 1."""
