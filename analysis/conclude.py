@@ -1,33 +1,44 @@
-"""What follows from results: printed, and as one self-contained HTML file and in Markdown."""
+"""What follows from results: printed, as a self-contained page, and as numbers for MLflow."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.comparison.compare import Comparison, compare_results, short_id
-from analysis.comparison.report.claims import claims
-from analysis.comparison.report.frame import tail
-from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.section import comparison_blocks, section_title
-from analysis.comparison.report.text import (
-    print_comparisons,
-    print_paragraph,
-)
 from analysis.groups import Axis, Select
 from analysis.kinds import find
 from analysis.page import frame
 from analysis.page.exports import exports
-from analysis.page.files import refuse_unwritable, write
+from analysis.page.files import write
 from analysis.rendering import html, markdown
-from analysis.section.base import Dynamics
+from analysis.section.base import Question, Section, by_chapter
 from analysis.section.blocks import Block, Contents, Heading, Shown
-from analysis.section.parts import repeat_blocks
 from analysis.section.picture import Picture
-from study.results import SAIF_THRESHOLD, Results, ResultsError, report_folder
+from analysis.section.summary import GroupSummary
+from study import terminal
+from study.results import SAIF_THRESHOLD, Results, ResultsError
+
+__all__ = ["Conclusions", "Question", "conclude", "write_report"]
+
+
+def conclude(
+    results: str | os.PathLike[str] | Results, question: Question | None = None
+) -> Conclusions:
+    """Reads a results directory.
+
+    Args:
+        results: path, URL or an open `Results`.
+        question: what is asked of it, by default of all its cells.
+
+    Raises:
+        ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget;
+            the message says what to do.
+    """
+    results = results if isinstance(results, Results) else Results(results)
+    question = question or Question()
+    return Conclusions(results.url, question, find(results, question))
 
 
 def write_report(
@@ -56,12 +67,8 @@ def write_report(
         results: path, URL or an open `Results`.
         out_dir: path or URL of a folder, made if missing; files of an older report in it are
             replaced.
-        study: only the cells that this study recorded. A cell that two studies share is recorded
-            by the first of them, so name `cell_ids` where they are known; then `study` only
-            names the report.
-        cell_ids: only these cells; how many of them have no result is said.
-        budget, select, axis, threshold, interpolate: of the comparisons, see
-            `analysis.comparison.compare.compare_results`.
+        study, cell_ids, budget, select, axis, threshold, interpolate: see
+            `analysis.section.base.Question`. How many of `cell_ids` have no result is said.
         title: of the page.
         notes: paragraphs for the page, e.g. skipped cells and why.
         published: show the paper's Table 1 beside the measured numbers.
@@ -76,180 +83,141 @@ def write_report(
     """
     results = results if isinstance(results, Results) else Results(results)
     running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
-    found = compare_results(results, study, cell_ids, budget, select, axis, threshold, interpolate)
-    dynamics = find(results, study, cell_ids)
-    if not found:
-        _refuse_options(budget, axis, threshold, interpolate, select)
-    title = title or frame.title(found, dynamics, study)
-    _refuse_nothing(found, dynamics, results.url)
-    notes = [*notes, *frame.missing(found, dynamics, cell_ids)]
-    return write_page(
-        *(found, out_dir, title, results.url, notes, published),
-        dynamics=dynamics,
-        running=running,
-    )
+    question = Question(study, cell_ids, budget, select, axis, threshold, interpolate)
+    found = conclude(results, question)
+    found.require()
+    notes = [*notes, *frame.missing(found.sections, cell_ids)]
+    return found.write(out_dir, title, notes, published, running)
 
 
-def write_page(
-    found: Sequence[Comparison],
-    out_dir: str | os.PathLike[str],
-    title: str,
-    results: str,
-    notes: Sequence[str] = (),
-    published: bool = False,
-    drawn: Sequence[Sequence[Picture]] | None = None,
-    dynamics: Sequence[Dynamics] = (),
-    running: bool = False,
-) -> str | Path:
-    """Writes the report of what is at hand; else as `write_report`.
+@dataclass(frozen=True, eq=False)
+class Conclusions:
+    """What follows from results.
 
-    Args:
-        found: comparisons, as `analysis.comparison.compare.compare` gives them.
-        out_dir, title, notes, published: as for `write_report`.
-        results: path or URL of the results directory, for the command that repeats a cell.
-        drawn: the pictures of each comparison, where they are at hand.
-        dynamics: as `analysis.kinds.find` gives them.
-        running: a study runs with the results, so that they are not all that it will record.
+    Attributes:
+        results: path or URL of the results directory.
+        question: what was asked.
+        sections: as `analysis.kinds.find` gives them; empty where there is nothing to show.
     """
-    drawn = drawn or [pictures(comparison) for comparison in found]
-    files = exports(found, dynamics)
-    sections: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
-    for i, (comparison, mine) in enumerate(zip(found, drawn, strict=True), start=1):
-        shown = _shown(mine, short_id(comparison), files)
-        blocks = comparison_blocks(comparison, claims(comparison), shown, results, published)
-        sections.append((section_title(comparison), f"comparison-{i}", blocks))
-    for i, each in enumerate(dynamics, start=1):
-        shown = _shown(each.pictures(), each.key, files)
-        cell_id = str(each.cells["cell_id"].iloc[0])
-        blocks = [*each.blocks(shown), *repeat_blocks(cell_id, results)]
-        sections.append((f"{each.title} ({each.key})", f"dynamics-{i}", blocks))
-    page = frame.head(found, dynamics, notes, running)
-    if len(sections) > 1:
-        page.append(Contents([(name, anchor) for name, anchor, _ in sections]))
-    for name, anchor, blocks in sections:
-        page += [Heading(name, 2, anchor), *blocks]
-    page += tail(found)
-    files["report.html"] = html.render(title, page).encode()
-    files["report.md"] = markdown.render(title, page).encode()
-    folder = write(files, out_dir)
-    return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
 
+    results: str
+    question: Question
+    sections: Sequence[Section] = ()
 
-def _refuse_nothing(
-    found: Sequence[Comparison], dynamics: Sequence[Dynamics], results: str
-) -> None:
-    if not found and not dynamics:
-        raise ResultsError(
-            f"{results} has nothing to show: attention is held in all its cells, and none is of "
-            "soft, hard or lvml, for which section 3 defines that. Run one of them, too."
-        )
+    def require(self, published: bool = False) -> None:
+        """Refuses to go on without anything to show.
 
+        Args:
+            published: the paper's Table 1 was asked for.
 
-def report(
-    results: Results,
-    out_dir: str | None,
-    *,
-    study: str | None = None,
-    budget: float | None = None,
-    select: Select = "accuracy",
-    axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
-    interpolate: bool = False,
-    published: bool = False,
-) -> None:
-    """Prints what follows from results, and writes the report; arguments as for `write_report`.
-
-    Args:
-        out_dir: None: the folder of the results directory that is for it.
-
-    Raises:
-        ResultsError: as `write_report`.
-    """
-    folder = out_dir or report_folder(results.url, study)
-    if out_dir or results.storage.exists("cells"):
-        refuse_unwritable(folder)
-    running = results.is_running()
-    found = compare_results(results, study, None, budget, select, axis, threshold, interpolate)
-    dynamics = find(results, study)
-    if not found:
-        _refuse_options(budget, axis, threshold, interpolate, select, published)
-    _refuse_nothing(found, dynamics, results.url)
-    with _until_nobody_reads():
-        if running:
-            print_paragraph(f"note: {frame.RUNNING}")
-        print_comparisons(found, published)
-        print_dynamics(dynamics)
-    title = frame.title(found, dynamics, study)
-    path = write_page(
-        *(found, folder, title, results.url),
-        published=published,
-        dynamics=dynamics,
-        running=running,
-    )
-    with _until_nobody_reads():
-        print(f"report: {path}")
-
-
-@contextlib.contextmanager
-def _until_nobody_reads() -> Iterator[None]:
-    """What is printed after the reader has left, as `head` does, is lost; the rest goes on."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def print_dynamics(dynamics: Sequence[Dynamics]) -> None:
-    """Prints the tables and claims of learning dynamics."""
-    for each in dynamics:
-        print_paragraph(each.text())
-
-
-def _refuse_options(
-    budget: float | None,
-    axis: Axis,
-    threshold: float,
-    interpolate: bool,
-    select: Select,
-    published: bool = False,
-) -> None:
-    """Options for comparisons, where there is none.
-
-    Raises:
-        ResultsError: one was given.
-    """
-    given = {
-        "--budget": budget is not None,
-        "--axis": axis != "flops",
-        "--threshold": threshold != SAIF_THRESHOLD,
-        "--interpolate": interpolate,
-        "--select": select != "accuracy",
-        "--published": published,
-    }
-    names = [name for name, is_given in given.items() if is_given]
-    if names:
-        raise ResultsError(
-            f"{', '.join(names)}: there is nothing to compare here, only learning dynamics, which "
-            f"are shown whole. Leave {'it' if len(names) == 1 else 'them'} out."
-        )
-
-
-def _shown(drawn: Sequence[Picture], id: str, files: dict[str, bytes]) -> list[Shown]:
-    """The pictures of a comparison; their files, PNG and PDF, are added to `files`."""
-    shown = []
-    for picture in drawn:
-        stem = f"figures/{picture.name}-{id}"
-        files[f"{stem}.png"], files[f"{stem}.pdf"] = picture.png, picture.pdf
-        shown.append(
-            Shown(
-                title=picture.title,
-                caption=picture.caption,
-                alt=picture.alt,
-                png=picture.png,
-                file=f"{stem}.png",
-                wide=picture.wide,
+        Raises:
+            ResultsError: there is no section; or an option for comparisons was given, and there
+                is no comparison.
+        """
+        names = self.question.of_comparisons() + ["--published"] * published
+        if names and not any(section.chapter.compares for section in self.sections):
+            raise ResultsError(
+                f"{', '.join(names)}: there is nothing to compare here, only learning dynamics, "
+                f"which are shown whole. Leave {'it' if len(names) == 1 else 'them'} out."
             )
-        )
-    return shown
+        if not self.sections:
+            raise ResultsError(
+                f"{self.results} has nothing to show: attention is held in all its cells, and "
+                "none is of soft, hard or lvml, for which section 3 defines that. Run one of "
+                "them, too."
+            )
+
+    def of(self, cell_ids: Collection[str]) -> Conclusions:
+        """The sections that rest on any of some cells."""
+        wanted = set(cell_ids)
+        mine = [each for each in self.sections if wanted & set(each.cells["cell_id"])]
+        return Conclusions(self.results, self.question, mine)
+
+    def print(self, published: bool = False, running: bool = False) -> None:
+        """Prints tables, verdicts and claims; arguments as for `write`."""
+        if running:
+            _print_paragraph(f"note: {frame.RUNNING}")
+        for chapter, sections in by_chapter(self.sections):
+            texts = [section.text(published) for section in sections]
+            for text in [*texts, *chapter.paragraphs(sections)]:
+                _print_paragraph(text)
+
+    def title(self, study: str | None = None) -> str:
+        """Of the page.
+
+        Args:
+            study: its name; None: that of the question, or of all whose cells are shown.
+        """
+        return frame.title(self.sections, study or self.question.study)
+
+    def write(
+        self,
+        out_dir: str | os.PathLike[str],
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        published: bool = False,
+        running: bool = False,
+        results: str | None = None,
+    ) -> str | Path:
+        """Writes the report; else as `write_report`.
+
+        Args:
+            out_dir, title, notes, published: as for `write_report`.
+            running: a study runs with the results, so that they are not all that it will record.
+            results: what the command that repeats a cell calls the directory, by default as here.
+
+        Raises:
+            Unwritable: the folder takes no report.
+        """
+        title = title or self.title()
+        files = exports(self.sections)
+        parts: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
+        tails: list[Block] = []
+        for chapter, sections in by_chapter(self.sections):
+            for i, each in enumerate(sections, start=1):
+                shown = [_shown(picture, each.key, files) for picture in each.pictures]
+                blocks = list(each.blocks(shown, results or self.results, published))
+                parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
+            tails += chapter.tail(sections)
+        page = frame.head(self.sections, notes, running)
+        if len(parts) > 1:
+            page.append(Contents([(name, anchor) for name, anchor, _ in parts]))
+        for name, anchor, blocks in parts:
+            page += [Heading(name, 2, anchor), *blocks]
+        page += tails
+        files["report.html"] = html.render(title, page).encode()
+        files["report.md"] = markdown.render(title, page).encode()
+        folder = write(files, out_dir)
+        return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Of the whole study, for MLflow."""
+        found: dict[str, float] = {}
+        for chapter, sections in by_chapter(self.sections):
+            found |= chapter.metrics(sections)
+        return found
+
+    @property
+    def groups(self) -> list[GroupSummary]:
+        """For MLflow: one summary a paradigm of a section."""
+        return [group for section in self.sections for group in section.summaries()]
+
+
+def _print_paragraph(text: str) -> None:
+    """A paragraph, no wider than the terminal."""
+    print(terminal.fitted(text), end="\n\n")
+
+
+def _shown(picture: Picture, key: str, files: dict[str, bytes]) -> Shown:
+    """A picture on the page; its files, PNG and PDF, are added to `files`."""
+    stem = f"figures/{picture.name}-{key}"
+    files[f"{stem}.png"], files[f"{stem}.pdf"] = picture.png, picture.pdf
+    return Shown(
+        title=picture.title,
+        caption=picture.caption,
+        alt=picture.alt,
+        png=picture.png,
+        file=f"{stem}.png",
+        wide=picture.wide,
+    )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
+
+if TYPE_CHECKING:
+    from analysis.conclude import Question
+    from study.results import Results
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,15 +25,57 @@ def _run(argv: Sequence[str] | None) -> int:
         parser = _parser()
     asked = vars(parser.parse_args(argv))
     with importing():
-        from analysis.conclude import report
+        from analysis.conclude import Question
         from analysis.page.files import Unwritable
         from study.results import Results, ResultsError
 
+    results, out = Results(asked.pop("results_dir")), asked.pop("out")
+    published = asked.pop("published")
     try:
-        report(Results(asked.pop("results_dir")), asked.pop("out"), **asked)
+        _report(results, out, Question(**asked), published)
     except Unwritable as error:
         raise ResultsError(f"{error} Choose a folder with --out DIR.") from error
     return DONE
+
+
+def _report(results: Results, out_dir: str | None, question: Question, published: bool) -> None:
+    """Prints what follows from results, and writes the report.
+
+    Args:
+        results: the directory.
+        out_dir: path or URL; None: the folder of the results directory that is for it.
+        question: what is asked.
+        published: show the paper's Table 1 beside the measured numbers.
+
+    Raises:
+        ResultsError: as `analysis.conclude.write_report`.
+    """
+    from analysis.conclude import conclude
+    from analysis.page.files import refuse_unwritable
+    from study.results import report_folder
+
+    folder = out_dir or report_folder(results.url, question.study)
+    if out_dir or results.storage.exists("cells"):
+        refuse_unwritable(folder)
+    running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
+    found = conclude(results, question)
+    found.require(published)
+    with _until_nobody_reads():
+        found.print(published, running)
+    path = found.write(folder, published=published, running=running)
+    with _until_nobody_reads():
+        print(f"report: {path}")
+
+
+@contextlib.contextmanager
+def _until_nobody_reads() -> Iterator[None]:
+    """What is printed after the reader has left, as `head` does, is lost; the rest goes on."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _parser() -> Parser:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from study import terminal
 from study.cell import Cell
 from study.plan.plan import Plan
-from study.relog import summaries
 from study.request import Request
 from study.results import Results, ResultsError, Survey, report_files, report_folder
 from study.storage.urls import absolute
@@ -46,26 +45,19 @@ def report(
         How many settings the report shows.
     """
     with importing():
-        from analysis.comparison.compare import compare_results
-        from analysis.comparison.report.pictures import pictures
-        from analysis.comparison.report.text import print_comparisons
-        from analysis.conclude import print_dynamics, write_page
-        from analysis.kinds import find
+        from analysis.conclude import Conclusions, Question, conclude
         from analysis.page.files import Unwritable
-        from analysis.page.frame import title
 
     results = absolute(request.results)
     asked = {cell.id for cell in cells} - set(failed)
     ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
-    comparisons = compare_results(results, cell_ids=ids, select=request.select) if ids else []
-    dynamics = find(results, cell_ids=ids) if ids else []
-    shown = [each for each in comparisons if asked & set(each.cells["cell_id"])]
-    shown_dynamics = [each for each in dynamics if asked & set(each.cells["cell_id"])]
-    others = len(comparisons) + len(dynamics) - len(shown) - len(shown_dynamics)
+    question = Question(cell_ids=ids, select=request.select)
+    found = conclude(results, question) if ids else Conclusions(results, question)
+    shown = found.of(asked)
+    others = len(found.sections) - len(shown.sections)
     published = plan.preset == "paper" and not request.changes and not others
     print()
-    print_comparisons(shown, published)
-    print_dynamics(shown_dynamics)
+    shown.print(published)
     about = request.space.presets[plan.preset].about
     changed = f", changed by --set {' '.join(request.changes)}" if request.changes else ""
     made = f"{plan.preset}: {about}{changed}"
@@ -84,14 +76,11 @@ def report(
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
     page = None
-    drawn = [pictures(comparison) for comparison in comparisons]
     try:
-        if comparisons or dynamics:
+        if found.sections:
             folder = report_folder(request.results, plan.study)
-            name = title(comparisons, dynamics, plan.study)
-            page = write_page(
-                comparisons, folder, name, request.results, notes, published, drawn, dynamics
-            )
+            name = found.title(plan.study)
+            page = found.write(folder, name, notes, published, results=request.results)
             print(f"report: {page}")
     except Unwritable as error:
         command = f"python -m analysis.report {shlex.quote(request.results)} --study {plan.study}"
@@ -100,13 +89,13 @@ def report(
             f"`{command} --out DIR` writes it elsewhere."
         ) from error
     finally:
-        metrics, groups = summaries(comparisons, dynamics, drawn)
         with contextlib.ExitStack() as stack:
             attached = report_files(request.results, plan.study) if page else None
-            tracker.finish(metrics, stack.enter_context(attached) if attached else [], groups)
+            files = stack.enter_context(attached) if attached else []
+            tracker.finish(found.metrics, files, found.groups)
     if tracker.ui_command:
         print(f"runs:   {tracker.ui_command}")
-    return len(comparisons) + len(dynamics)
+    return len(found.sections)
 
 
 def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:

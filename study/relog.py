@@ -6,27 +6,19 @@ be repeated, and interrupted, at will.
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from study import terminal
 from study.errors import RequestError, unknown
 from study.results import Results, report_files
 from study.terminal.command import importing
 from study.terminal.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
-from study.tracking.runs import Group
 from study.tracking.store import RunStore
-from study.tracking.tracker import MLflowTracker, summary_metrics
+from study.tracking.tracker import MLflowTracker
 from study.tracking.uris import NONE, tracking_uri
-
-if TYPE_CHECKING:
-    from analysis.comparison.compare import Comparison
-    from analysis.section.base import Dynamics
-    from analysis.section.picture import Picture
 
 PATIENCE = 60.0
 """Seconds without a run that could be logged, after which the rest is given up."""
@@ -63,33 +55,6 @@ def relog(results: Results, study: str | None, uri: str | None) -> int:
     return missing
 
 
-def summaries(
-    comparisons: Sequence[Comparison],
-    dynamics: Sequence[Dynamics],
-    drawn: Sequence[Sequence[Picture]] | None = None,
-) -> tuple[dict[str, float], list[Group]]:
-    """What MLflow is told of a study beside its cells, while it runs as afterwards.
-
-    Args:
-        comparisons: as `analysis.comparison.compare.compare_results` gives them.
-        dynamics: as `analysis.kinds.find` gives them.
-        drawn: the pictures of each comparison, where they are at hand.
-
-    Returns:
-        The metrics of the study's own run, and its groups.
-    """
-    from analysis.comparison.report.summaries import group_summaries
-    from analysis.section.summary import claim_counts
-
-    metrics = summary_metrics(comparison.summary for comparison in comparisons)
-    metrics |= claim_counts(claim for each in dynamics for claim in each.claims())
-    of_all = [
-        *map(group_summaries, comparisons, drawn or itertools.repeat(None)),
-        *(each.summaries() for each in dynamics),
-    ]
-    return metrics, [group for groups in of_all for group in groups]
-
-
 def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
     """Study -> cell id -> how the cell ended."""
     cells = results.cells()
@@ -108,12 +73,10 @@ def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
 def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: str | None) -> int:
     """Logs what MLflow lacks of one study; returns the number of runs that it still lacks."""
     with importing():
-        from analysis.comparison.compare import compare_results
-        from analysis.kinds import find
+        from analysis.conclude import Question, conclude
 
-    # First, since it may find a damaged file.
-    comparisons = compare_results(results, cell_ids=statuses)
-    metrics, groups = summaries(comparisons, find(results, cell_ids=statuses))
+    found = conclude(results, Question(cell_ids=statuses))  # first: it may find a damaged file
+    metrics, groups = found.metrics, found.groups
     store = RunStore(results, study, uri)
     store.connect()
     tracker = MLflowTracker(store)

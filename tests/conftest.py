@@ -270,7 +270,7 @@ def _train_here(
 def run_without_ray(arguments: Sequence[str]) -> None:
     """`study.run` in this process, for fixtures of more than one test; without pictures."""
     with trials_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.conclude.pictures", lambda _: [])
+        patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
         assert run.main(arguments) == DONE
 
 

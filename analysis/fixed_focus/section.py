@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,10 +11,11 @@ import pandas as pd
 from analysis.fixed_focus import claims as focus_claims
 from analysis.fixed_focus import pictures, tables
 from analysis.fixed_focus.curves import MEASURES, Setting, read_settings
-from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
-from analysis.section.base import Dynamics
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, is_fixed_focus
+from analysis.section.base import Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
+from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, plain_summary, run_files
@@ -44,7 +44,12 @@ _METHOD = (
 )
 
 
-def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
+def mine(cells: pd.DataFrame) -> pd.Series:
+    """Of each row: whether attention was held; see `analysis.section.base.Kind`."""
+    return is_fixed_focus(cells)
+
+
+def find(results: Results, cell_ids: Collection[str], question: Question) -> list[FixedFocus]:
     """The settings of a directory, at most `MOST_ROWS` rows of panels each.
 
     Data tasks come first, the linear orthogonal setting last; where it was not trained, the closed
@@ -52,11 +57,13 @@ def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
 
     Args:
         results: the directory.
-        cells: rows of its fixed-focus cells, with all columns.
+        cell_ids: of its fixed-focus cells.
+        question: concerns comparisons.
 
     Raises:
         ResultsError: unreadable results.
     """
+    cells = results.cells(cell_ids)
     settings = read_settings(results, cells)
     linear = [setting for setting in settings if setting.task == LINEAR_ORTHOGONAL]
     others = [setting for setting in settings if setting.task != LINEAR_ORTHOGONAL]
@@ -75,8 +82,8 @@ def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
     return [FixedFocus(part, notes) for part in parts]
 
 
-class FixedFocus:
-    """See `analysis.section.base.Dynamics`.
+class FixedFocus(Dynamics):
+    """See `analysis.section.base.Section`.
 
     Args:
         settings: a row of panels each, at least one.
@@ -88,6 +95,8 @@ class FixedFocus:
     """
 
     def __init__(self, settings: Sequence[Setting], notes: Sequence[str] = ()) -> None:
+        cells = pd.concat([setting.cells for setting in settings], ignore_index=True)
+        super().__init__(cells, [setting.id for setting in settings])
         self.settings = list(settings)
         self._notes = list(notes)
         self.closed_row = all(setting.task != LINEAR_ORTHOGONAL for setting in settings)
@@ -96,36 +105,21 @@ class FixedFocus:
     def title(self) -> str:
         return f"Fixed focus: {' and '.join(setting.name for setting in self.settings)}"
 
-    @functools.cached_property
-    def key(self) -> str:
-        ids = "".join(setting.id for setting in self.settings)
-        return hashlib.sha256(ids.encode()).hexdigest()[:8]
-
-    @functools.cached_property
-    def cells(self) -> pd.DataFrame:
-        return pd.concat([setting.cells for setting in self.settings], ignore_index=True)
-
-    def text(self) -> str:
+    def text(self, published: bool = False) -> str:
         """For the terminal."""
         lines = [self.title, "", *aligned(*tables.short_cells(self.settings)), ""]
         lines += [f"note: {text}" for text in self._warnings()]
         return "\n".join([*lines, *self._claim_lines()])
 
+    @functools.cached_property
     def claims(self) -> list[Claim]:
         """C7 of each setting, then C8 of each, to C14."""
-        return self._claims
-
-    @functools.cached_property
-    def _claims(self) -> list[Claim]:
         of_each = [focus_claims.claims(setting) for setting in self.settings]
         return [claim for same in zip(*of_each, strict=True) for claim in same]
 
-    def pictures(self) -> list[Picture]:
-        """Figures 2 and 3, and the slope of the loss against alpha; drawn once."""
-        return self._pictures
-
     @functools.cached_property
-    def _pictures(self) -> list[Picture]:
+    def pictures(self) -> list[Picture]:
+        """Figures 2 and 3, and the slope of the loss against alpha."""
         return pictures.pictures(self.settings, self.closed_row)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -137,7 +131,7 @@ class FixedFocus:
             "fixed-focus-options": tables.options_table(self.settings),
         }
 
-    def blocks(self, shown: Sequence[Shown]) -> list[Block]:
+    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
         blocks: list[Block] = [
             Text(
@@ -148,7 +142,7 @@ class FixedFocus:
         ]
         if shown:
             blocks += [Heading("Figures"), *shown]
-        blocks += claim_blocks(self.claims())
+        blocks += claim_blocks(self.claims)
         header, rows = tables.final_cells(self.settings)
         if rows:
             blocks += [
@@ -168,6 +162,7 @@ class FixedFocus:
             ),
             Heading("How this was computed"),
             *(Text(text, "quiet") for text in _METHOD),
+            *self.repeat_blocks(results),
         ]
 
     def summaries(self) -> list[GroupSummary]:
@@ -202,7 +197,7 @@ class FixedFocus:
             **{name: str(chosen[name].iloc[0]) for name in _PARAMS},
             "num_classes": str(setting.num_classes),
         }
-        of_setting = [claim for claim in self.claims() if claim.setting == setting.name]
+        of_setting = [claim for claim in self.claims if claim.setting == setting.name]
         params |= {claim.name: claim.verdict for claim in of_setting}
         return plain_summary(
             key=f"{setting.id}/{paradigm}",
@@ -218,7 +213,7 @@ class FixedFocus:
                 for alpha, line in curves.groupby("alpha")
                 for measure in MEASURES
             },
-            draw=lambda: run_files(self.tables(), self.pictures()),
+            draw=lambda: run_files(self.tables(), self.pictures),
         )
 
     def _warnings(self) -> list[str]:
@@ -227,8 +222,8 @@ class FixedFocus:
     def _claim_lines(self) -> list[str]:
         """One a claim: its verdict in each setting."""
         lines = []
-        for same in dict.fromkeys((claim.name, claim.statement) for claim in self.claims()):
-            found = [claim for claim in self.claims() if (claim.name, claim.statement) == same]
+        for same in dict.fromkeys((claim.name, claim.statement) for claim in self.claims):
+            found = [claim for claim in self.claims if (claim.name, claim.statement) == same]
             verdicts = "; ".join(f"{claim.verdict} ({claim.setting})" for claim in found)
             statement = same[1].removeprefix("Fixed focus: ").removesuffix(".")
             lines.append(f"{same[0]} {statement}: {verdicts}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
@@ -12,7 +11,7 @@ from analysis.figures.curvature import curvature_figure
 from analysis.figures.illustration import illustration_figure
 from analysis.figures.style import level
 from analysis.figures.trajectories import trajectory_figure
-from analysis.groups import PARADIGMS, paradigm_order
+from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.linear_orthogonal import closed_form, measured
 from analysis.linear_orthogonal.claims import (
     HORIZON,
@@ -24,9 +23,10 @@ from analysis.linear_orthogonal.claims import (
 )
 from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
 from analysis.linear_orthogonal.tables import _convergence_cells, _deviation_cells
-from analysis.section.base import Dynamics
+from analysis.section.base import Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
+from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, plain_summary, run_files
@@ -39,22 +39,28 @@ _PANELS = 3  # side by side, so that a page shows them at a readable size
 _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
 
 
-def find(results: Results, cells: pd.DataFrame) -> list[Dynamics]:
+def mine(cells: pd.DataFrame) -> pd.Series:
+    """Of each row: whether a linear model was trained whole; see `analysis.section.base.Kind`."""
+    return is_trajectory(cells)
+
+
+def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Trajectories]:
     """One object for all cells of the linear orthogonal setting whose focus trains.
 
     Args:
         results: the directory.
-        cells: their rows of `cells`, at least one.
+        cell_ids: of these cells, at least one.
+        question: concerns comparisons.
 
     Raises:
         ResultsError: see `analysis.linear_orthogonal.measured.read`.
     """
-    cells = measured.with_settings(cells)
+    cells = measured.with_settings(results.cells(cell_ids))
     return [Trajectories(cells, measured.read(results, cells))]
 
 
-class Trajectories:
-    """See `analysis.section.base.Dynamics`.
+class Trajectories(Dynamics):
+    """See `analysis.section.base.Section`.
 
     Args:
         cells: the rows of `cells`, with `setting`.
@@ -67,7 +73,7 @@ class Trajectories:
     """
 
     def __init__(self, cells: pd.DataFrame, rows: pd.DataFrame) -> None:
-        self.cells = cells
+        super().__init__(cells, sorted(set(cells["comparison_id"])))
         self.rows = rows
         self.trained: list[Pair] = _pairs(cells)
         self.pairs: list[Pair] = sorted({*self.trained, SMALL, *PUBLISHED})
@@ -76,11 +82,6 @@ class Trajectories:
     def title(self) -> str:
         names = " and ".join(f"m={m}, C={c}" for m, c in self.trained)
         return f"Trajectories in the linear orthogonal setting: {names}"
-
-    @functools.cached_property
-    def key(self) -> str:
-        ids = "".join(sorted(set(self.cells["comparison_id"])))
-        return hashlib.sha256(ids.encode()).hexdigest()[:8]
 
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
@@ -108,24 +109,21 @@ class Trajectories:
         """See `analysis.linear_orthogonal.closed_form.convergence`."""
         return closed_form.convergence(self.pairs)
 
-    def text(self) -> str:
+    def text(self, published: bool = False) -> str:
         """For the terminal."""
         header, rows = _deviation_cells(self.deviations)
         lines = [self.title, "", "largest deviation from the closed form, % of its range"]
         lines += aligned(header, rows) if rows else ["no cell was trained to the end"]
         lines += ["", "time until the loss is a share of log C, by the closed form; * the first"]
         lines += aligned(*_convergence_cells(self.convergence))
-        verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims())
-        statement = self.claims()[0].statement.removesuffix(".")
-        lines += ["", f"{self.claims()[0].name} {statement}: {verdicts}"]
+        verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims)
+        statement = self.claims[0].statement.removesuffix(".")
+        lines += ["", f"{self.claims[0].name} {statement}: {verdicts}"]
         return "\n".join(lines)
 
+    @functools.cached_property
     def claims(self) -> list[Claim]:
         """C15 of each (m, C): of the closed form, then of its trained cells."""
-        return self._claims
-
-    @functools.cached_property
-    def _claims(self) -> list[Claim]:
         found = []
         for m, num_classes in self.pairs:
             mine = self.cells[(self.cells["m"] == m) & (self.cells["num_classes"] == num_classes)]
@@ -138,12 +136,9 @@ class Trajectories:
                 found.append(trained_claim(of_setting, f"{setting}, trained", lost))
         return found
 
-    def pictures(self) -> list[Picture]:
-        """Figure 4, the curvature, and figure 5; drawn once."""
-        return self._pictures
-
     @functools.cached_property
-    def _pictures(self) -> list[Picture]:
+    def pictures(self) -> list[Picture]:
+        """Figure 4, the curvature, and figure 5."""
         parts = [self.pairs[i : i + _PANELS] for i in range(0, len(self.pairs), _PANELS)]
         drawn = [
             self._trajectory_picture(part, f"-{number}" if number > 1 else "")
@@ -161,7 +156,7 @@ class Trajectories:
             "curvature": self.curvatures,
         }
 
-    def blocks(self, shown: Sequence[Shown]) -> list[Block]:
+    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
         blocks: list[Block] = [
             Text(
@@ -170,7 +165,7 @@ class Trajectories:
                 "population loss (Theorem 2); the trained cells take small steps on sampled "
                 "mosaics. Time is that of the gradient flow: learning rate times steps."
             ),
-            *claim_blocks(self.claims()),
+            *claim_blocks(self.claims),
             Heading("Time to converge, by the closed form"),
             Text(
                 "Until the loss has fallen to a share of log C, its value at the start, and until "
@@ -193,11 +188,12 @@ class Trajectories:
                 Table(header, rows, left=(0, 1)),
             ]
         blocks += [Text(warning, "warning") for warning in self._warnings()]
-        return [*blocks, Heading("Figures"), *shown, *end_states(self.cells)]
+        blocks += [Heading("Figures"), *shown, *end_states(self.cells)]
+        return [*blocks, *self.repeat_blocks(results)]
 
     def summaries(self) -> list[GroupSummary]:
         """One a setting and paradigm that was trained to the end."""
-        claims = {claim.setting: claim.verdict for claim in self.claims()}
+        claims = {claim.setting: claim.verdict for claim in self.claims}
         found = []
         for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
             group = self.rows[
@@ -236,7 +232,7 @@ class Trajectories:
                         f"test/{name}": list(zip(curve["compute_flops"], curve[name], strict=True))
                         for name in measured.QUANTITIES
                     },
-                    draw=lambda: run_files(self.tables(), self.pictures()),
+                    draw=lambda: run_files(self.tables(), self.pictures),
                 )
             )
         return found
@@ -244,7 +240,7 @@ class Trajectories:
     def _note(self) -> str:
         return "\n\n".join(
             f"**{claim.name} {claim.verdict}** ({claim.setting}): {claim.measured}"
-            for claim in self.claims()
+            for claim in self.claims
         )
 
     def _warnings(self) -> list[str]:

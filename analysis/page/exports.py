@@ -1,92 +1,61 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
-`cells.csv` and `claims.csv` hold those of comparisons and of learning dynamics; each of the
-latter has tables of its own, with its key in their names.
+`cells.csv` and `claims.csv` hold those of all sections; each chapter has tables of its own.
 
-CSV carries fractions at full precision, and in every row which axis was made equal and the
-threshold of SAIF; print carries per cent. An empty field is not known.
+CSV carries fractions at full precision, and in every row of a comparison which axis was made
+equal and the threshold of SAIF; print carries per cent. An empty field is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
-from analysis.comparison.report.claims import claims_frame
-from analysis.comparison.report.exports import (
-    LONG_COLUMNS,
-    TEXT_COLUMNS,
-    cell_rows,
-    comparison_tables,
-    for_papers,
-    with_setting,
-)
-
-if TYPE_CHECKING:
-    from analysis.section.base import Dynamics
+from analysis.section.base import Section, by_chapter
 
 
-def exports(found: Sequence[Comparison], dynamics: Sequence[Dynamics] = ()) -> dict[str, bytes]:
+def exports(sections: Sequence[Section]) -> dict[str, bytes]:
     """Every table file of a report: name -> content.
 
     Args:
-        found: as `analysis.comparison.compare.compare` gives them.
-        dynamics: as `analysis.kinds.find` gives them.
+        sections: as `analysis.kinds.find` gives them, at least one.
     """
-    csv = comparison_tables(found) if found else {}
-    csv["cells"] = _joined(
-        [
-            *([with_setting(found, [cell_rows(c) for c in found])] if found else []),
-            *(
-                each.cells.drop(columns=[*LONG_COLUMNS, *TEXT_COLUMNS], errors="ignore")
-                for each in dynamics
-            ),
-        ]
-    )
-    csv["claims"] = _joined([claims_frame(found), *map(dynamics_claims, dynamics)])
-    for each in dynamics:
-        csv |= {f"{stem}-{each.key}": table for stem, table in each.tables().items()}
-    files = {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
-    if found:
-        files |= for_papers(found)
+    csv: dict[str, pd.DataFrame] = {}
+    files: dict[str, str] = {}
+    for chapter, mine in by_chapter(sections):
+        csv |= chapter.tables(mine)
+        files |= chapter.papers(mine)
+    csv["cells"] = _joined([section.cell_rows() for section in sections])
+    csv["claims"] = claim_rows(sections)
+    files |= {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
     return {name: text.encode() for name, text in files.items()}
 
 
-def dynamics_claims(dynamics: Dynamics) -> pd.DataFrame:
-    """One row a claim, with the columns of `claims_frame`; `comparison_id` is missing.
+def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
+    """One row a claim: the labels of its section, and what `Claim` holds.
 
-    `task` and `m` are missing where the cells have several; `setting` says where it was tested.
+    A label that a section has not is missing; so is `setting`, which says where a claim was
+    tested, where no claim has one.
     """
-    cells = dynamics.cells
-
-    def only(column: str) -> object:
-        values = cells[column].unique()
-        return values[0] if len(values) == 1 else None
-
-    return pd.DataFrame(
-        [
-            {
-                "task": only("task"),
-                "m": only("m"),
-                "key": dynamics.key,
-                "claim": claim.name,
-                "setting": claim.setting,
-                "statement": claim.statement,
-                "verdict": claim.verdict,
-                "measured": claim.measured,
-                "test": claim.test,
-            }
-            for claim in dynamics.claims()
-        ]
-    )
+    rows = [
+        {
+            **section.labels,
+            "claim": claim.name,
+            **({"setting": claim.setting} if claim.setting else {}),
+            "statement": claim.statement,
+            "verdict": claim.verdict,
+            "measured": claim.measured,
+            "test": claim.test,
+        }
+        for section in sections
+        for claim in section.claims
+    ]
+    return pd.DataFrame(rows, dtype=object)
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables below each other, with the columns of all; those that have no row add none."""
-    filled = [table for table in tables if len(table)]
-    if len(filled) < 2:
-        return filled[0] if filled else tables[0]
-    return pd.concat([table.astype(object) for table in filled], ignore_index=True)
+    """Tables below each other, with the columns of all."""
+    if len(tables) == 1:
+        return tables[0]
+    return pd.concat([table.astype(object) for table in tables], ignore_index=True)

@@ -1,64 +1,198 @@
-"""The contract of learning dynamics: what every study of them gives the report.
+"""The contract of a section of the report: one part of a results directory, and what it shows.
 
-A comparison asks which paradigm is better at equal compute. A study of learning dynamics asks how
-a paradigm learns: it has curves and claims, and no winner.
+A *kind* finds its sections in a directory. Sections of one *chapter* stand together on the page:
+comparisons, which ask what paradigm is better at equal compute, or learning dynamics, which ask
+how a paradigm learns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 
+from analysis.groups import Axis, Select
 from analysis.section.blocks import Block, Shown
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
+from study.results import SAIF_THRESHOLD, Results
 
 
-class Dynamics(Protocol):
-    """One study of learning dynamics, read from a results directory.
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a results directory.
 
     Attributes:
-        title: heading of its section.
-        key: 8 hex digits, which no other one in the directory has, for names of files.
-        cells: the rows of `cells` that it rests on.
+        study: only the cells that this study recorded; None: of all. A cell that two studies share
+            is recorded by the first of them, so name `cell_ids` where they are known.
+        cell_ids: only these cells; None: all.
+        budget, select, axis, threshold, interpolate: of comparisons, see
+            `analysis.comparison.compare.compare_results`.
+    """
+
+    study: str | None = None
+    cell_ids: Collection[str] | None = None
+    budget: float | None = None
+    select: Select = "accuracy"
+    axis: Axis = "flops"
+    threshold: float = SAIF_THRESHOLD
+    interpolate: bool = False
+
+    def of_comparisons(self) -> list[str]:
+        """The options that were given and concern comparisons only, as the command names them."""
+        names = ("budget", "axis", "threshold", "interpolate", "select")
+        usual = Question()
+        return [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
+
+
+class Section(Protocol):
+    """One section of the report, read from a results directory.
+
+    Claims and pictures are made when they are asked for, and once.
     """
 
     @property
-    def title(self) -> str: ...
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def cells(self) -> pd.DataFrame: ...
-
-    def text(self) -> str:
-        """For the terminal: a small table, and one line a claim."""
+    def chapter(self) -> Chapter[Any]:
+        """Of which it is a part."""
         ...
 
+    @property
+    def title(self) -> str:
+        """Its heading, without the key."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """8 hex digits, which no other one in the directory has, for names of files."""
+        ...
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The rows of `cells` that it rests on."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, object]:
+        """Column -> value, which tell its rows in tables of several sections from others."""
+        ...
+
+    @property
     def claims(self) -> Sequence[Claim]:
         """What the paper claims, and what the data says."""
         ...
 
+    @property
     def pictures(self) -> Sequence[Picture]:
         """Its figures; no two share a name."""
         ...
 
-    def tables(self) -> Mapping[str, pd.DataFrame]:
-        """Stem of a file -> table, for export as CSV at full precision."""
+    def text(self, published: bool = False) -> str:
+        """What the terminal shows of it.
+
+        Args:
+            published: show the paper's numbers beside the measured ones.
+        """
         ...
 
-    def blocks(self, shown: Sequence[Shown]) -> Sequence[Block]:
-        """Its section of the report, below the heading.
+    def tables(self) -> Mapping[str, pd.DataFrame]:
+        """Name -> table at full precision; `Chapter.tables` makes files of them."""
+        ...
+
+    def cell_rows(self) -> pd.DataFrame:
+        """One row a cell for `cells.csv`: short columns of `cells`, and its numbers."""
+        ...
+
+    def blocks(
+        self, shown: Sequence[Shown], results: str, published: bool = False
+    ) -> Sequence[Block]:
+        """Its part of the page, below the heading.
 
         Args:
             shown: its pictures, in their order, as the page holds them.
+            results: path or URL of the results directory, for the command that repeats a cell.
+            published: show the paper's numbers beside the measured ones.
         """
         ...
 
     def summaries(self) -> Sequence[GroupSummary]:
-        """For MLflow: one summary a (task, m, paradigm)."""
+        """For MLflow: one summary a paradigm."""
         ...
+
+
+S = TypeVar("S", bound=Section)
+
+
+class Chapter(Generic[S]):
+    """What the report says of all sections of a kind together; by default nothing.
+
+    Attributes:
+        name: what it is, in the title of a page that has a chapter before it.
+        about: what it is, in the title of a page that begins with it.
+        anchor: its sections are ``<anchor>-1`` and so on.
+        compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
+    """
+
+    name: str
+    about: str
+    anchor: str
+    compares: bool = False
+
+    def paragraphs(self, sections: Sequence[S]) -> list[str]:
+        """What the terminal shows below the texts of its sections."""
+        return []
+
+    def head(self, sections: Sequence[S]) -> list[Block]:
+        """What stands above all sections of the page."""
+        return []
+
+    def tail(self, sections: Sequence[S]) -> list[Block]:
+        """What stands below all sections of the page."""
+        return []
+
+    def tables(self, sections: Sequence[S]) -> dict[str, pd.DataFrame]:
+        """Stem of a file -> table, for export as CSV at full precision."""
+        return {
+            f"{name}-{section.key}": table
+            for section in sections
+            for name, table in section.tables().items()
+        }
+
+    def papers(self, sections: Sequence[S]) -> dict[str, str]:
+        """Name of a file -> table in Markdown or LaTeX."""
+        return {}
+
+    def metrics(self, sections: Sequence[S]) -> dict[str, float]:
+        """Metrics of a whole study, for MLflow."""
+        return {}
+
+
+class Kind(Protocol):
+    """A kind of sections; a module will do."""
+
+    def mine(self, cells: pd.DataFrame) -> pd.Series:
+        """Of each row with the columns of `cells`: whether it belongs to this kind."""
+        ...
+
+    def find(
+        self, results: Results, cell_ids: Collection[str], question: Question
+    ) -> Sequence[Section]:
+        """Its sections, in a fixed order.
+
+        Args:
+            results: the directory.
+            cell_ids: of its own cells, at least one.
+            question: what is asked.
+
+        Raises:
+            ResultsError: unreadable results, or a question that they cannot answer.
+        """
+        ...
+
+
+def by_chapter(sections: Sequence[Section]) -> list[tuple[Chapter[Any], list[Section]]]:
+    """Every chapter with its sections, in the order in which they come."""
+    chapters = dict.fromkeys(section.chapter for section in sections)
+    return [(each, [s for s in sections if s.chapter is each]) for each in chapters]

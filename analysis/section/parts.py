@@ -10,8 +10,21 @@ import pandas as pd
 from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
 from analysis.section.claim import Claim
+from study.results import RATIONALES
+
+LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
+"""Of cells; nearly the same in every row."""
+
+TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]
+"""Of cells; they say nothing of mosaics."""
 
 _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
+
+
+def without_long_columns(cells: pd.DataFrame, is_text: bool = False) -> pd.DataFrame:
+    """The columns of cells that a table for people and programs has."""
+    dropped = LONG_COLUMNS if is_text else [*LONG_COLUMNS, *TEXT_COLUMNS]
+    return cells.drop(columns=dropped, errors="ignore")
 
 
 def claim_blocks(claims: Sequence[Claim]) -> list[Block]:

@@ -12,11 +12,9 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
-
-import pandas as pd
 
 from study.results import Results
 from study.tracking.runs import Group
@@ -116,19 +114,6 @@ def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
             file=sys.stderr,
         )
     return MLflowTracker(store)
-
-
-def summary_metrics(summaries: Iterable[pd.DataFrame]) -> dict[str, float]:
-    """The metrics of the parent run: SAIF and accuracy of each paradigm in each comparison.
-
-    Args:
-        summaries: as `analysis.summarise` gives them, one a comparison.
-    """
-    metrics: dict[str, float] = {}
-    for row in itertools.chain.from_iterable(table.to_dict("records") for table in summaries):
-        where = f"{row['task']}/m{row['m']}/{row['comparison_id'][:8]}/{row['paradigm']}"
-        metrics |= {f"{where}/{metric}": row[metric] for metric in ("saif", "accuracy")}
-    return metrics
 
 
 class MLflowTracker:

@@ -21,10 +21,10 @@ import pytest
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
 from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.claims import claims
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.section import section_title
-from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import table_one_cells
 from analysis.comparison.report.tables import comparison_cells, comparison_text
 from analysis.comparison.report.text import verdict_text
@@ -104,7 +104,7 @@ def results(tmp_path: Path) -> Results:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
-    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
 
 
 class _Small(NamedTuple):
@@ -280,7 +280,7 @@ def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> No
     assert len(set(words.values())) == 2
     text = verdict_text(found)
     markdown = "".join(
-        each.note for comparison in found for each in group_summaries(comparison, [])
+        each.note for comparison in found for each in Compared(comparison).summaries()
     )
     for comparison in found:
         name, word = comparison.name, words[comparison.name]
@@ -518,7 +518,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
 ) -> None:
     _write_small(results)
     (tmp_path / "file").touch()
-    monkeypatch.setattr("analysis.conclude.compare_results", None)  # would fail if called
+    monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
     message = "Choose a folder with --out DIR"
     for folder in ("file", "file/a/b"):
         _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
@@ -537,7 +537,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
     cell = write(results, make_cell())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        patch.setattr("analysis.conclude.pictures", lambda found: [])
+        patch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
         message = "No space left on device). Choose a folder with --out DIR."
         _assert_refused([results.url], message, capsys)
         # At its end, study.run has no such option.
@@ -616,7 +616,7 @@ def test_ctrl_c_is_one_line(
         raise KeyboardInterrupt
 
     _write_small(results)
-    monkeypatch.setattr("analysis.conclude.pictures", interrupted)
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", interrupted)
     assert main([results.url, "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "\nstopped; no report was written\n"
     assert not (tmp_path / "out").exists()

@@ -23,7 +23,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from analysis.comparison.compare import compare
-from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
 from analysis.section.summary import GroupSummary
 from study import track
@@ -31,7 +32,7 @@ from study.cell import Cell
 from study.results import Results
 from study.run import main as run_study
 from study.terminal.command import DONE, UNUSABLE
-from study.tracking.tracker import STOP_SECONDS, MLflowTracker, open_tracker, summary_metrics
+from study.tracking.tracker import STOP_SECONDS, MLflowTracker, open_tracker
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.study.tracking.test_tracking import (
@@ -259,7 +260,7 @@ def rebuilt_summary(results: Results) -> dict[str, float]:
 
 
 def rebuilt_groups(results: Results) -> list[GroupSummary]:
-    return [group for c in compare(load(results)) for group in group_summaries(c)]
+    return [group for c in compare(load(results)) for group in Compared(c).summaries()]
 
 
 def test_a_server_that_is_down_for_the_whole_study(
@@ -496,7 +497,9 @@ def test_a_study_of_the_command_whose_server_is_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From `study.run` to `study.track`, which is called as it was told."""
-    monkeypatch.setattr("analysis.conclude.pictures", lambda _: [])  # they take time
+    monkeypatch.setattr(
+        "analysis.comparison.report.chapter.pictures", lambda _: []
+    )  # they take time
     results = Results(tmp_path / "results")
     status = run_study(
         [

@@ -50,8 +50,8 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take most of the time of so small a study; `finished` lays them out."""
-    monkeypatch.setattr("analysis.conclude.pictures", lambda _: [])
-    monkeypatch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,7 +10,7 @@ paradigm that validation chose.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -59,30 +59,6 @@ def claims(comparison: Comparison) -> list[Claim]:
     """C1 to C6, C16 and C17, in this order, of one comparison."""
     tests = (_c1, _c2, _c3, _c4, _c5, _c6, _c16, _c17)
     return [test(comparison) for test in tests]
-
-
-def claims_frame(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    """One row a (comparison, claim): which comparison, and the fields of `Claim`."""
-    columns = ["task", "m", "architecture", "comparison_id", "axis", "threshold", "claim"]
-    columns += ["statement", "verdict", "measured", "test"]
-    rows = [
-        {
-            "task": comparison.task,
-            "m": comparison.m,
-            "architecture": comparison.architecture,
-            "comparison_id": comparison.cells["comparison_id"].iloc[0],
-            "axis": comparison.axis,
-            "threshold": comparison.threshold,
-            "claim": claim.name,
-            "statement": claim.statement,
-            "verdict": claim.verdict,
-            "measured": claim.measured,
-            "test": claim.test,
-        }
-        for comparison in comparisons
-        for claim in claims(comparison)
-    ]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def middle_share(heatmap: ArrayLike, axis: int) -> float:

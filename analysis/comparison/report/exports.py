@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -20,23 +20,15 @@ from analysis.comparison.report.verdicts import paired_cells, undecided_notes
 from analysis.groups import GROUP, OPTION
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
+from analysis.section.parts import without_long_columns
 from analysis.words import is_text
 from study.results import METRICS, RATIONALES
-
-if TYPE_CHECKING:
-    pass
-
-
-LONG_COLUMNS = ["cell", "package_versions", "data_notes"]  # nearly the same in every row
-
-
-TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]  # say nothing of mosaics
-
 
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
 
 
 def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
+    """The tables of all comparisons: stem of a file -> table."""
     return {
         "table1": table_one(found),
         "comparison": with_setting(found, [c.summary for c in found]),
@@ -81,20 +73,19 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
         One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones, of which
         those that are of text only where it is text; where the cut was; the metrics that
         `at_budget` holds (fractions, `loss` in nats; missing where the cell recorded none within
-        the cut);
-        `counted_as_diverged`; `chosen`, whether its option was.
+        the cut); `counted_as_diverged`; `chosen`, whether its option was; what tells the
+        comparison from others.
     """
     test = comparison.at_budget[comparison.at_budget["split"] == "test"]
     columns = [name for name in (*_AT_THE_CUT, *METRICS, *RATIONALES) if name in test]
     numbers = test[["cell_id", *columns, "diverged"]].rename(
         columns={"diverged": "counted_as_diverged"}
     )
-    dropped = LONG_COLUMNS if is_text(comparison.task) else [*LONG_COLUMNS, *TEXT_COLUMNS]
     table = comparison.cells.merge(numbers, on="cell_id", how="left")
-    table = table.drop(columns=dropped, errors="ignore")
+    table = without_long_columns(table, is_text(comparison.task))
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
-    return table.sort_values(by, ignore_index=True)
+    return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
 
 
 def option_rows(comparison: Comparison) -> pd.DataFrame:
@@ -130,15 +121,16 @@ def _markdown(
 
 def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The tables below each other, each row with what tells its comparison from others."""
-    parts = [
-        table.assign(
-            comparison_id=c.cells["comparison_id"].iloc[0],
-            architecture=c.architecture,
-            setting=c.name,
-            axis=c.axis,
-            threshold=c.threshold,
-        )
-        for table, c in zip(tables, found, strict=True)
-    ]
+    parts = [table.assign(**_setting(c)) for table, c in zip(tables, found, strict=True)]
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True) if filled else parts[0]
+
+
+def _setting(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "comparison_id": comparison.cells["comparison_id"].iloc[0],
+        "architecture": comparison.architecture,
+        "setting": comparison.name,
+        "axis": comparison.axis,
+        "threshold": comparison.threshold,
+    }

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.compare import Comparison
 from analysis.comparison.effort import edge_warnings
 from analysis.comparison.report.rationales import PLAUSIBLE, plausibility_cells
 from analysis.comparison.report.tables import (
@@ -55,8 +55,7 @@ def section_title(comparison: Comparison) -> str:
     names = list(dict.fromkeys([*names, "budget", *comparison.differs]))
     if settings["precision"] == "float32" and "precision" not in comparison.differs:
         names.remove("precision")
-    words = ", ".join([comparison.task, *setting_words(settings, names)])
-    return f"{words} ({short_id(comparison)})"
+    return ", ".join([comparison.task, *setting_words(settings, names)])
 
 
 def _unit(cell: pd.Series) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import pandas as pd
 from analysis.comparison.choice import PLAUSIBILITY, SUMMARISED
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import learning_curve
-from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.rationales import share_sentences
 from analysis.comparison.report.tables import comparison_markdown, number
 from analysis.groups import paradigm_order
@@ -32,14 +32,30 @@ _MEASURED = [*SUMMARISED, *PLAUSIBILITY, "saif_iqm", "accuracy_iqm"]
 _INVERSE = {"better": "worse", "worse": "better"}
 
 
+def summary_metrics(summaries: Iterable[pd.DataFrame]) -> dict[str, float]:
+    """Metrics of a whole study: SAIF and accuracy of each paradigm in each comparison.
+
+    Args:
+        summaries: as `analysis.summarise` gives them, one a comparison.
+    """
+    metrics: dict[str, float] = {}
+    for row in itertools.chain.from_iterable(table.to_dict("records") for table in summaries):
+        where = f"{row['task']}/m{row['m']}/{row['comparison_id'][:8]}/{row['paradigm']}"
+        metrics |= {f"{where}/{metric}": row[metric] for metric in METRIC_NAMES}
+    return metrics
+
+
 def group_summaries(
-    comparison: Comparison, drawn: Sequence[Picture] | None = None
+    comparison: Comparison,
+    tables: Mapping[str, pd.DataFrame],
+    draw: Callable[[], Sequence[Picture]],
 ) -> list[GroupSummary]:
     """One summary a paradigm, in the order of the comparison's table.
 
     Args:
         comparison: as `analysis.comparison.compare.compare` gives it.
-        drawn: its pictures, where they are at hand.
+        tables: name -> table, which all of its summaries show.
+        draw: gives its pictures, when they are asked for.
 
     Returns:
         None for a paradigm that has no option which can be chosen.
@@ -48,8 +64,9 @@ def group_summaries(
     if comparison.summary.empty:
         return []
     table = "\n\n".join([_markdown(comparison), *share_sentences(comparison)])
-    numbers = [table.to_csv(index=False) for table in _tables(comparison).values()]
-    draw = functools.cache(lambda: _files(comparison, drawn))
+    numbers = [table.to_csv(index=False) for table in tables.values()]
+    text = {"tables/comparison.md": _markdown(comparison).encode()}
+    files = functools.cache(lambda: run_files(tables, draw()) | text)
     found = []
     for row in comparison.summary.to_dict("records"):
         paradigm = str(row["paradigm"])
@@ -72,7 +89,7 @@ def group_summaries(
                 metrics=known,
                 curves=mine,
                 digest=hashlib.sha256(held.encode()).hexdigest()[:16],
-                _draw=draw,
+                _draw=files,
             )
         )
     return found
@@ -137,23 +154,7 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     return found
 
 
-def _files(comparison: Comparison, drawn: Sequence[Picture] | None) -> dict[str, bytes]:
-    """What all groups of a comparison show, by path."""
-    drawn = pictures(comparison) if drawn is None else drawn
-    text = _markdown(comparison).encode()
-    return run_files(_tables(comparison), drawn) | {"tables/comparison.md": text}
-
-
 def _markdown(comparison: Comparison) -> str:
     return comparison_markdown(
         comparison.summary, threshold=comparison.threshold, name=comparison.name
     )
-
-
-def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    return {
-        "summary": comparison.summary,
-        "paired": comparison.paired,
-        "options": comparison.options,
-        "effort": comparison.effort,
-    }

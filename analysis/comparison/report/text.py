@@ -68,19 +68,17 @@ def verdict_text(found: Sequence[Comparison]) -> str:
     return "\n".join([*lines, "", *map(terminal.sentence, answer(found))])
 
 
-def print_comparisons(found: Sequence[Comparison], published: bool = False) -> None:
-    """Prints the tables, what was stopped early, the verdicts and the answer."""
-    for comparison in found:
-        if len(comparison.summary):
-            shown = (comparison.summary, published, comparison.threshold, comparison.name)
-            print_paragraph(comparison_text(*shown))
-        notes = (unusual_cut, stopped_options, share_sentences)
-        for sentence in (sentence for note in notes for sentence in note(comparison)):
-            print_paragraph(f"note: {sentence}")
-    if found:
-        print_paragraph(verdict_text(found))
+def section_text(comparison: Comparison, published: bool = False) -> str:
+    """The table of a comparison and what must be said beside it, for the terminal.
 
-
-def print_paragraph(text: str) -> None:
-    """A paragraph, no wider than the terminal."""
-    print(terminal.fitted(text), end="\n\n")
+    Args:
+        comparison: one comparison.
+        published: show the paper's Table 1 beside the measured numbers.
+    """
+    parts = []
+    if len(comparison.summary):
+        shown = (comparison.summary, published, comparison.threshold, comparison.name)
+        parts.append(comparison_text(*shown))
+    notes = (unusual_cut, stopped_options, share_sentences)
+    parts += [f"note: {sentence}" for note in notes for sentence in note(comparison)]
+    return "\n\n".join(parts)

@@ -19,14 +19,15 @@ from scipy import stats
 from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.paired import SAME_EVERYWHERE, paired_table, resample
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.claims import (
     LEAD,
     NEARLY_EMPTY,
     STALLED,
     claims,
-    claims_frame,
     middle_share,
 )
+from analysis.page.exports import claim_rows
 from analysis.reading import load
 from analysis.section.claim import Claim
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -486,13 +487,16 @@ def test_texts_are_complete_and_of_one_line() -> None:
 
 
 def test_the_frame_has_a_row_a_comparison_and_claim() -> None:
-    frame = claims_frame([comparison(), comparison(ran=["soft"])])
+    frame = claim_rows([Compared(comparison()), Compared(comparison(ran=["soft"]))])
     assert frame["claim"].tolist() == NAMES * 2
     assert set(frame["task"]) == {"digits"}
     assert frame["verdict"].tolist()[8:] == [
         "undecided", "undecided", *["not run"] * 6
     ]  # fmt: skip
-    assert claims_frame([]).columns.tolist() == frame.columns.tolist()
+    assert frame.columns.tolist() == [
+        "task", "m", "architecture", "comparison_id", "axis", "threshold", "claim", "statement",
+        "verdict", "measured", "test",
+    ]  # fmt: skip
 
 
 def test_claims_of_a_results_directory(tmp_path: Path) -> None:
@@ -538,7 +542,7 @@ def test_another_threshold_is_said_in_what_was_measured() -> None:
             assert claim(name, of).verdict == "holds"
             assert ("SAIF at threshold 0.6" in claim(name, of).measured) == says
             assert "accuracy at" not in claim(name, of).measured
-        assert set(claims_frame([of])["threshold"]) == {threshold}
+        assert set(claim_rows([Compared(of)])["threshold"]) == {threshold}
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.report import summaries
-from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report import chapter
+from analysis.comparison.report.chapter import Compared
+from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
@@ -50,12 +51,12 @@ def groups(usual: Comparison) -> dict[str, GroupSummary]:
 
 
 def by_paradigm(comparison: Comparison) -> dict[str, GroupSummary]:
-    return {group.params["paradigm"]: group for group in group_summaries(comparison)}
+    return {group.params["paradigm"]: group for group in Compared(comparison).summaries()}
 
 
 def test_there_is_one_a_paradigm_and_comparison_in_the_order_of_the_table(tmp_path: Path) -> None:
     found = comparisons(tmp_path, seeds=1, ms=(5, 10))
-    groups = [group for comparison in found for group in group_summaries(comparison)]
+    groups = [group for comparison in found for group in Compared(comparison).summaries()]
     assert [group.name.rpartition(" (")[0] for group in groups] == [
         f"digits m={m} {paradigm}" for m in (5, 10) for paradigm in ("hard", "soft", "lvml")
     ]
@@ -150,7 +151,7 @@ def test_the_digest_follows_the_numbers_of_its_comparison(tmp_path: Path) -> Non
     evaluations = load(results)
 
     def digests(table: pd.DataFrame) -> dict[str, str]:
-        return {g.name: g.digest for c in compare(table) for g in group_summaries(c)}
+        return {g.name: g.digest for c in compare(table) for g in Compared(c).summaries()}
 
     first = digests(evaluations)
     assert len(set(first.values())) == len(first)
@@ -167,17 +168,19 @@ def test_files_are_drawn_once_and_when_asked_for(
     usual: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    drawn = summaries.pictures(usual)
+    drawn = chapter.pictures(usual)
 
     def counted(comparison: Comparison) -> list[Picture]:
         calls.append(comparison)
         return drawn
 
-    monkeypatch.setattr(summaries, "pictures", counted)
-    groups = group_summaries(usual)
+    monkeypatch.setattr(chapter, "pictures", counted)
+    section = Compared(usual)
+    groups = section.summaries()
     assert calls == []
     with not_drawn():
         first, *others = [group.files() for group in groups]
+    assert section.pictures == drawn
     assert calls == [usual]
     assert all(other == first for other in others)
     names = {f"figures/{picture.name}.png" for picture in drawn}
@@ -199,14 +202,26 @@ def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     assert list(by_paradigm(compare(load(results))[0])) == ["soft"]
     alone = make_results(tmp_path / "alone")
     write(alone, make_cell("lvml"), status="censored", points=(0.25,))
-    assert group_summaries(compare(load(alone))[0]) == []
+    assert Compared(compare(load(alone))[0]).summaries() == []
 
 
 def test_curves_leave_out_what_not_all_seeds_have(tmp_path: Path) -> None:
     (comparison,) = comparisons(tmp_path, saif={"soft": 0.4})
     rows = comparison.evaluations
     lost = (rows["seed"] < 3) & rows["budget_fraction"].isin([0.25, 1.0])
-    (group,) = group_summaries(dataclasses.replace(comparison, evaluations=rows[~lost]))
+    (group,) = Compared(dataclasses.replace(comparison, evaluations=rows[~lost])).summaries()
     assert len(group.curves) == 2 * 3
     for curve in group.curves.values():
         assert [x for x, _ in curve] == [BUDGET / 2 - 1, 3 * BUDGET / 4 - 1]
+
+
+def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:
+    row = {"task": "digits", "m": 4, "comparison_id": "0123456789", "paradigm": "soft"}
+    table = pd.DataFrame([{**row, "saif": 0.25, "accuracy": 0.5, "n": 3}])
+    other = table.assign(m=5, saif=0.75)
+    assert summary_metrics([table, other]) == {
+        "digits/m4/01234567/soft/saif": 0.25,
+        "digits/m4/01234567/soft/accuracy": 0.5,
+        "digits/m5/01234567/soft/saif": 0.75,
+        "digits/m5/01234567/soft/accuracy": 0.5,
+    }

@@ -13,6 +13,7 @@ import pytest
 
 import analysis
 from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.published import TABLE_1
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import (
@@ -37,6 +38,10 @@ from analysis.section.blocks import Table
 from analysis.words import amount, interval, nats, percent
 from study.results import Results
 from tests.made_up.comparisons import make_cell, make_results, write
+
+
+def compared(results: Results, **cut: Any) -> list[Compared]:
+    return [Compared(comparison) for comparison in compare_results(results, **cut)]
 
 
 @pytest.fixture
@@ -430,7 +435,7 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="module")
 def files(ends: Comparison) -> dict[str, bytes]:
-    return exports([ends])
+    return exports([Compared(ends)])
 
 
 def _read(files: dict[str, bytes], name: str) -> pd.DataFrame:
@@ -473,7 +478,7 @@ def test_several_comparisons_stand_below_each_other(results: Results) -> None:
     for m in (5, 10):
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, m=m))
-    files = exports(compare_results(results))
+    files = exports(compared(results))
     for name in ("table1", "comparison", "paired", "options", "effort", "cells", "claims"):
         assert set(_read(files, name)["m"]) == {5, 10}, name
     assert files["paired.tex"].count(rb"\begin{table*}") == 2
@@ -499,7 +504,7 @@ def cuts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]
         },
         "half": {"budget": 5e5},
     }
-    return {name: exports(compare_results(results, **cut)) for name, cut in asked.items()}
+    return {name: exports(compared(results, **cut)) for name, cut in asked.items()}
 
 
 @pytest.mark.parametrize("name", ["table1.md", "table1.tex", "paired.md", "paired.tex"])
@@ -523,7 +528,7 @@ def test_captions_say_what_was_made_equal(cuts: dict[str, dict[str, bytes]], nam
 
 def test_every_csv_says_axis_and_threshold(results: Results) -> None:
     _write_ends(results)
-    files = exports(compare_results(results, axis="mosaics", threshold=0.6))
+    files = exports(compared(results, axis="mosaics", threshold=0.6))
     for name in files:
         if name.endswith(".csv"):
             table = _read(files, name.removesuffix(".csv"))
@@ -537,7 +542,7 @@ def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     results = make_results(tmp_path_factory.mktemp("two"))
     _write_ends(results)
     _write_cifar(results)
-    return exports(compare_results(results))
+    return exports(compared(results))
 
 
 @pytest.mark.parametrize("name", ["table1.tex", "paired.tex"])

@@ -17,8 +17,8 @@ from mlflow import MlflowClient
 
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.report.chapter import COMPARISONS, Compared
 from analysis.comparison.report.claims import claims
-from analysis.comparison.report.frame import tail
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.published import TABLE_1, published, setting_differences
 from analysis.comparison.report.rationales import (
@@ -28,16 +28,13 @@ from analysis.comparison.report.rationales import (
     share_sentences,
 )
 from analysis.comparison.report.section import section_title
-from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, comparison_text
 from analysis.comparison.report.text import verdict_text
-from analysis.conclude import write_page
-from analysis.page import frame
+from analysis.conclude import Conclusions, Question
 from analysis.page.exports import exports
 from analysis.report import main
-from analysis.section.picture import FILE_STEM, Picture
-from analysis.section.summary import GroupSummary
+from analysis.section.picture import FILE_STEM
 from analysis.words import percent
 from study.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
@@ -82,12 +79,14 @@ def write_study(
 
 class _Study(NamedTuple):
     results: Results
-    found: list[Comparison]
-    groups: list[list[GroupSummary]]
-    drawn: list[list[Picture]]
+    sections: list[Compared]
     folder: Path
     text: str
     """Of report.md, without the backslashes that Markdown needs."""
+
+    @property
+    def found(self) -> list[Comparison]:
+        return [section.comparison for section in self.sections]
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +94,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> _Study:
     folder = tmp_path_factory.mktemp("text")
     results = make_results(folder / "results")
     write_study(results)
-    found = compare_results(results)
-    drawn = [pictures(comparison) for comparison in found]
+    sections = [Compared(comparison) for comparison in compare_results(results)]
+    drawn = [section.pictures for section in sections]
     # One of each sort is drawn, without a warning about its words; the others are as these.
     sorts = {picture.name.partition("-")[0]: picture for picture in drawn[0]}
     for picture in sorts.values():
@@ -105,10 +104,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> _Study:
         for picture in [*drawn[0], *drawn[1]]:
             assert picture.pdf
             assert picture.png
-    write_page(found, folder / "out", "Posts", results.url, drawn=drawn)
+    Conclusions(results.url, Question(), sections).write(folder / "out", "Posts")
     text = (folder / "out" / "report.md").read_text()
-    groups = [group_summaries(comparison, []) for comparison in found]
-    return _Study(results, found, groups, drawn, folder / "out", re.sub(r"\\(.)", r"\1", text))
+    return _Study(results, sections, folder / "out", re.sub(r"\\(.)", r"\1", text))
 
 
 @pytest.fixture
@@ -239,7 +237,7 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
         for name, split in (("train", "training"), ("validation", "validation"), ("test", "test"))
     ]
     assert plausibility_cells(comparison.summary) is None
-    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
     assert main([results.url, "--out", str(tmp_path / "out"), "--published"]) == 0
 
 
@@ -263,7 +261,7 @@ def test_posts_are_never_called_mosaics(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("analysis.conclude.pictures", lambda found: [])
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
     for paradigm in ("soft", "hard"):
         for seed in range(2):
             write_text(results, make_text_cell(paradigm, seed=seed), mosaics=200_000)
@@ -288,9 +286,9 @@ def test_mosaics_beside_posts_are_both_named(results: Results) -> None:
         write_text(results, make_text_cell(paradigm))
     found = compare_results(results)
     assert [each.noun for each in found] == ["mosaics", "posts"]
-    page = "\n".join(
-        getattr(block, "text", "") for block in [*frame.head(found, [], []), *tail(found)]
-    )
+    sections = [Compared(comparison) for comparison in found]
+    blocks = [*COMPARISONS.head(sections), *COMPARISONS.tail(sections)]
+    page = "\n".join(getattr(block, "text", "") for block in blocks)
     assert "share of test instances" in page
     assert "of posts the tokens of the rationale" in page
     assert page.count("have a rationale") == 1
@@ -307,7 +305,7 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
     assert share_notes([comparison]) == data_notes([comparison]) == []
     assert plausibility_cells(comparison.summary) is None
     assert not {"token_f1", "iou_f1", "auprc"} & set(comparison.summary)
-    cells = pd.read_csv(io.BytesIO(exports([comparison])["cells.csv"]))
+    cells = pd.read_csv(io.BytesIO(exports([Compared(comparison)])["cells.csv"]))
     assert not {"label_rule", "min_count", "token_f1", "foreground_share"} & set(cells)
 
 
@@ -333,7 +331,8 @@ def test_data_that_differ_are_told_with_their_setting(results: Results) -> None:
 
 
 def test_each_figure_says_which_model_it_is_of(study: _Study) -> None:
-    for comparison, drawn, model in zip(study.found, study.drawn, ARCHITECTURES, strict=True):
+    for section, model in zip(study.sections, ARCHITECTURES, strict=True):
+        comparison, drawn = section.comparison, section.pictures
         assert comparison.architecture == model
         assert comparison.name == f"hatexplain {model} m=64"
         for picture in drawn:
@@ -349,7 +348,7 @@ def test_each_figure_says_which_model_it_is_of(study: _Study) -> None:
 def test_heat_maps_of_validation_and_test_and_of_train_where_there_are_any(
     study: _Study, results: Results
 ) -> None:
-    for drawn in study.drawn:
+    for drawn in (section.pictures for section in study.sections):
         found = {each.name: each for each in drawn if each.name.startswith("heatmaps")}
         assert list(found) == ["heatmaps-test", "heatmaps-validation"]
         for picture in found.values():
@@ -364,7 +363,7 @@ def test_heat_maps_of_validation_and_test_and_of_train_where_there_are_any(
 def test_every_name_of_a_comparison_holds_its_model(study: _Study) -> None:
     titles = [line for line in study.text.splitlines() if line.startswith("## hatexplain")]
     lines = verdict_text(study.found).splitlines()
-    papers = exports(study.found)["paired.md"].decode().splitlines()
+    papers = exports(study.sections)["paired.md"].decode().splitlines()
     captions = [line for line in papers if line.startswith("**Paired")]
     assert len(titles) == len(captions) == 2
     for i, (comparison, model) in enumerate(zip(study.found, ARCHITECTURES, strict=True)):
@@ -376,7 +375,9 @@ def test_every_name_of_a_comparison_holds_its_model(study: _Study) -> None:
         for name in ("table1", "comparison", "paired", "options", "effort", "cells", "claims"):
             table = pd.read_csv(study.folder / f"{name}.csv")
             assert set(table["architecture"]) == set(ARCHITECTURES), name
-        for group, paradigm in zip(study.groups[i], comparison.summary["paradigm"], strict=True):
+        for group, paradigm in zip(
+            study.sections[i].summaries(), comparison.summary["paradigm"], strict=True
+        ):
             assert group.name.startswith(f"{comparison.name} {paradigm} (")
             assert group.params["architecture"] == model
             assert group.params["label_rule"] == "majority"
@@ -395,7 +396,7 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
         "hatexplain (1, embedding)",
         "hatexplain (1, embedding), soft inference",
     }
-    (group,) = group_summaries(soft)
+    (group,) = Compared(soft).summaries()
     assert group.params["inference"] == "soft"
 
 
@@ -422,7 +423,8 @@ def test_plausibility_is_in_the_files_and_in_mlflow(study: _Study) -> None:
     cells = pd.read_csv(study.folder / "cells.csv")
     assert "data_notes" not in cells
     assert set(cells["label_rule"]) == {"majority"}
-    for comparison, groups in zip(study.found, study.groups, strict=True):
+    for section in study.sections:
+        comparison, groups = section.comparison, section.summaries()
         chosen = cells[cells["chosen"] & (cells["architecture"] == comparison.architecture)]
         for group, row in zip(groups, comparison.summary.to_dict("records"), strict=True):
             mine = chosen[chosen["paradigm"] == row["paradigm"]]

@@ -123,8 +123,7 @@ def settings_in(results: Results) -> list[Setting]:
 
 
 def only(results: Results) -> FixedFocus:
-    (found,) = find(results)
-    assert isinstance(found, FixedFocus)
+    (found,) = [section for section in find(results) if isinstance(section, FixedFocus)]
     return found
 
 
@@ -177,9 +176,9 @@ def test_one_seed_has_no_interval(results: Results) -> None:
     assert setting.curves["loss"].notna().all()
     assert setting.curves[["loss_low", "loss_high"]].isna().all(axis=None)
     found = only(results)
-    assert {claim.verdict for claim in found.claims()} == {"undecided"}
-    assert "no interval (n=1)" in markdown.render("t", found.blocks([]))
-    loss, _, slope = found.pictures()  # incentives are drawn as losses are
+    assert {claim.verdict for claim in found.claims} == {"undecided"}
+    assert "no interval (n=1)" in markdown.render("t", found.blocks([], "results"))
+    loss, _, slope = found.pictures  # incentives are drawn as losses are
     assert loss.png
     assert slope.png
 
@@ -198,7 +197,7 @@ def test_diverged_seeds_are_in_no_curve_and_said(results: Results) -> None:
     found = only(results)
     said = "digits m=5, soft: diverged seeds are in no curve, mean or interval: 1 at alpha 0.8."
     assert said in found.text()
-    assert any(isinstance(b, Text) and b.text == said for b in found.blocks([]))
+    assert any(isinstance(b, Text) and b.text == said for b in found.blocks([], "results"))
     (summary,) = [s for s in found.summaries() if s.params["paradigm"] == "soft"]
     assert (summary.metrics["n_diverged"], summary.metrics["n_seeds"]) == (1, 2)
     assert "hard: 2 of 6 cells are missing" in found.text()
@@ -213,12 +212,12 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     assert setting.curves[["incentive", "incentive_slope"]].isna().all(axis=None)
     assert setting.curves["loss"].notna().all()
     found = only(results)
-    _, *of_unknown = found.pictures()
+    _, *of_unknown = found.pictures
     for picture in of_unknown:
         assert picture.png
     assert not any("incentive" in n for s in found.summaries() for n in s.metrics)
     assert all("final_incentive_alpha_0.2" in s.note for s in found.summaries())
-    verdicts = {claim.name: claim.verdict for claim in found.claims()}
+    verdicts = {claim.name: claim.verdict for claim in found.claims}
     assert verdicts["C12"] == verdicts["C13"] == verdicts["C14"] == "undecided"
 
 
@@ -241,7 +240,9 @@ def test_one_rate_for_all_alphas_by_mean_validation_accuracy(results: Results) -
     assert options["can_be_chosen"].all()
     assert setting.final["loss"].tolist() == pytest.approx([0.1, 0.1])
     (of_options,) = [
-        b for b in only(results).blocks([]) if isinstance(b, Table) and "learning rate" in b.header
+        b
+        for b in only(results).blocks([], "results")
+        if isinstance(b, Table) and "learning rate" in b.header
     ]
     assert of_options.marked == [0]
     assert of_options.rows[0][-1] == "chosen"
@@ -276,10 +277,10 @@ def test_all_rates_stopped_early_leave_no_curve(results: Results) -> None:
     (setting,) = found.settings
     assert set(setting.choice["paradigm"]) == {"soft", "hard"}
     assert "lvml: no learning rate can be chosen, so there is no curve." in found.text()
-    verdicts = {claim.name: claim.verdict for claim in found.claims()}
+    verdicts = {claim.name: claim.verdict for claim in found.claims}
     assert verdicts["C9"] == "undecided"
     assert [s.params["paradigm"] for s in found.summaries()] == ["soft", "hard"]
-    for picture in found.pictures():
+    for picture in found.pictures:
         assert [t.get_text() for t in picture.figure.axes[2].texts] == ["no cells"]
 
 
@@ -333,7 +334,7 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     rows = sum(len(each.cells) for each in found)
     assert rows == len(results.cells())
     assert [len(each.key) for each in found] == [8, 8]
-    of_three = found[1].pictures()
+    of_three = found[1].pictures
     assert {picture.figure.get_size_inches()[1] > 7 for picture in of_three} == {True}
 
 
@@ -341,7 +342,7 @@ def test_figures_have_six_panels_with_and_without_trained_linear_models(
     results: Results, usual: FixedFocus
 ) -> None:
     assert usual.closed_row
-    for picture in usual.pictures():
+    for picture in usual.pictures:
         assert len(picture.figure.axes) == 6
         label = picture.figure.axes[3].get_ylabel()
         assert label.startswith("closed form m=20 C=20\n")
@@ -352,7 +353,7 @@ def test_figures_have_six_panels_with_and_without_trained_linear_models(
     assert both.title == "Fixed focus: digits m=5 and linear-orthogonal m=20 C=20"
     assert not both.closed_row
     assert both.key != usual.key
-    for picture in both.pictures():
+    for picture in both.pictures:
         titles = [axes.get_title(loc="left") for axes in picture.figure.axes]
         assert titles == [
             f"({letter}) {name}" for letter, name in zip("abcdef", PARADIGMS * 2, strict=True)
@@ -362,7 +363,7 @@ def test_figures_have_six_panels_with_and_without_trained_linear_models(
 
 
 def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) -> None:
-    pictures = usual.pictures()
+    pictures = usual.pictures
     assert [p.name for p in pictures] == [
         "fixed-focus-loss", "fixed-focus-incentive", "fixed-focus-slope",
     ]  # fmt: skip
@@ -377,7 +378,7 @@ def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) ->
 
 def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> None:
     (setting,) = usual.settings
-    loss, _, slope = usual.pictures()
+    loss, _, slope = usual.pictures
     axes = loss.figure.axes[1]
     lines = [line for line in axes.lines if len(line.get_xdata()) == len(TIMES)]
     assert len(lines) == len(ALPHAS)
@@ -400,7 +401,7 @@ def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> N
 def test_wide_intervals_do_not_squeeze_the_means(results: Results) -> None:
     for seed, end in enumerate((0.2, 0.9)):  # half the width of its interval is 4.4
         record(results, focus_cell("soft", 0.2, seed), end)
-    for picture in only(results).pictures()[::2]:
+    for picture in only(results).pictures[::2]:
         low, high = picture.figure.axes[0].get_ylim()
         assert -0.4 < low < 0
         assert math.log(NUM_CLASSES) < high < 1.2 * math.log(NUM_CLASSES)
@@ -453,7 +454,7 @@ def test_data_have_no_closed_form(usual: FixedFocus) -> None:
 def test_claims_of_each_setting_stand_side_by_side(results: Results) -> None:
     record_all(results, seeds=1)
     record_linear(results)
-    found = only(results).claims()
+    found = only(results).claims
     assert [(c.name, c.setting) for c in found] == [
         (f"C{number}", setting)
         for number in range(7, 15)
@@ -482,7 +483,7 @@ def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
                                       num_classes=CLASSES)  # fmt: skip
                     record(directory, cell, exact["loss"].tolist(),
                            incentive=exact["incentive"].tolist())  # fmt: skip
-        verdicts[horizon] = {claim.name: claim.verdict for claim in only(directory).claims()}
+        verdicts[horizon] = {claim.name: claim.verdict for claim in only(directory).claims}
     assert verdicts[2_000.0] == {
         "C7": "holds", "C8": "holds", "C9": "holds", "C10": "holds", "C11": "holds",
         "C12": "holds", "C13": "does not hold", "C14": "holds",
@@ -509,11 +510,11 @@ def test_tables_are_complete_and_long(results: Results) -> None:
 
 
 def test_the_section_renders(usual: FixedFocus) -> None:
-    blocks = usual.blocks([])
+    blocks = usual.blocks([], "results")
     headings = [block.text for block in blocks if isinstance(block, Heading)]
     assert headings == [
         "Claims of the paper", "At the end of training", "Choice of the learning rate",
-        "Cells by end state", "Settings", "How this was computed",
+        "Cells by end state", "Settings", "How this was computed", "Repeat any cell",
     ]  # fmt: skip
     page = html.render("title", blocks)
     for text in ("digits m=5", "C14", "validation accuracy", "0.85"):
@@ -558,7 +559,7 @@ def test_digests_change_with_the_numbers(tmp_path: Path) -> None:
 
 def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Results) -> None:
     write(results, make_cell("soft"))
-    assert find(results) == []
+    assert not [section for section in find(results) if isinstance(section, FixedFocus)]
     record_all(results, seeds=1)
     hybrid = dataclasses.replace(focus_cell(), schedule=Schedule.hybrid(0.1, 0.1, 0.5))
     record(results, hybrid)
@@ -572,9 +573,9 @@ def test_missing_paradigms_and_alphas_leave_gaps(results: Results) -> None:
     record_all(results, paradigms=("soft", "lvml"))
     record(results, focus_cell("lvml", 0.4), 0.5)
     found = only(results)
-    names = {claim.name: claim.verdict for claim in found.claims()}
+    names = {claim.name: claim.verdict for claim in found.claims}
     assert names["C8"] == names["C11"] == names["C13"] == "not run"
-    for picture in found.pictures():
+    for picture in found.pictures:
         assert [t.get_text() for t in picture.figure.axes[1].texts] == ["no cells"]
     rows = [line.split() for line in found.text().splitlines() if "loss" in line]
     of_soft = next(row for row in rows if "soft" in row)
@@ -585,10 +586,10 @@ def test_all_diverged_leaves_no_picture(results: Results) -> None:
     for name in PARADIGMS:
         record(results, focus_cell(name), status="diverged")
     found = only(results)
-    assert found.pictures() == []
+    assert found.pictures == []
     assert found.summaries() == []
-    assert {claim.verdict for claim in found.claims()} <= {"undecided", "not run"}
-    assert html.render("t", found.blocks([]))
+    assert {claim.verdict for claim in found.claims} <= {"undecided", "not run"}
+    assert html.render("t", found.blocks([], "results"))
     assert all(len(t) == 0 or "options" in n for n, t in found.tables().items())
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from analysis.comparison.compare import compare, compare_results, equal_compute
+from analysis.comparison.report.chapter import Compared
 from analysis.conclude import write_report
 from analysis.kinds import find
+from analysis.linear_orthogonal.section import Trajectories
 from analysis.reading import load
 from analysis.report import main
+from analysis.section.base import Question, Section
 from analysis.section.picture import FILE_STEM, Picture
 from analysis.section.summary import claim_counts
 from study.results import Results, ResultsError
@@ -37,16 +41,18 @@ def results(tmp_path: Path) -> Results:
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a report's time goes into its figures, and most tests look at none."""
     none: list[Picture] = []
-    monkeypatch.setattr("analysis.conclude.pictures", lambda found: none)
-    monkeypatch.setattr(
-        "analysis.linear_orthogonal.section.Trajectories.pictures", lambda self: none
-    )
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: none)
+    monkeypatch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", none)
 
 
 def write_comparison(results: Results, **columns: str) -> None:
     for paradigm in ("soft", "hard"):
         for seed in range(2):
             comparisons.write(results, comparisons.make_cell(paradigm, seed=seed), **columns)
+
+
+def kinds(sections: Sequence[Section]) -> list[type]:
+    return [type(section) for section in sections]
 
 
 def headings(folder: Path) -> list[str]:
@@ -91,15 +97,15 @@ def test_without_a_comparison_there_is_none(results: Results) -> None:
 
 def test_a_study_without_dynamics_has_none(results: Results) -> None:
     write_comparison(results)
-    assert find(results) == []
+    assert kinds(find(results)) == [Compared]
     trajectories.write_study(results, seeds=1)
-    assert len(find(results)) == 1
-    assert find(results, study="digits") == []
-    assert len(find(results, study="linear-orthogonal")) == 1
+    assert kinds(find(results)) == [Compared, Trajectories]
+    assert kinds(find(results, Question(study="digits"))) == [Compared]
+    assert kinds(find(results, Question(study="linear-orthogonal"))) == [Trajectories]
     with pytest.raises(ResultsError, match="holds no study 'linear'"):
-        find(results, study="linear")
+        find(results, Question(study="linear"))
     with pytest.raises(ResultsError, match="none of the requested cells"):
-        find(results, cell_ids=["ab"])
+        find(results, Question(cell_ids=["ab"]))
 
 
 # --- the page
@@ -147,13 +153,13 @@ def test_its_files(alone: tuple[Results, Path]) -> None:
     figures = {path.name for path in (folder / "figures").iterdir()}
     assert figures == {
         f"{picture.name}-{dynamics.key}.{end}"
-        for picture in dynamics.pictures()
+        for picture in dynamics.pictures
         for end in ("png", "pdf")
     }
     assert all(FILE_STEM.match(name) for name in figures)
     claims = pd.read_csv(folder / "claims.csv")
-    assert list(claims["verdict"]) == [claim.verdict for claim in dynamics.claims()]
-    assert list(claims["setting"]) == [claim.setting for claim in dynamics.claims()]
+    assert list(claims["verdict"]) == [claim.verdict for claim in dynamics.claims]
+    assert list(claims["setting"]) == [claim.setting for claim in dynamics.claims]
     assert set(claims["task"]) == {"linear-orthogonal"}
     assert set(claims["m"]) == {5}
     assert set(claims["key"].astype(str)) == {dynamics.key}
@@ -167,7 +173,7 @@ def test_both_kinds_have_their_sections(results: Results, tmp_path: Path) -> Non
     trajectories.write_study(results, seeds=1)
     folder = tmp_path / "out"
     write_report(results, folder)
-    (dynamics,) = find(results)
+    _, dynamics = find(results)
     names = headings(folder)
     assert names[:3] == ["Question", "Answer", "Learning dynamics"]
     assert names[3].startswith("digits, m=10")
@@ -179,7 +185,7 @@ def test_both_kinds_have_their_sections(results: Results, tmp_path: Path) -> Non
     assert "Attention at equal compute and learning dynamics: digits, linear-orthogonal" in html
     claims = pd.read_csv(folder / "claims.csv", dtype={"key": str})
     assert set(claims["claim"]) >= {"C1", "C15", "C17"}
-    assert claims["key"].notna().sum() == len(dynamics.claims())
+    assert claims["key"].notna().sum() == len(dynamics.claims)
     assert (claims["comparison_id"].isna() == claims["key"].notna()).all()
     cells = pd.read_csv(folder / "cells.csv")
     assert len(cells) == 4 + 3
@@ -254,7 +260,7 @@ def test_the_command_shows_both_kinds(
     trajectories.write_study(results, seeds=1)
     assert main([results.url, "--out", str(tmp_path / "out"), "--budget", "1e6"]) == 0
     text = capsys.readouterr().out
-    (dynamics,) = find(results)
+    _, dynamics = find(results)
     assert "digits m=10" in text
     assert dynamics.text() in text
     assert main([results.url, "--study", "linear-orthogonal"]) == 0
@@ -300,7 +306,7 @@ def test_options_of_comparisons_are_refused_by_the_function_too(
 def test_every_verdict_of_a_claim_is_counted(alone: tuple[Results, Path]) -> None:
     """Also those with 0, which replace what an earlier report logged."""
     (dynamics,) = find(alone[0])
-    assert claim_counts(dynamics.claims()) == {
+    assert claim_counts(dynamics.claims) == {
         "claims/C15/holds": 2,
         "claims/C15/does not hold": 1,
         "claims/C15/undecided": 1,

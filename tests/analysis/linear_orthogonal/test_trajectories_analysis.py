@@ -25,6 +25,7 @@ from analysis.linear_orthogonal.claims import (
 )
 from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, convergence, curves, exact
 from analysis.linear_orthogonal.section import Trajectories
+from analysis.section.base import Question
 from analysis.section.claim import Claim
 from analysis.section.picture import FILE_STEM
 from study.results import Results, ResultsError
@@ -64,7 +65,7 @@ def shifted(name: str, by: float, fraction: float | None = None) -> Callable:
 
 
 def claim_of(dynamics: Trajectories, setting: str) -> Claim:
-    (claim,) = [each for each in dynamics.claims() if each.setting == setting]
+    (claim,) = [each for each in dynamics.claims if each.setting == setting]
     return claim
 
 
@@ -117,7 +118,7 @@ def test_one_seed_has_no_interval(of_one_seed: Trajectories) -> None:
     claim = claim_of(dynamics, "m=5, C=3, trained")
     assert claim.verdict == "undecided"
     assert "n=1, no interval" in claim.measured
-    drawn = dynamics.pictures()
+    drawn = dynamics.pictures
     assert [picture.png[:4] for picture in drawn] == [b"\x89PNG"] * 3
     assert drawn[0].pdf.startswith(b"%PDF")
 
@@ -130,7 +131,7 @@ def test_cells_that_ended_early_are_left_out_and_said(results: Results, status: 
     assert len(dynamics.cells) == 7
     assert set(dynamics.curves["num_seeds"]) == {2}
     assert (dynamics.deviations["deviation"] == 0).all()
-    texts = [block.text for block in dynamics.blocks([]) if hasattr(block, "text")]
+    texts = [block.text for block in dynamics.blocks([], "results") if hasattr(block, "text")]
     assert sum("left out of curves and tables: hard 1." in text for text in texts) == 1
 
 
@@ -143,8 +144,8 @@ def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> Non
     assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
     assert claim_of(dynamics, "m=20, C=20, closed form").verdict == "holds"
     assert "no cell was trained to the end" in dynamics.text()
-    assert len(dynamics.pictures()) == 3
-    assert dynamics.blocks([])
+    assert len(dynamics.pictures) == 3
+    assert dynamics.blocks([], "results")
 
 
 @pytest.mark.parametrize(("name", "value"), [("mu", math.nan), ("nu", math.inf)])
@@ -160,10 +161,10 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     dynamics = found(results)
     assert "hard-sampled" in set(dynamics.curves["paradigm"])
     assert "hard-sampled" not in set(dynamics.deviations["paradigm"])
-    texts = [block.text for block in dynamics.blocks([]) if hasattr(block, "text")]
+    texts = [block.text for block in dynamics.blocks([], "results") if hasattr(block, "text")]
     assert "There is no closed form of hard-sampled." in texts
     assert len(dynamics.summaries()) == 4
-    assert figure_png(dynamics.pictures()[0].figure, dpi=40)
+    assert figure_png(dynamics.pictures[0].figure, dpi=40)
 
 
 # --- which cells belong together
@@ -196,7 +197,7 @@ def test_a_learning_rate_a_paradigm_is_one_setting(results: Results) -> None:
 def test_fixed_focus_cells_and_others_are_not_read(results: Results) -> None:
     write_study(results, seeds=1)
     keys = {found(results).key}
-    dynamics = find(results, cell_ids=[make_cell("soft").id])
+    dynamics = find(results, Question(cell_ids=[make_cell("soft").id]))
     (alone,) = dynamics
     assert list(alone.cells["cell_id"]) == [make_cell("soft").id]
     assert {alone.key} == keys  # of the same comparison
@@ -340,14 +341,14 @@ def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
 def test_the_published_settings_are_always_shown(of_one_seed: Trajectories) -> None:
     assert of_one_seed.pairs == [(5, 3), (20, 20), (100, 1_000)]
     assert set(of_one_seed.curvatures["num_classes"]) == {20, 1_000}
-    names = [picture.name for picture in of_one_seed.pictures()]
+    names = [picture.name for picture in of_one_seed.pictures]
     assert names == ["trajectories", "curvature", "illustration"]
     assert all(FILE_STEM.fullmatch(name) for name in names)
 
 
 def test_many_settings_are_several_figures(results: Results) -> None:
     write_study(results, seeds=1, pairs=[(3, 2), (5, 3)])
-    names = [picture.name for picture in found(results).pictures()]
+    names = [picture.name for picture in found(results).pictures]
     assert names == ["trajectories", "trajectories-2", "curvature", "illustration"]
     assert all(FILE_STEM.fullmatch(name) for name in names)
 

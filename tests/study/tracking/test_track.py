@@ -15,11 +15,12 @@ import pytest
 from mlflow import MlflowClient
 
 from analysis.comparison.compare import compare
+from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
 from study import track
 from study.results import Results
 from study.tracking.store import RunStore
-from study.tracking.tracker import MLflowTracker, summary_metrics
+from study.tracking.tracker import MLflowTracker
 from tests.made_up import trajectories
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.study.tracking.test_tracking import Failing
@@ -28,7 +29,7 @@ from tests.study.tracking.test_tracking import Failing
 @pytest.fixture(autouse=True)
 def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing is what takes the command its time."""
-    monkeypatch.setattr("analysis.comparison.report.summaries.pictures", lambda _: [])
+    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
 
 
 @pytest.fixture
@@ -326,9 +327,7 @@ def test_learning_dynamics_are_logged_once(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "analysis.linear_orthogonal.section.Trajectories.pictures", lambda self: []
-    )
+    monkeypatch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
     results = make_results(tmp_path / "results")
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
     trajectories.write_study(results, seeds=2)

@@ -31,7 +31,7 @@ from study.errors import RequestError
 from study.results import METRICS, Results
 from study.tracking.runs import METRIC_STEP_FLOPS
 from study.tracking.store import MOST_GROUPS, RunStore, fitting
-from study.tracking.tracker import MLflowTracker, NullTracker, open_tracker, summary_metrics
+from study.tracking.tracker import MLflowTracker, NullTracker, open_tracker
 from study.tracking.uris import ServerDown, reason
 from tests.made_up.comparisons import make_cell, make_results, write
 
@@ -335,18 +335,6 @@ def test_the_parent_run_holds_summary_and_report(
     assert [f.path for f in client.list_artifacts(parent.info.run_id)] == ["report.html"]
     track(results, cells)
     assert len(client.get_metric_history(parent.info.run_id, next(iter(SUMMARY)))) == 1
-
-
-def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:
-    row = {"task": "digits", "m": 4, "comparison_id": "0123456789", "paradigm": "soft"}
-    table = pd.DataFrame([{**row, "saif": 0.25, "accuracy": 0.5, "n": 3}])
-    other = table.assign(m=5, saif=0.75)
-    assert summary_metrics([table, other]) == {
-        "digits/m4/01234567/soft/saif": 0.25,
-        "digits/m4/01234567/soft/accuracy": 0.5,
-        "digits/m5/01234567/soft/saif": 0.75,
-        "digits/m5/01234567/soft/accuracy": 0.5,
-    }
 
 
 def test_logging_again_doubles_nothing(results: Results, cells: list[Cell]) -> None:

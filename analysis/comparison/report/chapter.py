@@ -1,0 +1,207 @@
+"""Comparisons as sections of the report, and the chapter they make: question, answer, method."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.claims import claims
+from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.rationales import data_notes, share_notes
+from analysis.comparison.report.section import comparison_blocks, section_title
+from analysis.comparison.report.summaries import group_summaries, summary_metrics
+from analysis.comparison.report.table_one import flat_header, table_one_cells, table_one_notes
+from analysis.comparison.report.text import section_text, verdict_text
+from analysis.groups import is_compared
+from analysis.section.base import Chapter, Question
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.picture import Picture
+from analysis.section.summary import GroupSummary
+from analysis.words import instances, made_equal
+from study.results import Results
+
+_METHOD = (
+    "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
+    "their compute differs by less than a step. Where something else is made equal, values are "
+    "taken between the evaluations around one amount of it. A diverged cell counts as SAIF 0 and "
+    "accuracy 1/C.",
+    "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
+    "validation {noun}; all numbers are of the test {noun}.",
+    "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
+    "seeds.",
+    "Verdicts: paired by seed. A pair is decided if the paired t test holds after Holm's "
+    "correction over the table (p < 0.05), a bootstrap that repeats the choice of learning rate "
+    "and switch point agrees, and there are at least 6 common seeds; else it is undecided. "
+    "'Seeds to decide' is the number at which the test would have 80 % power for the difference "
+    "seen. P(first higher) is the share of all pairs of seeds in which the first paradigm scores "
+    "higher, a tie counting half.",
+)
+
+
+_FOREGROUND = {
+    "mosaics": "",
+    "posts": ", the tokens of the rationale",
+    "instances": ", of posts the tokens of the rationale",
+}
+
+
+class Comparisons(Chapter["Compared"]):
+    """Asks which paradigm is better at equal compute, and answers it."""
+
+    name = about = "Attention at equal compute"
+    anchor = "comparison"
+    compares = True
+
+    def paragraphs(self, sections: Sequence[Compared]) -> list[str]:
+        """The verdict of every pair, and the answer."""
+        return [verdict_text(_of(sections))]
+
+    def head(self, sections: Sequence[Compared]) -> list[Block]:
+        """Question, answer, and what the words mean."""
+        found = _of(sections)
+        threshold, noun = found[0].threshold, _noun(found)
+        explanation = (
+            f"SAIF is the share of test {noun} that are classified rightly and confidently while "
+            f"attention rests confidently on the true foreground{_FOREGROUND[noun]}: attention on "
+            f"the foreground a_z \u2265 {threshold:g} and score of the true class "
+            f"s_y \u2265 {threshold:g}. The paradigms are compared at "
+            f"{made_equal(found[0].axis, noun)}; intervals are over seeds."
+        )
+        return [
+            Heading("Question", 2),
+            Text(QUESTION, "lead"),
+            Heading("Answer", 2),
+            *(Text(sentence, "lead") for sentence in answer(found)),
+            *(Text(text, "quiet") for text in (explanation, *share_notes(found))),
+        ]
+
+    def tail(self, sections: Sequence[Compared]) -> list[Block]:
+        """The paper's table, the data, how all was computed."""
+        found = _of(sections)
+        header, rows = table_one_cells(found)
+        data = data_notes(found)
+        noun = _noun(found)
+        return [
+            Heading("In the layout of the paper's Table 1", 2, "table-1"),
+            Table(flat_header(header), rows),
+            *(Text(note, "quiet") for note in table_one_notes(found)),
+            *([Heading("Data", 2, "data")] if data else []),
+            *(Text(text) for text in data),
+            Heading("How this was computed", 2, "method"),
+            *(Text(text.replace("{noun}", noun)) for text in _METHOD),
+        ]
+
+    def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
+        """Each table with the rows of all comparisons."""
+        return comparison_tables(_of(sections))
+
+    def papers(self, sections: Sequence[Compared]) -> dict[str, str]:
+        """Table 1 and the paired differences."""
+        return for_papers(_of(sections))
+
+    def metrics(self, sections: Sequence[Compared]) -> dict[str, float]:
+        """SAIF and accuracy of each paradigm in each comparison."""
+        return summary_metrics(comparison.summary for comparison in _of(sections))
+
+
+COMPARISONS = Comparisons()
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A comparison as a section of the report; see `analysis.section.base.Section`."""
+
+    comparison: Comparison
+
+    @property
+    def chapter(self) -> Comparisons:
+        return COMPARISONS
+
+    @property
+    def title(self) -> str:
+        return section_title(self.comparison)
+
+    @property
+    def key(self) -> str:
+        return short_id(self.comparison)
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        return self.comparison.cells
+
+    @property
+    def labels(self) -> dict[str, object]:
+        comparison = self.comparison
+        return {
+            "task": comparison.task,
+            "m": comparison.m,
+            "architecture": comparison.architecture,
+            "comparison_id": comparison.cells["comparison_id"].iloc[0],
+            "axis": comparison.axis,
+            "threshold": comparison.threshold,
+        }
+
+    @functools.cached_property
+    def claims(self) -> list[Claim]:
+        """C1 to C6, C16 and C17."""
+        return claims(self.comparison)
+
+    @functools.cached_property
+    def pictures(self) -> list[Picture]:
+        """None where nothing can be compared."""
+        return pictures(self.comparison)
+
+    def text(self, published: bool = False) -> str:
+        return section_text(self.comparison, published)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        comparison = self.comparison
+        return {
+            "summary": comparison.summary,
+            "paired": comparison.paired,
+            "options": comparison.options,
+            "effort": comparison.effort,
+        }
+
+    def cell_rows(self) -> pd.DataFrame:
+        return cell_rows(self.comparison)
+
+    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
+        return comparison_blocks(self.comparison, self.claims, shown, results, published)
+
+    def summaries(self) -> list[GroupSummary]:
+        return group_summaries(self.comparison, self.tables(), lambda: self.pictures)
+
+
+def mine(cells: pd.DataFrame) -> pd.Series:
+    """Of each row: whether it belongs to a comparison; see `analysis.section.base.Kind`."""
+    return is_compared(cells)
+
+
+def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Compared]:
+    """Every comparison; see `analysis.section.base.Kind`."""
+    found = compare_results(
+        results,
+        cell_ids=cell_ids,
+        budget=question.budget,
+        select=question.select,
+        axis=question.axis,
+        threshold=question.threshold,
+        interpolate=question.interpolate,
+    )
+    return [Compared(comparison) for comparison in found]
+
+
+def _of(sections: Sequence[Compared]) -> list[Comparison]:
+    return [section.comparison for section in sections]
+
+
+def _noun(found: Sequence[Comparison]) -> str:
+    return instances(*(comparison.task for comparison in found))

@@ -1,0 +1,102 @@
+"""Learning dynamics: how the paradigms learn, not which one is better.
+
+Cells whose attention is held (fixed focus) and cells of the linear orthogonal setting are in no
+comparison; they share this chapter of the report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from analysis.section.base import Chapter, Section
+from analysis.section.blocks import Block, Heading, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import named_once, repeat_blocks, without_long_columns
+from analysis.section.summary import claim_counts
+
+_LEAD = (
+    "How the paradigms learn, not which one is better: nothing in these sections is compared at "
+    "equal compute."
+)
+_VERBS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "undecided": ("is undecided", "are undecided"),
+    "not run": ("was not run", "were not run"),
+}
+
+
+class LearningDynamics(Chapter[Section]):
+    """Says what is shown, and which of the paper's claims hold; there is no winner to name."""
+
+    name = "learning dynamics"
+    about = "Learning dynamics of attention"
+    anchor = "dynamics"
+
+    def head(self, sections: Sequence[Section]) -> list[Block]:
+        """The sections, and every claim with its verdict."""
+        claims = [claim for section in sections for claim in section.claims]
+        blocks: list[Block] = [Heading("Learning dynamics", 2), Text(_LEAD, "lead")]
+        blocks += [Text(f"{each.title} ({len(each.cells)} cells).") for each in sections]
+        if not claims:
+            return blocks
+        rows = [
+            [*name_and_statement, claim.setting, claim.verdict]
+            for claim, name_and_statement in zip(claims, named_once(claims), strict=True)
+        ]
+        header = ["", "claim of the paper", "where", "on this data"]
+        return [*blocks, Text(_count(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
+
+    def metrics(self, sections: Sequence[Section]) -> dict[str, float]:
+        """In how many settings each claim has each verdict."""
+        return claim_counts(claim for section in sections for claim in section.claims)
+
+
+LEARNING_DYNAMICS = LearningDynamics()
+
+
+class Dynamics:
+    """What sections of learning dynamics share; see `analysis.section.base.Section`.
+
+    Args:
+        cells: the rows of `cells` that it rests on.
+        ids: of what it shows; its key is a hash of them.
+    """
+
+    chapter = LEARNING_DYNAMICS
+
+    def __init__(self, cells: pd.DataFrame, ids: Iterable[str]) -> None:
+        self.cells = cells
+        self.key = hashlib.sha256("".join(ids).encode()).hexdigest()[:8]
+
+    @property
+    def labels(self) -> dict[str, object]:
+        """`task` and `m` are missing where the cells have several."""
+        return {"task": self._only("task"), "m": self._only("m"), "key": self.key}
+
+    def cell_rows(self) -> pd.DataFrame:
+        """Without the columns that only cells of a comparison need."""
+        return without_long_columns(self.cells)
+
+    def repeat_blocks(self, results: str) -> list[Block]:
+        """The command that trains the first of its cells again."""
+        return repeat_blocks(str(self.cells["cell_id"].iloc[0]), results)
+
+    def _only(self, column: str) -> object:
+        values = self.cells[column].unique()
+        return values[0] if len(values) == 1 else None
+
+
+def _count(claims: Sequence[Claim]) -> str:
+    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
+    parts = []
+    for verdict in _VERBS:
+        mine = [claim.name for claim in claims if claim.verdict == verdict]
+        if mine:
+            names = ", ".join(dict.fromkeys(mine))
+            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
+    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
+    return f"Of {tests} of the paper's claims, {', '.join(parts)}."
