@@ -1,32 +1,59 @@
-"""What a study says when it ends: comparisons and dynamics, the report, MLflow's summaries."""
+"""What a study says when it ends: its results, the report, MLflow's summaries, what failed."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
 import sys
+import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from study import terminal
 from study.cell import Cell
+from study.drive import Trained, Workplace
+from study.plan import overhead
+from study.plan.overhead import Overhead
 from study.plan.plan import Plan
 from study.request import Request
 from study.results import Results, ResultsError, Survey, report_files, report_folder
-from study.storage.urls import absolute
-from study.terminal.command import importing
-from study.tracking.tracker import Tracker
+from study.tasks.sources.cache import cache_root
+from study.terminal.command import DONE, FAILED, importing
 
 
-def report(
-    request: Request,
-    plan: Plan,
-    cells: Sequence[Cell],
-    failed: Collection[str],
-    survey: Survey,
-    before: Collection[str],
-    tracker: Tracker,
-) -> int:
+def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
+    """Reports, and says what failed.
+
+    Returns:
+        The exit status, see `study.terminal.command`.
+    """
+    if bug := trained.bug:
+        trained.tracker.finish({}, [])
+        print(f"\ncell {', '.join(bug.cell_ids)} raised:", file=sys.stderr)
+        print(bug.text, file=sys.stderr)
+        print("the study stopped; what is done is kept: the same command goes on", file=sys.stderr)
+        return FAILED
+    shown = report(request, plan, place, trained)
+    if shown and not trained.failures and trained.start_seconds and trained.ended_at:
+        seconds = (time.monotonic() - trained.ended_at) / shown
+        measured = Overhead(trained.start_seconds, seconds)
+        overhead.remember(cache_root(request.cache_dir), plan.where, measured)
+    if trained.search:
+        print(terminal.fitted(trained.search.summary(request.select)))
+    for failure in trained.failures:
+        ids = ", ".join(failure.cell_ids)
+        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    if not trained.failed:
+        return DONE
+    print(
+        f"{len(trained.failed)} of {len(trained.cells)} cells failed and are missing above; the "
+        "same command tries them again",
+        file=sys.stderr,
+    )
+    return FAILED
+
+
+def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
     """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
 
     The report and MLflow's summaries are of the whole study, as far as the directory holds it;
@@ -35,11 +62,8 @@ def report(
     Args:
         request: what was asked for.
         plan: of the study.
-        cells: of this command, those of a search included.
-        failed: ids of those that are missing.
-        survey: of the directory, before this command trained anything.
-        before: ids of its cells that needed no run.
-        tracker: is told the summaries, and finished.
+        place: where it ran.
+        trained: what became of its cells; its tracker is told the summaries, and finished.
 
     Returns:
         How many settings the report shows.
@@ -48,9 +72,9 @@ def report(
         from analysis.conclude import Conclusions, Question, conclude
         from analysis.page.files import Unwritable
 
-    results = absolute(request.results)
+    results, cells, failed = place.results, trained.cells, trained.failed
     asked = {cell.id for cell in cells} - set(failed)
-    ids = _of_the_study(Results(results), plan.study, cells, survey) - set(failed)
+    ids = _of_the_study(results, plan.study, cells, place.survey) - set(failed)
     question = Question(cell_ids=ids, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results, question)
     shown = found.of(asked)
@@ -58,11 +82,10 @@ def report(
     published = plan.preset == "paper" and not request.changes and not others
     print()
     shown.print(published)
-    about = request.space.presets[plan.preset].about
     changed = f", changed by --set {' '.join(request.changes)}" if request.changes else ""
-    made = f"{plan.preset}: {about}{changed}"
+    made = f"{plan.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
-    new = [cell for cell in cells if cell.id in asked - set(before)]
+    new = [cell for cell in cells if cell.id in asked - place.finished.keys()]
     added = _added(new, len(ids))
     for sentence in added:
         print(terminal.fitted(sentence))
@@ -92,9 +115,9 @@ def report(
         with contextlib.ExitStack() as stack:
             attached = report_files(request.results, plan.study) if page else None
             files = stack.enter_context(attached) if attached else []
-            tracker.finish(found.metrics, files, found.groups)
-    if tracker.ui_command:
-        print(f"runs:   {tracker.ui_command}")
+            trained.tracker.finish(found.metrics, files, found.groups)
+    if trained.tracker.ui_command:
+        print(f"runs:   {trained.tracker.ui_command}")
     return len(found.sections)
 
 

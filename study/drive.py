@@ -1,63 +1,80 @@
-"""Divides the machine, trains what is missing while MLflow is told, and reports."""
+"""Opens the place where a study runs, and trains there what is missing while MLflow is told."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
-from study import closing, tasks, terminal
-from study.cell import Cell, Options
+from study.cell import Cell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
-from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.cluster import default_address, join, require_lasting
 from study.launch.failures import Failure
 from study.launch.nodes import Cluster
 from study.launch.tune import launch
-from study.plan import overhead
-from study.plan.axes import tasks_of
-from study.plan.describe import describe, num_settings
-from study.plan.divide import with_packing
-from study.plan.dry_run import dry_run
-from study.plan.estimate import cell_seconds, choose_packing
-from study.plan.grid import make_plan
-from study.plan.overhead import Overhead
+from study.plan.describe import num_settings
 from study.plan.plan import Plan
 from study.request import Request
 from study.results import Results, ResultsError, Survey
 from study.search.halving import Judge
 from study.search.search import Search
-from study.search.space import Space
 from study.search.suggestions import Suggestions
 from study.storage.urls import absolute
-from study.tasks.base import Facts
-from study.tasks.sources.cache import cache_root
-from study.terminal.command import DONE, FAILED
 from study.terminal.progress import Progress
-from study.tracking.tracker import open_tracker
+from study.tracking.tracker import Tracker, open_tracker
 from study.tracking.uris import tracking_uri
 from study.train import checkpoints
-from study.train.packs import Packing
-
-T = TypeVar("T")
 
 
-def drive(request: Request) -> int:
-    """Plans, trains and reports a study.
+@dataclass
+class Workplace:
+    """Where a study runs.
 
-    Returns:
-        The exit status, see `study.terminal.command`.
+    Attributes:
+        results: its results directory.
+        survey: of the directory, before this command trained anything.
+        cluster: it trains on; None: this machine.
+        accepts_censored: whether cells that a scheduler stopped early need no run; they are no
+            result of a study that stops nothing.
+    """
+
+    results: Results
+    survey: Survey
+    cluster: Cluster | None
+    accepts_censored: bool
+    _locks: contextlib.ExitStack
+    _locked: bool
+
+    @property
+    def finished(self) -> dict[str, str]:
+        """Id -> status of the cells that need no run."""
+        statuses = self.survey.statuses.items()
+        return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
+
+    def prepare(self) -> None:
+        """Makes the directory where it is missing, and keeps other commands out of it.
+
+        Raises:
+            RequestError: another command runs there, or it cannot be written.
+        """
+        self.results.prepare()
+        if not self._locked:
+            self._locks.enter_context(self.results.lock())
+            self.survey = self.results.survey()  # another command may have been faster
+
+
+@contextlib.contextmanager
+def opened(request: Request) -> Iterator[Workplace]:
+    """The place where a study runs; nothing is made there before `Workplace.prepare`.
 
     Raises:
-        RequestError: it cannot be carried out.
-        KeyboardInterrupt: Ctrl-C or SIGTERM; what is recorded stays.
+        RequestError: the directory cannot be read or does not last, or the cluster joined.
     """
     results = Results(absolute(request.results))
     if results.storage.local:
@@ -66,29 +83,20 @@ def drive(request: Request) -> int:
         require_lasting(os.getcwd())  # there the databases are
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
-        there = results.storage.exists("cells")
-        if request.trains and there:  # first, so that no other command changes what is surveyed
+        locked = request.trains and results.storage.exists("cells")
+        if locked:  # first, so that no other command changes what is surveyed
             stack.enter_context(results.lock())
         survey = results.survey()
         cluster = None
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
-        plan = _plan(request, survey)
-        if request.trains:
-            results.prepare()
-            if not there:
-                stack.enter_context(results.lock())
-                survey = results.survey()  # another command may have been faster
-                done = frozenset(_finished(survey, request) & {cell.id for cell in plan.cells})
-                plan = dataclasses.replace(plan, finished=done)
-        return _carry_out(request, plan, survey, cluster)
+        yield Workplace(results, survey, cluster, bool(request.scheduler), stack, locked)
 
 
-def _carry_out(request: Request, plan: Plan, survey: Survey, cluster: Cluster | None) -> int:
-    """Prints the plan and does with it what was asked for."""
-    plan, seconds = _divided(request, plan, cluster)
-    work = Work(
+def work_of(request: Request, plan: Plan) -> Work:
+    """What all trials of a study have in common."""
+    return Work(
         study=plan.study,
         kind=request.space.kind,
         results=absolute(request.results),
@@ -100,194 +108,121 @@ def _carry_out(request: Request, plan: Plan, survey: Survey, cluster: Cluster | 
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
     )
-    about = request.space.presets[plan.preset].about
-    known = overhead.recall(cache_root(request.cache_dir), plan.where)
-    print(describe(plan, about, seconds, request.price_per_hour, known), flush=True)
-    if request.then == "plan":
-        for damage in survey.damaged:
-            print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
-        return DONE
-    if request.then == "dry run":
-        dry_run(plan, work)
-        return DONE
-    return _train(request, plan, work, survey, seconds, known, cluster)
 
 
-def _plan(request: Request, survey: Survey) -> Plan:
-    """The grid; for a search, whose cells are not known yet, examples of them."""
-    space, axes = request.space, request.axes
-    searched = Space.of(axes) if request.search else None
-    points = list(searched.examples()) if searched else axes
-    make_plan(space, request.preset, points, _nominal)  # before any download
-    names = tasks_of(axes)
-    if request.data_dir and not any(map(tasks.takes_data_dir, names)):
-        raise RequestError(
-            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
-        )
+@dataclass(frozen=True)
+class Trained:
+    """What became of the cells of a study.
 
-    def facts_of(task: str, options: Options) -> Facts:
-        data_dir = request.data_dir if tasks.takes_data_dir(task) else None
-        if request.then == "plan" and not tasks.at_hand(task, data_dir, request.cache_dir):
-            return _nominal(task, options)
-        return tasks.load(task, data_dir, request.cache_dir, options).facts
-
-    num_samples = request.num_samples or 0
-    plan = make_plan(space, request.preset, points, facts_of, _finished(survey, request))
-    return dataclasses.replace(
-        plan,
-        gpus_per_trial=request.gpus_per_trial,
-        max_concurrent=request.max_concurrent,
-        search=searched.describe(num_samples, request.metrics) if searched else "",
-        searched_cells=num_samples * len(searched.seeds) if searched else 0,
-    )
-
-
-def _nominal(task: str, options: Options) -> Facts:
-    return tasks.info(task, options).nominal
-
-
-def _divided(
-    request: Request, plan: Plan, cluster: Cluster | None
-) -> tuple[Plan, dict[str, float]]:
-    """The plan with its cells in packs or with shared prefixes, and the machine or the cluster
-    divided among them; and the estimated seconds of each cell there, by id.
+    Attributes:
+        cells: of this command, those of a search included.
+        failures: what failed for good.
+        tracker: was told the cells that ended.
+        search: what suggested the cells; None: the grid.
+        start_seconds: from the plan to the first evaluation; None: nothing trained.
+        ended_at: when the last cell ended, in seconds of `time.monotonic`; None: nothing trained.
     """
-    room = None
-    if cluster is not None:
-        asked = plan.gpus_per_trial
-        gpus = cluster.default_gpus() if asked is None else asked
-        where = f"the cluster at {cluster.address}"
-        plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
-        room = cluster.room(gpus)
-    divide = functools.partial(with_packing, room=room, threads=request.threads)
-    plan = divide(plan, plan.packing)
-    if request.search or request.scheduler:
-        reason = "a search knows its cells one by one" if request.search else "ASHA may stop them"
-        plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
-    else:
-        packing = _where_it_trains(choose_packing, plan, cluster, request.pack)
-        plan = divide(plan, packing, share=request.share)
-    timed = plan.cells if request.search else plan.to_run  # of a search, examples
-    return plan, _where_it_trains(cell_seconds, plan, cluster, timed)
+
+    cells: Sequence[Cell]
+    failures: Sequence[Failure]
+    tracker: Tracker
+    search: Search | None
+    start_seconds: float | None
+    ended_at: float | None
+
+    @property
+    def bug(self) -> Failure | None:
+        """What stopped the study, if a bug did."""
+        return next((failure for failure in self.failures if failure.kind == "bug"), None)
+
+    @property
+    def failed(self) -> set[str]:
+        """Ids of the cells that have no result."""
+        return {cell_id for failure in self.failures for cell_id in failure.cell_ids}
 
 
-def _where_it_trains(
-    function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
-) -> T:
-    """Calls a function that may time cells, on a cluster where one is to train."""
-    if cluster is None or not (plan.to_run or plan.searched_cells):
-        return function(plan, argument)
-    gpus = plan.gpus_per_trial or 0
-    return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
+def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained:
+    """Trains what is missing while MLflow is told.
 
-
-def _finished(survey: Survey, request: Request) -> set[str]:
-    """Ids of the cells that need no run.
-
-    What a scheduler stopped early is no result of a study that stops nothing.
+    Raises:
+        RequestError: too few resources, or the results directory cannot be written any more.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; what is recorded stays.
     """
-    statuses = survey.statuses.items()
-    return {id for id, status in statuses if request.scheduler or status != "censored"}
-
-
-def _train(
-    request: Request,
-    plan: Plan,
-    work: Work,
-    survey: Survey,
-    seconds: dict[str, float],
-    known: Overhead,
-    cluster: Cluster | None,
-) -> int:
-    """Trains what is missing while MLflow is told, then compares and reports."""
     started = time.monotonic()
-    results = Results(work.results)
-    if survey.damaged:
-        names = ", ".join(results.set_aside(survey.damaged))
+    results, statuses = place.results, place.survey.statuses
+    if place.survey.damaged:
+        names = ", ".join(results.set_aside(place.survey.damaged))
         print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
-    _sweep(results, plan.cells, {*plan.finished, *_finished(survey, request)})
-    around = (known.start, known.report * num_settings(plan.cells))
-    finished = len(plan.finished)
-    progress = Progress(plan.to_run, seconds, plan.concurrent, finished, around=around)
-    suggestions = None
-    if request.search:
-        progress, suggestions = _search(request, plan, results, survey, seconds, around)
-        plan = dataclasses.replace(plan, cells=(), finished=frozenset())
+    _sweep(results, plan.cells, place.finished)
+    progress = _progress(request, plan)
+    suggestions = _suggestions(request, plan, place, progress) if request.search else None
     tracker = open_tracker(results, plan.study, request.tracking)
-    tracker.log_cells(sorted(plan.finished), survey.statuses)
+    if not suggestions:
+        tracker.log_cells(sorted(plan.finished), statuses)
 
     def on_cell(cell_id: str) -> str:
-        status = None
-        try:
-            status = results.status(cell_id)
-        except ResultsError:
-            if results.storage.exists("cells"):
-                raise
-        if status is None:
-            raise ResultsError(
-                f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
-                "directory back: the same command goes on where this one ended."
-            )
+        status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
         return status
 
     failures: list[Failure] = []
     if plan.to_run or suggestions:
-        judge = None
-        if request.scheduler:
-            judge = Judge(metric=request.judged_by)
-            if survey.statuses:
-                judge.prime(results.cells().merge(results.evaluations(), on="cell_id"))
         # Last, since from now on the trials of another command with this directory stop.
         mark = results.mark()
-        if cluster is not None:
-            cluster.require(results.url, mark)
+        if place.cluster is not None:
+            place.cluster.require(results.url, mark)
         failures = launch(
-            plan.jobs,
-            dataclasses.replace(work, mark=mark, source=source_digest() if cluster else None),
+            [] if suggestions else plan.jobs,
+            dataclasses.replace(
+                work, mark=mark, source=source_digest() if place.cluster else None
+            ),
             plan.resources,
             progress,
             on_cell,
-            cluster,
+            place.cluster,
             request.max_retries,
             suggestions,
-            judge,
+            _judge(request, place) if request.scheduler else None,
         )
         progress.show(last=True)
-    for failure in failures:
-        if failure.kind == "bug":
-            tracker.finish({}, [])
-            print(f"\ncell {', '.join(failure.cell_ids)} raised:", file=sys.stderr)
-            print(failure.text, file=sys.stderr)
-            print(
-                "the study stopped; what is done is kept: the same command goes on",
-                file=sys.stderr,
-            )
-            return FAILED
-    cells = suggestions.search.cells if suggestions else plan.cells
-    failed = {cell_id for failure in failures for cell_id in failure.cell_ids}
-    ended = {cell.id for cell in cells} - failed
+    trained = Trained(
+        cells=suggestions.search.cells if suggestions else plan.cells,
+        failures=failures,
+        tracker=tracker,
+        search=suggestions.search if suggestions else None,
+        start_seconds=progress.began - started if progress.began else None,
+        ended_at=progress.ended_at,
+    )
+    if trained.bug:
+        return trained
+    ended = {cell.id for cell in trained.cells} - trained.failed
     if suggestions:  # which may have found cells that an earlier run recorded
-        tracker.log_cells(sorted(ended & survey.statuses.keys()), survey.statuses)
-    _sweep(results, cells, ended)
-    before = _finished(survey, request)
-    shown = closing.report(request, plan, cells, failed, survey, before, tracker)
-    if progress.began and progress.ended_at and shown and not failures:
-        after = (time.monotonic() - progress.ended_at) / shown
-        measured = Overhead(progress.began - started, after)
-        overhead.remember(cache_root(request.cache_dir), plan.where, measured)
-    if suggestions:
-        print(terminal.fitted(suggestions.search.summary(request.select)))
-    for failure in failures:
-        ids = ", ".join(failure.cell_ids)
-        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
-    if failed:
-        print(
-            f"{len(failed)} of {len(cells)} cells failed and are missing above; the same "
-            "command tries them again",
-            file=sys.stderr,
+        tracker.log_cells(sorted(ended & statuses.keys()), statuses)
+    _sweep(results, trained.cells, ended)
+    return trained
+
+
+def _recorded(results: Results, cell_id: str) -> str:
+    """How a cell ended that a trial has recorded."""
+    status = None
+    try:
+        status = results.status(cell_id)
+    except ResultsError:
+        if results.storage.exists("cells"):
+            raise
+    if status is None:
+        raise ResultsError(
+            f"{results.url} has lost cell {cell_id}, which was recorded there. Bring the "
+            "directory back: the same command goes on where this one ended."
         )
-    return FAILED if failed else DONE
+    return status
+
+
+def _judge(request: Request, place: Workplace) -> Judge:
+    judge = Judge(metric=request.judged_by)
+    if place.survey.statuses:
+        judge.prime(place.results.cells().merge(place.results.evaluations(), on="cell_id"))
+    return judge
 
 
 def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) -> None:
@@ -296,39 +231,33 @@ def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) ->
     checkpoints.sweep(results.storage, ended, {cell.first_phase_id for cell in cells} - needed)
 
 
-def _search(
-    request: Request,
-    plan: Plan,
-    results: Results,
-    survey: Survey,
-    seconds: Mapping[str, float],
-    around: tuple[float, float],
-) -> tuple[Progress, Suggestions]:
-    """A search as the source of cells, and its progress; the plan's examples give the times."""
-    maker = KINDS[request.space.kind].maker(lambda task, options: plan.facts[task, options])
-    of_paradigm = {cell.paradigm: seconds[cell.id] for cell in plan.cells}
-    mean = sum(seconds.values()) / len(seconds)
-    progress = Progress(
-        [],
-        {},
-        plan.concurrent,
-        to_come=plan.searched_cells,
-        seconds_each=mean,
-        around=around,
-    )
+def _progress(request: Request, plan: Plan) -> Progress:
+    """Of the cells to run; of a search, of as many as it will suggest."""
+    around = (plan.overhead.start, plan.overhead.report * num_settings(plan.cells))
+    if not request.search:
+        finished = len(plan.finished)
+        return Progress(plan.to_run, plan.seconds, plan.concurrent, finished, around=around)
+    mean = sum(plan.seconds.values()) / len(plan.seconds)
+    to_come = plan.searched_cells
+    return Progress([], {}, plan.concurrent, to_come=to_come, seconds_each=mean, around=around)
+
+
+def _suggestions(
+    request: Request, plan: Plan, place: Workplace, progress: Progress
+) -> Suggestions:
+    """A search as the source of cells; the plan's examples give the times."""
+    kind = KINDS[request.space.kind]
+    of_paradigm = {cell.paradigm: plan.seconds[cell.id] for cell in plan.cells}
     search = Search(
         name=plan.study,
-        results=results,
+        results=place.results,
         axes=request.axes,
-        make_cell=maker.runnable,
+        make_cell=kind.maker(lambda task, options: plan.facts[task, options]).runnable,
         objective=request.metrics,
         num_samples=request.num_samples or 0,
     )
-    finished = _finished(survey, request)
-    return progress, Suggestions(
-        search,
-        {id: status for id, status in survey.statuses.items() if id in finished},
-        lambda cells, done: progress.add(
-            cells, {cell.id: of_paradigm[cell.paradigm] for cell in cells}, done
-        ),
-    )
+
+    def seen(cells: Sequence[Cell], done: int) -> None:
+        progress.add(cells, {cell.id: of_paradigm[cell.paradigm] for cell in cells}, done)
+
+    return Suggestions(search, place.finished, seen)

@@ -92,6 +92,11 @@ class Request:
             )
 
     @property
+    def about(self) -> str:
+        """The preset's one line."""
+        return self.space.presets[self.preset].about
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The validation metrics that a search improves."""
         return self.objective or ("accuracy",)

@@ -1,10 +1,10 @@
-"""The command `python -m study.run STUDY`: what was asked for, then the study."""
+"""The command `python -m study.run STUDY`: request, plan, training, report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from study.terminal.command import guarded, importing, run_as_command
+from study.terminal.command import DONE, guarded, importing, run_as_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,9 +19,29 @@ def _run(argv: Sequence[str] | None) -> int:
 
     request = requested(argv)  # in a moment; PyTorch and pandas take seconds
     with importing():
-        from study.drive import drive
+        from study.closing import close
+        from study.drive import opened, train, work_of
+        from study.plan.describe import describe
+        from study.plan.dry_run import dry_run
+        from study.plan.planning import divided, planned
 
-    return drive(request)
+    with opened(request) as place:
+        plan = planned(request, place.finished)
+        if request.trains:
+            place.prepare()
+            plan = plan.resumed(place.finished)
+        plan = divided(request, plan, place.cluster)
+        print(describe(plan, request.about, request.price_per_hour), flush=True)
+        if request.then == "plan":
+            for damage in place.survey.damaged:
+                print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
+            return DONE
+        work = work_of(request, plan)
+        if request.then == "dry run":
+            dry_run(plan, work)
+            return DONE
+        trained = train(request, plan, place, work)
+        return close(request, plan, place, trained)
 
 
 if __name__ == "__main__":

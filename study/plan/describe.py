@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import torch
 
 from study import tasks, terminal
 from study.cell import Cell
 from study.hardware import has_bfloat16
-from study.plan.overhead import Overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
@@ -22,24 +21,15 @@ _HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
 _ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
 
 
-def describe(
-    plan: Plan,
-    about: str,
-    seconds: Mapping[str, float],
-    price_per_hour: float | None = None,
-    overhead: Overhead | None = None,
-) -> str:
+def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str:
     """The plan in lines: cells, cost of each paradigm, what is skipped, the time it takes.
 
     Args:
         plan: to describe.
         about: the preset's one line.
-        seconds: estimated seconds of each cell that would run, by id.
         price_per_hour: of a GPU; of a CPU core where trials use no GPU.
-        overhead: what precedes and follows training; None: assumed.
     """
-    lines = _lines(plan, about, seconds, price_per_hour, overhead or Overhead())
-    return terminal.fitted("\n".join(lines))
+    return terminal.fitted("\n".join(_lines(plan, about, price_per_hour)))
 
 
 def num_settings(cells: Iterable[Cell]) -> int:
@@ -47,13 +37,7 @@ def num_settings(cells: Iterable[Cell]) -> int:
     return len({(cell.setting_id, cell.alpha is None) for cell in cells})
 
 
-def _lines(
-    plan: Plan,
-    about: str,
-    seconds: Mapping[str, float],
-    price_per_hour: float | None,
-    overhead: Overhead,
-) -> Iterator[str]:
+def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str]:
     yield f"study {plan.study}, preset {plan.preset}: {about}"
     if plan.search:
         yield plan.search
@@ -65,15 +49,15 @@ def _lines(
         yield "data not at hand: cells that are done already are not recognised"
     told: set[str] = set()
     for cells in _settings(plan):
-        yield from _setting_lines(plan, cells, seconds, told)
+        yield from _setting_lines(plan, cells, told)
     for skip in plan.skipped:
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
     if plan.to_run:
-        total = sum(seconds[cell.id] for cell in plan.to_run)
+        total = sum(plan.seconds[cell.id] for cell in plan.to_run)
         if plan.search:
             total *= plan.searched_cells / len(plan.to_run)
-        yield _time(plan, total / plan.concurrent, overhead)
+        yield _time(plan, total / plan.concurrent)
         yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
         yield from _cost(plan, total, price_per_hour)
         yield _packing(plan)
@@ -87,8 +71,9 @@ def _lines(
             yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
 
 
-def _time(plan: Plan, training: float, overhead: Overhead) -> str:
+def _time(plan: Plan, training: float) -> str:
     """How long it takes from the plan on, and what that is made of."""
+    overhead = plan.overhead
     report = overhead.report * num_settings(plan.cells)
     source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
     return (
@@ -151,9 +136,7 @@ def _settings(plan: Plan) -> list[list[Cell]]:
     return list(groups.values())
 
 
-def _setting_lines(
-    plan: Plan, cells: list[Cell], seconds: Mapping[str, float], told: set[str]
-) -> Iterator[str]:
+def _setting_lines(plan: Plan, cells: list[Cell], told: set[str]) -> Iterator[str]:
     """The lines of cells that may be compared; notes on their data unless they were told."""
     first = cells[0]
     flops = plan.flops[first.id]
@@ -185,7 +168,7 @@ def _setting_lines(
         ends = [end_of[cell.id] for cell in group]
         steps = [end.steps_done for end in ends]
         costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
-        times = [seconds[cell.id] for cell in group if cell.id in seconds]
+        times = [plan.seconds[cell.id] for cell in group if cell.id in plan.seconds]
         rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in group}
         switches = {cell.switch_point for cell in group if cell.switch_point is not None}
         counts = (len(group), len(times), len(rates), len(switches) or "-")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from study.cell import Cell, Options
 from study.launch.jobs import Job, Resources
+from study.plan.overhead import Overhead
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
 from study.train.cost import ModelFlops
@@ -48,6 +49,8 @@ class Plan:
         search: what a search would try, for people; the cells are then examples of its cells.
         searched_cells: how many cells a search trains.
         where: the cells train, for people.
+        seconds: estimated of each cell to run, of a search of each example, by id.
+        overhead: what precedes and follows training.
     """
 
     study: str
@@ -67,11 +70,18 @@ class Plan:
     search: str = ""
     searched_cells: int = 0
     where: str = THIS_MACHINE
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    overhead: Overhead = field(default_factory=Overhead)
 
     @property
     def resources(self) -> Resources:
         """What its trials take."""
         return Resources(self.concurrent, self.gpus_per_trial, self.max_concurrent)
+
+    def resumed(self, finished: Collection[str]) -> Plan:
+        """The same where the cells of these ids need no run."""
+        ids = {cell.id for cell in self.cells}
+        return replace(self, finished=frozenset(ids.intersection(finished)))
 
     @property
     def to_run(self) -> list[Cell]:

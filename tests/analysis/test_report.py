@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
@@ -36,6 +37,7 @@ from analysis.section.picture import Picture
 from analysis.words import setting_words
 from study import closing
 from study.cell import Budget
+from study.drive import Trained, Workplace
 from study.options import requested
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
@@ -543,8 +545,10 @@ def test_a_full_disk_has_the_advice_of_the_command(
         # At its end, study.run has no such option.
         request = requested(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
+        place = Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
+        trained = Trained([cell], [], Mock(), None, None, None)
         with pytest.raises(Unwritable) as refusal:
-            closing.report(request, cast(Plan, plan), [cell], (), results.survey(), (), Mock())
+            closing.report(request, cast(Plan, plan), place, trained)
     text = str(refusal.value)
     assert "No space left on device" in text
     (command,) = re.findall("`(.*)`", text)

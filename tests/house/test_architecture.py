@@ -21,7 +21,6 @@ PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
     ["study.run"],
-    ["study.drive"],
     ["study.closing", "study.track", "analysis.report"],
     ["study.relog"],
     ["analysis.conclude"],
@@ -29,6 +28,7 @@ STOREYS = [
     ["analysis.comparison.report", "analysis.fixed_focus", "analysis.linear_orthogonal"],
     ["analysis.rendering", "analysis"],
     ["study.options", "study.repeat", "analysis.section", "analysis.comparison"],
+    ["study.drive"],
     ["study.plan", "study.repetition", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],

@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 import analysis
-from study import drive, run
+from study import run
 from study.compact import compact
-from study.options import requested
 from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
+from study.plan.planning import planned
 from study.request import Request
-from study.results import Results, ResultsError
-from study.terminal.command import DONE
+from study.results import Results
+from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.made_up.posts import write_posts
@@ -231,27 +231,32 @@ def test_the_next_plan_counts_what_a_study_took_besides_training(
 
 
 def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
-    finished: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: tuple[Path, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The other one ends, and its files are merged, while this one still plans."""
-    results, planned = tmp_path / "results", drive._plan
+    results = tmp_path / "results"
 
-    def slow_plan(*args: Any) -> Any:
+    def slowly(*args: Any) -> Plan:
         shutil.copytree(finished[0] / "cells", results / "cells")
         shutil.copytree(finished[0] / "evaluations", results / "evaluations")
         compact(Results(results))
         return planned(*args)
 
-    def refuse(_: Request, plan: Plan, *__: Any) -> int:
+    def ended(_: Request, plan: Plan, *__: Any) -> int:
         assert len(plan.finished) == len(plan.cells) == 8
+        assert not plan.to_run
         return DONE
 
-    monkeypatch.setattr(drive, "_plan", slow_plan)
-    monkeypatch.setattr(drive, "_carry_out", refuse)
-    assert run.main(["digits", *TINY, "--tracking", "none", "--results", str(results)]) == 0
-    monkeypatch.setattr(drive, "_plan", lambda *_: compact(Results(results)))
-    with pytest.raises(ResultsError, match="another study is running"):
-        drive.drive(requested(["digits", *TINY, "--results", str(results)]))
+    arguments = ["digits", *TINY, "--tracking", "none", "--results", str(results)]
+    monkeypatch.setattr("study.plan.planning.planned", slowly)
+    monkeypatch.setattr("study.closing.close", ended)
+    assert run.main(arguments) == DONE
+    monkeypatch.setattr("study.plan.planning.planned", lambda *_: compact(Results(results)))
+    assert run.main(arguments) == UNUSABLE
+    assert "another study is running" in capsys.readouterr().err
 
 
 def test_plan_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,10 +43,12 @@ def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 
 def test_the_plan_counts_what_precedes_and_follows_training() -> None:
     """Two settings, each with a cell and a section of the report."""
-    made = replace(plan("digits", "m=5,10", "seed=0", "paradigm=soft", "lr=0.1"), concurrent=2)
+    made = plan("digits", "m=5,10", "seed=0", "paradigm=soft", "lr=0.1")
     seconds = dict.fromkeys((cell.id for cell in made.cells), 7.0)
+    made = replace(made, concurrent=2, seconds=seconds)
+    measured = replace(made, overhead=Overhead(13.0, 10.0, measured=True))
     assert (
         "estimated time on this machine: 40 s (start 13 s, training 7 s, report 20 s; "
         "start and report as in the last study here)\n"
-    ) in describe(made, "", seconds, overhead=Overhead(13.0, 10.0, measured=True))
-    assert "assumed: none trained here yet" in describe(made, "", seconds)
+    ) in describe(measured, "")
+    assert "assumed: none trained here yet" in describe(made, "")

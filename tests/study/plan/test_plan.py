@@ -502,34 +502,37 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
     assert threads_of(with_packing(few, Packing(), room=room)) == (3, 1)
 
 
+def timed(made: Plan) -> Plan:
+    """With an hour for each cell."""
+    return replace(made, seconds={cell.id: 3600.0 for cell in made.cells})
+
+
 @pytest.mark.parametrize("study", ["digits", "hatexplain", "fixed-focus"])
 def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, study: str) -> None:
-    made = plan(study)
-    seconds = {cell.id: 3600.0 for cell in made.cells}
+    made = timed(plan(study))
     about = SPACES[study].presets["quick"].about
     monkeypatch.setenv("COLUMNS", "400")
-    wide = describe(made, about, seconds)
+    wide = describe(made, about)
     monkeypatch.setenv("COLUMNS", "40")
-    narrow = describe(made, about, seconds)
+    narrow = describe(made, about)
     assert max(map(len, wide.splitlines())) > 40 >= max(map(len, narrow.splitlines()))
     assert set(re.split(r":?\s+", wide)) <= set(re.split(r":?\s+", narrow))
 
 
 def test_what_a_plan_costs() -> None:
     """GPU hours are those of the trials, a share of a GPU as a share; the rest is cores."""
-    made = plan("digits")
-    seconds = {cell.id: 3600.0 for cell in made.cells}
+    made = timed(plan("digits"))
     count = len(made.cells)
 
     def cost(price: float | None = None, **changes: Any) -> str:
-        described = describe(replace(made, **changes), "", seconds, price)
+        described = describe(replace(made, **changes), "", price)
         return next((line for line in described.splitlines() if "hours:" in line), "")
 
     assert cost(gpus_per_trial=1).startswith(f"estimated GPU hours: {count:.3g} (")
     assert f": {count / 2:.3g}, which cost {count:.2f} at 2 each" in cost(2, gpus_per_trial=0.5)
     assert cost(gpus_per_trial=0) == ""
     assert f"core hours: {4 * count:.3g}, " in cost(0.1, gpus_per_trial=0, threads=4)
-    assert f"on {made.where}" in describe(made, "", seconds)
+    assert f"on {made.where}" in describe(made, "")
 
 
 @pytest.mark.parametrize(
@@ -545,7 +548,6 @@ def test_a_plan_says_what_whole_batches_spend_of_the_budget(
 ) -> None:
     """Where that is less; by the word of the report, which counts what was spent, too."""
     sizes = ("n=256", "batch_size=256", f"epochs={epochs}", f"budget_unit={unit}")
-    made = plan("digits", "paradigm=soft", *sizes)
-    lines = describe(made, "", {cell.id: 1.0 for cell in made.cells}).splitlines()
+    lines = describe(timed(plan("digits", "paradigm=soft", *sizes)), "").splitlines()
     (line,) = (line for line in lines if line.startswith("budget a cell: "))
     assert line.endswith(text)

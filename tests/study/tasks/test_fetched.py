@@ -418,7 +418,7 @@ def test_a_plan_copies_nothing(
 ) -> None:
     # No step is timed: the times are not what this is about.
     monkeypatch.setattr(
-        "study.drive.cell_seconds", lambda _, cells: {cell.id: 1.0 for cell in cells}
+        "study.plan.planning.cell_seconds", lambda _, cells: {cell.id: 1.0 for cell in cells}
     )
     url = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)).as_uri()
     small = ["--set", "paradigm=soft", "lr=0.1", "seed=0"]

@@ -1,0 +1,110 @@
+"""From what a person asked for to a plan: the grid, then the machine divided among its cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+from study import tasks
+from study.cell import Options
+from study.errors import RequestError
+from study.launch.nodes import Cluster
+from study.plan import overhead
+from study.plan.axes import tasks_of
+from study.plan.divide import with_packing
+from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.grid import make_plan
+from study.plan.plan import Plan
+from study.request import Request
+from study.search.space import Space
+from study.tasks.base import Facts
+from study.tasks.sources.cache import cache_root
+from study.train.packs import Packing
+
+T = TypeVar("T")
+
+
+def planned(request: Request, finished: Collection[str]) -> Plan:
+    """The grid of a study; of a search, whose cells are not known yet, examples of them.
+
+    Args:
+        request: what was asked for.
+        finished: ids of cells that need no run.
+
+    Raises:
+        RequestError: a grid with no cell or too many, or data that is not at hand.
+    """
+    space, axes = request.space, request.axes
+    searched = Space.of(axes) if request.search else None
+    points = list(searched.examples()) if searched else axes
+    make_plan(space, request.preset, points, _nominal)  # before any download
+    names = tasks_of(axes)
+    if request.data_dir and not any(map(tasks.takes_data_dir, names)):
+        raise RequestError(
+            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
+        )
+
+    def facts_of(task: str, options: Options) -> Facts:
+        data_dir = request.data_dir if tasks.takes_data_dir(task) else None
+        if request.then == "plan" and not tasks.at_hand(task, data_dir, request.cache_dir):
+            return _nominal(task, options)
+        return tasks.load(task, data_dir, request.cache_dir, options).facts
+
+    num_samples = request.num_samples or 0
+    return dataclasses.replace(
+        make_plan(space, request.preset, points, facts_of, finished),
+        gpus_per_trial=request.gpus_per_trial,
+        max_concurrent=request.max_concurrent,
+        search=searched.describe(num_samples, request.metrics) if searched else "",
+        searched_cells=num_samples * len(searched.seeds) if searched else 0,
+    )
+
+
+def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
+    """The plan with its cells in packs or with shared prefixes, and what it takes.
+
+    Args:
+        request: what was asked for.
+        plan: of the whole study.
+        cluster: to divide among its cells; None: this machine.
+
+    Raises:
+        RequestError: the machine lacks the GPUs or cores that a trial asks for.
+    """
+    room = None
+    if cluster is not None:
+        asked = plan.gpus_per_trial
+        gpus = cluster.default_gpus() if asked is None else asked
+        where = f"the cluster at {cluster.address}"
+        plan = dataclasses.replace(plan, gpus_per_trial=gpus, where=where)
+        room = cluster.room(gpus)
+    divide = functools.partial(with_packing, room=room, threads=request.threads)
+    plan = divide(plan, plan.packing)
+    if request.search or request.scheduler:
+        reason = "a search knows its cells one by one" if request.search else "ASHA may stop them"
+        plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
+    else:
+        packing = _where_it_trains(choose_packing, plan, cluster, request.pack)
+        plan = divide(plan, packing, share=request.share)
+    timed = plan.cells if request.search else plan.to_run  # of a search, examples
+    return dataclasses.replace(
+        plan,
+        seconds=_where_it_trains(cell_seconds, plan, cluster, timed),
+        overhead=overhead.recall(cache_root(request.cache_dir), plan.where),
+    )
+
+
+def _nominal(task: str, options: Options) -> Facts:
+    return tasks.info(task, options).nominal
+
+
+def _where_it_trains(
+    function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
+) -> T:
+    """Calls a function that may time cells, on a cluster where one is to train."""
+    if cluster is None or not (plan.to_run or plan.searched_cells):
+        return function(plan, argument)
+    gpus = plan.gpus_per_trial or 0
+    return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
