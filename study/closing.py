@@ -76,7 +76,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     asked = {cell.id for cell in cells} - set(failed)
     ids = _of_the_study(results, plan.study, cells, place.survey) - set(failed)
     question = Question(cell_ids=ids, select=request.select)
-    found = conclude(results, question) if ids else Conclusions(results, question)
+    found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
     others = len(found.sections) - len(shown.sections)
     published = plan.preset == "paper" and not request.changes and not others
