@@ -1,0 +1,389 @@
+"""What every kind of sections keeps, on made-up results: see `analysis.section.base`.
+
+A kind to come has an entry in `analysis.kinds.KINDS`, and made-up results in `MADE_UP`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.comparison.report import chapter as comparison
+from analysis.conclude import Conclusions, conclude
+from analysis.fixed_focus import section as fixed_focus
+from analysis.kinds import KINDS, find
+from analysis.linear_orthogonal import section as linear_orthogonal
+from analysis.page.exports import claim_rows, exports
+from analysis.reading import cells_of
+from analysis.rendering import html, markdown
+from analysis.section.base import Chapter, Question, Section, by_chapter
+from analysis.section.blocks import Shown
+from analysis.section.picture import FILE_STEM
+from study.results import Results
+from tests.conftest import not_drawn
+from tests.made_up import comparisons, trajectories
+from tests.made_up import fixed_focus as held
+from tests.made_up.comparisons import make_results
+
+WIDTH = 60
+"""Of a narrow terminal; longer words stay whole."""
+
+MLFLOW_NAME = re.compile(r"[\w\-. /]{1,250}", re.ASCII)
+"""What MLflow takes as the name of a metric or parameter (`mlflow.utils.validation`)."""
+
+MOST_IN_PARAM = 6_000
+
+
+def _compared(results: Results) -> None:
+    """Two settings; in one of them options, a diverged and a censored cell."""
+    for paradigm in ("lvml", "soft", "hard", "hybrid"):
+        for seed in range(2):
+            score = 0.5 + len(paradigm) / 30 + seed / 7
+            comparisons.write(
+                results, comparisons.make_cell(paradigm, seed=seed), score, score / 3
+            )
+    comparisons.write(results, comparisons.make_cell(lr=0.3), status="diverged", points=(0.25,))
+    comparisons.write(results, comparisons.make_cell(lr=0.4), status="censored", points=(0.25,))
+    comparisons.write_text(results, comparisons.make_text_cell("soft"), 1 / 3)
+
+
+def _held(results: Results) -> None:
+    """More settings than one section has room for, a paradigm that section 3 does not know."""
+    for m in (5, 10, 20):
+        held.record_all(results, seeds=1, m=m)
+    held.record(results, held.focus_cell("hybrid"), 1 / 3)
+
+
+def _trajectories(results: Results) -> None:
+    trajectories.write_study(results, seeds=2, pairs=((5, 3), (20, 20)))
+    trajectories.write(
+        results, trajectories.make_cell(seed=9), status="diverged", points=(0, 0.05)
+    )
+
+
+MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
+    comparison: _compared,
+    fixed_focus: _held,
+    linear_orthogonal: _trajectories,
+}
+"""Kind -> what writes results of it."""
+
+
+class Made(NamedTuple):
+    """Results of one kind and what is found in them."""
+
+    kind: ModuleType
+    results: Results
+    found: Conclusions
+
+    @property
+    def sections(self) -> list[Section]:
+        return list(self.found.sections)
+
+    @property
+    def chapter(self) -> Chapter[Any]:
+        return self.sections[0].chapter
+
+
+@pytest.fixture(scope="module", params=MADE_UP, ids=lambda kind: kind.__name__.split(".")[1])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    results = make_results(tmp_path_factory.mktemp("made") / "results")
+    MADE_UP[request.param](results)
+    return Made(request.param, results, conclude(results))
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Conclusions:
+    """Results of all kinds in one directory."""
+    results = make_results(tmp_path_factory.mktemp("everything") / "results")
+    for write in MADE_UP.values():
+        write(results)
+    return conclude(results)
+
+
+def shown(section: Section) -> list[Shown]:
+    """Its pictures without their contents."""
+    return [
+        Shown(each.title, each.caption, each.alt, b"", f"{each.name}.png", each.wide)
+        for each in section.pictures
+    ]
+
+
+# --- the registry
+
+
+def test_every_kind_is_tested() -> None:
+    assert list(MADE_UP) == list(cast(Any, KINDS))
+
+
+def test_every_cell_belongs_to_one_kind(everything: Conclusions) -> None:
+    cells = cells_of(everything.results)
+    of_kinds = [kind.mine(cells) for kind in KINDS]
+    assert (sum(mine.astype(int) for mine in of_kinds) == 1).all()
+    assert all(mine.any() for mine in of_kinds)
+
+
+def test_kinds_do_not_disturb_each_other(made: Made, everything: Conclusions) -> None:
+    """In one directory with all others a section says what it says alone."""
+    found = {section.key: section for section in everything.sections}
+    for section in made.sections:
+        assert found[section.key].title == section.title
+        assert found[section.key].text() == section.text()
+
+
+# --- a section
+
+
+def test_sections_are_told_apart(everything: Conclusions) -> None:
+    sections = everything.sections
+    assert all(re.fullmatch("[0-9a-f]{8}", section.key) for section in sections)
+    for names in ([s.key for s in sections], [s.title for s in sections]):
+        assert len(set(names)) == len(names)
+    rows = claim_rows(sections)
+    labels = list(dict.fromkeys(name for section in sections for name in section.labels))
+    assert len(rows.drop_duplicates(labels)) == len(sections)
+    assert len(rows) == sum(len(section.claims) for section in sections)
+
+
+def test_each_rests_on_cells_of_its_own(made: Made) -> None:
+    ids = [cell_id for section in made.sections for cell_id in section.cells["cell_id"]]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) <= set(made.results.cells()["cell_id"])
+    for section in made.sections:
+        rows = section.cell_rows()
+        assert sorted(rows["cell_id"]) == sorted(section.cells["cell_id"])
+        assert not {"cell", "package_versions"} & set(rows.columns)
+        (alone,) = made.found.of(section.cells["cell_id"][:1]).sections
+        assert alone is section
+
+
+def test_claims_and_pictures_are_made_once(made: Made) -> None:
+    for section in made.sections:
+        assert section.claims is section.claims
+        assert section.pictures is section.pictures
+
+
+def test_claims_are_said_in_full(made: Made) -> None:
+    for claim in (claim for section in made.sections for claim in section.claims):
+        for text in (claim.name, claim.statement, claim.test, claim.measured):
+            assert text == text.strip() != ""
+            assert "\n" not in text
+            assert "nan" not in text.lower().split()
+
+
+# --- tables
+
+
+def tables(found: Conclusions) -> dict[str, pd.DataFrame]:
+    """As the chapters export them."""
+    chapters = by_chapter(found.sections)
+    return {k: v for chapter, mine in chapters for k, v in chapter.tables(mine).items()}
+
+
+def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
+    files = exports(made.sections)
+    for name, table in tables(made.found).items():
+        assert table.columns.is_unique
+        assert list(table.index) == list(range(len(table)))
+        read = pd.read_csv(io.BytesIO(files[f"{name}.csv"]), dtype=str)
+        assert list(read.columns) == list(table.columns)
+        assert len(read) == len(table)
+        for column in table.select_dtypes("number"):
+            numbers = read[column].map(float).to_numpy(float)  # to the last bit
+            np.testing.assert_array_equal(numbers, table[column].to_numpy(float, na_value=np.nan))
+    cells = pd.read_csv(io.BytesIO(files["cells.csv"]))
+    assert len(cells) == sum(len(section.cells) for section in made.sections)
+    assert list(pd.read_csv(io.BytesIO(files["claims.csv"]))["verdict"]) == [
+        claim.verdict for section in made.sections for claim in section.claims
+    ]
+
+
+def test_tables_have_distinct_names(everything: Conclusions) -> None:
+    names = [
+        name
+        for chapter, mine in by_chapter(everything.sections)
+        for name in (*chapter.tables(mine), *chapter.papers(mine))
+    ]
+    assert len(set(names)) == len(names)
+    assert not {"cells", "claims"} & set(names)
+
+
+# --- pictures and the page
+
+
+def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
+    for section in made.sections:
+        names = [picture.name for picture in section.pictures]
+        assert names
+        assert len(set(names)) == len(names)
+        for picture in section.pictures:
+            assert FILE_STEM.fullmatch(picture.name), picture.name
+            for text in (picture.title, picture.caption, picture.alt):
+                assert text == text.strip() != ""
+            assert picture.alt != picture.caption
+
+
+class _Tags(HTMLParser):
+    """Fails on tags that are not closed in order; keeps the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text, self.open = "", list[str]()
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_blocks_render_and_name_every_claim(made: Made) -> None:
+    for section in made.sections:
+        pictures = shown(section)
+        blocks = section.blocks(pictures, "/my results", published=True)
+        assert [block for block in blocks if isinstance(block, Shown)] == pictures
+        pages = [
+            _Tags(html.render(section.title, blocks)).text,
+            re.sub(r"\\(.)", r"\1", markdown.render(section.title, blocks)),
+        ]
+        for page in pages:
+            for claim in section.claims:
+                assert claim.statement in page
+                assert claim.measured in page
+                assert claim.test in page
+            command = re.search(r"study\.repeat '/my results' (\w+)", page)
+            assert command
+            assert command[1] in set(section.cells["cell_id"])
+
+
+def test_what_stands_above_and_below_renders(made: Made) -> None:
+    blocks = [*made.chapter.head(made.sections), *made.chapter.tail(made.sections)]
+    assert blocks
+    assert _Tags(html.render("title", blocks)).text
+    assert markdown.render("title", blocks)
+    for text in (made.chapter.name, made.chapter.about, made.chapter.anchor):
+        assert text == text.strip() != ""
+
+
+def test_text_fits_the_terminal(
+    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = {}
+    for width in (WIDTH, 400):
+        monkeypatch.setenv("COLUMNS", str(width))
+        made.found.print(published=True)
+        printed[width] = capsys.readouterr().out
+    assert max(map(len, printed[WIDTH].splitlines())) <= WIDTH
+    narrow, wide = (set(re.split(r"[\s:-]+", text)) for text in printed.values())
+    assert wide <= narrow
+    assert not re.search(r"\n\n\n|\bnan\b", printed[400])
+
+
+# --- MLflow
+
+
+def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusions) -> None:
+    groups = everything.groups
+    assert len({group.key for group in groups}) == len(groups)
+    assert len({group.name for group in groups}) == len(groups)
+    for group in groups:
+        assert "/" in group.key
+        assert group.note
+        for name in (*group.metrics, *group.params, *group.curves):
+            assert MLFLOW_NAME.fullmatch(name), name
+        assert all(math.isfinite(value) for value in group.metrics.values())
+        for points in group.curves.values():
+            assert points == sorted(points)
+            assert all(math.isfinite(x) and math.isfinite(y) for x, y in points)
+        assert all(0 < len(text) <= MOST_IN_PARAM for text in group.params.values())
+    for name, value in everything.metrics.items():
+        assert MLFLOW_NAME.fullmatch(name), name
+        assert isinstance(value, float)
+
+
+def test_every_kind_has_summaries_and_metrics(made: Made) -> None:
+    assert made.found.groups
+    assert made.found.metrics
+    paradigms = {group.params["paradigm"] for group in made.found.groups}
+    assert paradigms <= {name for each in made.sections for name in each.cells["paradigm"]}
+
+
+# --- all of it
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """Every figure that is written as a PNG picture, in the order in which that happens."""
+    figures: list[object] = []
+    with not_drawn(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "analysis.section.picture.figure_png", lambda figure: figures.append(figure) or b"png"
+        )
+        yield figures
+
+
+def test_nothing_is_drawn_twice_or_before_it_is_asked_for(
+    made: Made, tmp_path: Path, drawn: list[object]
+) -> None:
+    found = conclude(made.results)
+    found.print()
+    groups = found.groups
+    assert not drawn
+    found.write(tmp_path / "out")
+    files = [group.files() for group in groups]
+    found.write(tmp_path / "out")
+    assert len(drawn) == len({*map(id, drawn)}) == sum(len(s.pictures) for s in found.sections)
+    assert all(any(name.endswith(".png") for name in each) for each in files)
+
+
+@pytest.fixture(scope="module")
+def report_of_everything(
+    everything: Conclusions, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    with not_drawn():
+        everything.write(folder)
+    return folder
+
+
+def test_a_report_leaves_nothing_of_an_older_one(
+    made: Made, report_of_everything: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(report_of_everything, tmp_path / "over")
+    with not_drawn():
+        for name in ("over", "alone"):
+            made.found.write(tmp_path / name)
+    over, alone = (
+        {str(path.relative_to(tmp_path / name)) for path in (tmp_path / name).rglob("*")}
+        for name in ("over", "alone")
+    )
+    assert over == alone
+
+
+def test_options_of_comparisons_concern_some_kinds_only(made: Made) -> None:
+    question = Question(budget=0.5e6)
+    found = Conclusions(made.results.url, question, made.sections)
+    if made.chapter.compares:
+        found.require(published=True)
+        assert find(made.results, question)
+    else:
+        with pytest.raises(Exception, match="--budget, --published: there is nothing to compare"):
+            found.require(published=True)
