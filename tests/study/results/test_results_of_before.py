@@ -1,0 +1,73 @@
+"""Results that were recorded before the modules moved, at commit c9afe00, stay what they were.
+
+The directory holds three cells of four, the checkpoint of the fourth at three quarters of its
+budget, and the `comparison.csv` of that day's report.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.conclude import write_report
+from study import run
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.terminal.command import DONE
+from tests.conftest import PROJECT, not_drawn
+
+BEFORE = PROJECT / "tests" / "made_up" / "results_of_c9afe00"
+SOFT = ["ff3a25f87d0979ae", "ad580491e1c4e3de"]
+HARD = ["114c5f410c8814e6", "a88fb6d67f783786"]
+"""Ids of the cells of both seeds, as they were then; the last one is the fourth."""
+
+COMMAND = [
+    "digits", "--tracking", "none", "--set", "n=60", "m=3", "epochs=8", "seed=0,1", "lr=0.1",
+    "switch_point=0.5", "paradigm=soft,hard", "batch_size=20", "evaluations=4",
+    "train_metrics_size=20", "validation_size=20", "test_size=20",
+]  # fmt: skip
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(BEFORE, tmp_path / "results"))
+
+
+def test_every_row_and_column_is_read(before: Path) -> None:
+    results = Results(before)
+    cells, evaluations = results.cells(), results.evaluations()
+    assert list(cells) == CELLS_SCHEMA.names
+    assert list(evaluations) == EVALUATIONS_SCHEMA.names
+    assert set(cells["cell_id"]) == {*SOFT, HARD[0]}
+    assert len(evaluations) == 3 * 5 * 3  # cells, evaluations, splits
+    assert not results.survey().damaged
+
+
+def test_it_is_compared_as_it_was(before: Path, tmp_path: Path) -> None:
+    """Every number of the table; soft and hard were chosen, cut and averaged as today."""
+    with not_drawn():
+        write_report(before, tmp_path / "report")
+    then = pd.read_csv(before / "comparison.csv")
+    now = pd.read_csv(tmp_path / "report" / "comparison.csv")
+    pd.testing.assert_frame_equal(now, then, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_a_study_that_was_begun_goes_on(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the checkpoint; what was recorded before that, and the other cells, stay."""
+    kept = {path: path.read_bytes() for path in before.glob("*/*.parquet")}
+    with not_drawn():
+        assert run.main([*COMMAND, "--results", str(before)]) == DONE
+    printed = capsys.readouterr()
+    assert "4 cells: 3 done already, 1 to run" in printed.out
+    assert f"cell {HARD[1]} goes on from its checkpoint at step 11 of 15" in printed.err
+    assert all(path.read_bytes() == data for path, data in kept.items())
+    results = Results(before)
+    assert results.finished() == {*SOFT, *HARD}
+    assert not list(before.glob("checkpoints/*"))
+    fourth = results.evaluations([HARD[1]])
+    assert len(fourth) == 5 * 3
+    assert np.isfinite(fourth[["loss", "accuracy", "saif"]].to_numpy()).all()
