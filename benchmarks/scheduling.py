@@ -122,7 +122,7 @@ def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -
 
 def train_nothing(work: Work, report: Callable[[dict[str, Any]], Any]) -> object:
     """A trial as it is, but for its training."""
-    with patch("study.launch.trial.train_pack", made_up):
+    with patch("study.train.run.train_pack", made_up):
         return train_cells(work, report)
 
 

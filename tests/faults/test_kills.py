@@ -267,7 +267,7 @@ def test_a_bug_is_shown_with_its_cell_and_the_mended_study_goes_on(
 
     results = tmp_path / "results"
     with monkeypatch.context() as patch:
-        patch.setattr("study.launch.trial.train_pack", broken)
+        patch.setattr("study.train.run.train_pack", broken)
         status, said = command(results)
     assert status == FAILED, said
     assert re.search(r"^cell [0-9a-f]{16} raised:$", said, re.M), said
