@@ -25,7 +25,7 @@ from study.results import (
 T = TypeVar("T")
 
 _COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
-_CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
+CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
 _REPEATED = ["status", "steps", *_COUNTS, *METRICS, *RATIONALES]
 """What two records of one evaluation agree in; the others are circumstances."""
@@ -50,7 +50,7 @@ def load(
     Raises:
         ResultsError: not a readable results directory.
     """
-    results = _opened(results_dir)
+    results = opened(results_dir)
     ids = None if cell_ids is None else set(cell_ids)
 
     # In one scan, so that a cell that finishes meanwhile is in both tables or in none.
@@ -61,7 +61,7 @@ def load(
             rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
         )
 
-    table = _read(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
+    table = read_or_refuse(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
     return table.astype(dict.fromkeys(_COUNTS, "Int64"))
 
 
@@ -80,14 +80,14 @@ def cells_of(
     Raises:
         ResultsError: unreadable results, no such cell, an unknown study.
     """
-    results = _opened(results_dir)
+    results = opened(results_dir)
     ids = None if cell_ids is None else set(cell_ids)
-    columns = [name for name in _CELL_COLUMNS if name != "package_versions"]
-    cells = _read(results, lambda: results.cells(ids, columns))
-    return _of_study(cells, results, study, ids)
+    columns = [name for name in CELL_COLUMNS if name != "package_versions"]
+    cells = read_or_refuse(results, lambda: results.cells(ids, columns))
+    return of_study(cells, results, study, ids)
 
 
-def _of_study(
+def of_study(
     cells: pd.DataFrame, results: Results, study: str | None, cell_ids: Collection[str] | None
 ) -> pd.DataFrame:
     """The rows of a study; refuses where there is none."""
@@ -108,7 +108,7 @@ def _of_study(
     return cells[cells["study"] == study].reset_index(drop=True)
 
 
-def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
+def each_once(rows: pd.DataFrame) -> pd.DataFrame:
     """Each evaluation once; of rows that agree, the same one in whatever order they come.
 
     Raises:
@@ -144,11 +144,11 @@ def _floats(column: pd.Series) -> np.ndarray:
     return column.to_numpy(float, na_value=np.nan)
 
 
-def _opened(results_dir: str | os.PathLike[str] | Results) -> Results:
+def opened(results_dir: str | os.PathLike[str] | Results) -> Results:
     return results_dir if isinstance(results_dir, Results) else Results(results_dir)
 
 
-def _read(results: Results, read: Callable[[], T]) -> T:
+def read_or_refuse(results: Results, read: Callable[[], T]) -> T:
     try:
         return read()
     except OSError as error:

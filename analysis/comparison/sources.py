@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from analysis.groups import is_compared
 from analysis.reading import (
-    _CELL_COLUMNS,
+    CELL_COLUMNS,
     EVALUATION_COLUMNS,
     T,
-    _each_once,
-    _of_study,
-    _opened,
-    _read,
+    each_once,
     load,
+    of_study,
+    opened,
+    read_or_refuse,
 )
 from study.results import (
     CELLS_SCHEMA,
@@ -47,7 +47,7 @@ class TableSource:
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*_CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
+        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
         missing = sorted(known - set(evaluations.columns))
         if missing:
             raise ResultsError(
@@ -58,7 +58,7 @@ class TableSource:
             raise ResultsError(
                 f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
             )
-        self.rows = _each_once(evaluations)
+        self.rows = each_once(evaluations)
 
     def compared(self) -> TableSource | None:
         """The same without cells of learning dynamics; None where no other is left."""
@@ -108,7 +108,7 @@ class DirectorySource:
         study: str | None = None,
         cell_ids: Iterable[str] | None = None,
     ) -> None:
-        self._results = _opened(results_dir)
+        self._results = opened(results_dir)
         self._study = study
         self._cell_ids = None if cell_ids is None else set(cell_ids)
 
@@ -124,9 +124,9 @@ class DirectorySource:
         def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:
             return consume(self._compared(cells.to_pandas()), parts)
 
-        return _read(
+        return read_or_refuse(
             self._results,
-            lambda: self._results.scan(selected, columns, self._cell_ids, _CELL_COLUMNS),
+            lambda: self._results.scan(selected, columns, self._cell_ids, CELL_COLUMNS),
         )
 
     def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
@@ -135,11 +135,13 @@ class DirectorySource:
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""
-        cells = _read(self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"]))
+        cells = read_or_refuse(
+            self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"])
+        )
         return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
     def _compared(self, cells: pd.DataFrame) -> pd.DataFrame:
-        known = _of_study(cells, self._results, self._study, self._cell_ids)
+        known = of_study(cells, self._results, self._study, self._cell_ids)
         kept = known[is_compared(known)].reset_index(drop=True)
         if kept.empty:
             raise NothingCompared(f"{self._results.url} holds no comparison.")

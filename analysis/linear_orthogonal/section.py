@@ -22,7 +22,7 @@ from analysis.linear_orthogonal.claims import (
     trained_claim,
 )
 from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, SMALL, Pair
-from analysis.linear_orthogonal.tables import _convergence_cells, _deviation_cells
+from analysis.linear_orthogonal.tables import convergence_cells, deviation_cells
 from analysis.section.base import Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
@@ -111,11 +111,11 @@ class Trajectories(Dynamics):
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        header, rows = _deviation_cells(self.deviations)
+        header, rows = deviation_cells(self.deviations)
         lines = [self.title, "", "largest deviation from the closed form, % of its range"]
         lines += aligned(header, rows) if rows else ["no cell was trained to the end"]
         lines += ["", "time until the loss is a share of log C, by the closed form; * the first"]
-        lines += aligned(*_convergence_cells(self.convergence))
+        lines += aligned(*convergence_cells(self.convergence))
         verdicts = "; ".join(f"{c.verdict} ({c.setting})" for c in self.claims)
         statement = self.claims[0].statement.removesuffix(".")
         lines += ["", f"{self.claims[0].name} {statement}: {verdicts}"]
@@ -172,10 +172,10 @@ class Trajectories(Dynamics):
                 f"attention on the foreground is {CONFIDENT:g}; nu and loss at t = "
                 f"{time_text(HORIZON)}. The first of each (m, C) is marked with *."
             ),
-            Table(*_convergence_cells(self.convergence), left=(0, 1)),
+            Table(*convergence_cells(self.convergence), left=(0, 1)),
             Heading("Trained cells against the closed form"),
         ]
-        header, rows = _deviation_cells(self.deviations)
+        header, rows = deviation_cells(self.deviations)
         if rows:
             blocks += [
                 Text(

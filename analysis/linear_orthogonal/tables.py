@@ -13,7 +13,7 @@ from analysis.linear_orthogonal.closed_form import CONFIDENT
 from analysis.words import number, percent
 
 
-def _deviation_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def deviation_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """One row a (setting, paradigm); each quantity with the spread of the seeds beside it."""
     header = ["setting", "paradigm", "n"]
     for name in measured.QUANTITIES:
@@ -32,7 +32,8 @@ def _deviation_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _convergence_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def convergence_cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """One row a (m, C, paradigm); the first to get there is marked with *."""
     times = [f"time_to_{100 * share:g}" for share in LEVELS] + ["time_to_focus"]
     header = ["setting", "paradigm", *(f"{100 * share:g} %" for share in LEVELS)]
     header += [f"attention {CONFIDENT:g}", "nu", "loss"]

@@ -21,9 +21,9 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import QUESTION, answer
 from analysis.comparison.report.chapter import Compared
-from analysis.comparison.report.claims import claims
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.section import section_title
 from analysis.comparison.report.table_one import table_one_cells

@@ -26,7 +26,7 @@ STOREYS = [
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.comparison.report", "analysis.fixed_focus", "analysis.linear_orthogonal"],
-    ["analysis.rendering", "analysis"],
+    ["analysis.rendering", "analysis.comparison.paper", "analysis"],
     ["study.options", "study.repeat", "analysis.section", "analysis.comparison"],
     ["study.drive"],
     ["study.plan", "study.repetition", "analysis.figures"],

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import QUESTION, answer
-from analysis.comparison.report.claims import claims
 from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.rationales import data_notes, share_notes

@@ -73,7 +73,7 @@ def comparison_blocks(
 
     Args:
         comparison: one comparison.
-        claims: what `analysis.comparison.report.claims.claims` says of it.
+        claims: what `analysis.comparison.paper.claims.claims` says of it.
         shown: its pictures.
         results: path or URL of the results directory, for the command that repeats a cell.
         published: show the paper's Table 1 beside the measured numbers.

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.report.published import Row, published, setting_differences, sources_text
+from analysis.comparison.paper.published import Row, published, setting_differences, sources_text
 from analysis.comparison.report.tables import HIDDEN_FOREGROUND
 from analysis.comparison.report.verdicts import points
 from analysis.groups import PARADIGM_ORDER, paradigm_order

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.report.published import published as published_row
+from analysis.comparison.paper.published import published as published_row
 from analysis.groups import AXES
 from analysis.words import (
     aligned,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.ineligible_options import barred_sentences
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.ineligible_options import barred_sentences
 from analysis.comparison.report.rationales import share_sentences
 from analysis.comparison.report.tables import (
     comparison_text,

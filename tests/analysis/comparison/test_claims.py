@@ -19,14 +19,14 @@ from scipy import stats
 from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.paired import SAME_EVERYWHERE, paired_table, resample
-from analysis.comparison.report.chapter import Compared
-from analysis.comparison.report.claims import (
+from analysis.comparison.paper.claims import (
     LEAD,
     NEARLY_EMPTY,
     STALLED,
     claims,
     middle_share,
 )
+from analysis.comparison.report.chapter import Compared
 from analysis.page.exports import claim_rows
 from analysis.reading import load
 from analysis.section.claim import Claim

@@ -13,8 +13,8 @@ import pytest
 
 import analysis
 from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.paper.published import TABLE_1
 from analysis.comparison.report.chapter import Compared
-from analysis.comparison.report.published import TABLE_1
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import (
     comparison_cells,

@@ -17,10 +17,10 @@ from mlflow import MlflowClient
 
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.paper.claims import claims
+from analysis.comparison.paper.published import TABLE_1, published, setting_differences
 from analysis.comparison.report.chapter import COMPARISONS, Compared
-from analysis.comparison.report.claims import claims
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.published import TABLE_1, published, setting_differences
 from analysis.comparison.report.rationales import (
     data_notes,
     plausibility_cells,

@@ -25,7 +25,7 @@ from analysis.comparison.attention_rise import (
     rises,
 )
 from analysis.comparison.compare import Comparison
-from analysis.comparison.report.ineligible_options import barred_sentences
+from analysis.comparison.ineligible_options import barred_sentences
 from analysis.groups import AXES
 from analysis.section.claim import TOO_FEW, Claim, Finding, decided, left_out, side
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
