@@ -1,4 +1,4 @@
-"""Ray on this machine, or a running cluster: the connection, and what Ray reads at its start."""
+"""Connects to Ray, on this machine or a running cluster, with the settings that it reads."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ CONNECT_SECONDS = 10.0
 """How long a cluster's port may take to answer."""
 
 _WORKER_SETTINGS = {
-    # A trial without a GPU leaves CUDA_VISIBLE_DEVICES as it is, as Ray will do by default.
+    # A trial without a GPU leaves CUDA_VISIBLE_DEVICES alone, Ray's default to come.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    # Trials run in a thread, and only the first arena of glibc keeps memory: use no other.
+    # Trials run in a thread, and only glibc's first arena keeps memory for reuse.
     "MALLOC_ARENA_MAX": "1",
 }
 """Read by workers when they start."""
 
 SETTINGS = {
-    # `uv run` would make Ray copy the project and build an environment a worker: keep this one.
+    # Under `uv run` Ray would copy the project and build an environment for each worker.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    # Nothing is sent to Ray's makers.
+    # No telemetry.
     "RAY_USAGE_STATS_ENABLED": "0",
     # Parquet and MLflow hold the results; Tune's own loggers and prints would double them.
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
-    # Nothing is read from Tune's own state, which it writes whole, of all trials, again and again.
+    # Tune would rewrite the state of all trials again and again; nobody reads it.
     "TUNE_GLOBAL_CHECKPOINT_S": "inf",
     # Ctrl-C reaches the command, which says how to go on.
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
 }
-"""Read by Ray when it is first imported; a setting of the environment has precedence."""
+"""Read by Ray when it is first imported. What the environment already sets has precedence."""
 
 _ONE_MACHINE = {
-    # Listens on the loopback interface only; nodes of a cluster must not.
+    # Listen on the loopback interface only.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    # Its server keeps the events of the last 100,000 tasks, 80 MB a 1,000 cells, for a dashboard.
+    # Its server would keep the last 100,000 task events for a dashboard: 80 MB a 1,000 cells.
     "RAY_task_events_report_interval_ms": "0",
 }
 """Read by a Ray that a command starts for itself."""
@@ -57,23 +57,23 @@ _ONE_MACHINE = {
 _QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 _JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""In the environment of what `ray job submit` starts."""
+"""`ray job submit` sets it for the job that it starts."""
 
 
 def default_address() -> str | None:
-    """The address of the cluster that runs this process as a job; None: it is no job."""
+    """`auto` if a cluster runs this process as a job, else None."""
     return "auto" if _JOB_VARIABLE in os.environ else None
 
 
 def require_lasting(folder: str) -> None:
-    """Refuses to keep anything in a folder that Ray deletes.
+    """Refuses a folder that Ray deletes after the job.
 
     Args:
         folder: absolute path.
 
     Raises:
-        RequestError: it lies in the copy of a directory that a job with `--working-dir`, or one
-            that was submitted by `uv run`, works in.
+        RequestError: it lies in the copy of the project that Ray makes for a job with
+            `--working-dir`, or for one submitted by `uv run`.
     """
     if {"runtime_resources", "working_dir_files"} <= set(Path(folder).parts):
         raise RequestError(
@@ -85,18 +85,20 @@ def require_lasting(folder: str) -> None:
 
 @contextlib.contextmanager
 def ray_session(cores: int) -> Iterator[Any]:
-    """The `ray` module with this process's Ray; one that is started here is stopped at the end.
+    """Gives the `ray` module, connected to this process's Ray.
+
+    Starts a Ray if the process has none, and stops that one at the end.
 
     Args:
-        cores: CPU cores of a new one.
+        cores: CPU cores of a new Ray.
     """
-    # A token of its own: the one that Ray would keep in the home directory, others could read.
+    # A token of its own: others could read the one that Ray keeps in the home directory.
     token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     ray = _import_ray({**SETTINGS, **_WORKER_SETTINGS, **_ONE_MACHINE, **token})
     if ray.is_initialized():
         yield ray
         return
-    # "local": RAY_ADDRESS must not turn this into a cluster.
+    # "local", or RAY_ADDRESS could turn this into a cluster.
     ray.init(address="local", num_cpus=cores, include_dashboard=False, **_QUIET)
     try:
         with _terminating():
@@ -107,13 +109,13 @@ def ray_session(cores: int) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def join(address: str) -> Iterator[Cluster]:
-    """A running cluster; it goes on when this process leaves it.
+    """Joins a running cluster and leaves it running.
 
     Args:
-        address: HOST:PORT, or `auto` for that of this machine.
+        address: HOST:PORT, or `auto` for the cluster of this machine.
 
     Raises:
-        RequestError: there is none, of another version, or with another token.
+        RequestError: no cluster answers, or its version or token differs.
     """
     ray = _import_ray(SETTINGS)
     with tempfile.TemporaryFile() as said:
@@ -143,7 +145,7 @@ def _import_ray(settings: Mapping[str, str]) -> Any:
 
 @contextlib.contextmanager
 def _stderr_into(file: BinaryIO) -> Iterator[None]:
-    """What Ray's C++ part writes past Python, second by second while it cannot connect."""
+    """Redirects stderr of the process: Ray's C++ part complains there while it cannot connect."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(file.fileno(), 2)
@@ -178,7 +180,7 @@ def _why_not(address: str, error: str, said: str) -> str:
 
 @contextlib.contextmanager
 def _terminating() -> Iterator[None]:
-    """Takes SIGTERM from Ray, whose handler aborts the process."""
+    """Handles SIGTERM instead of Ray, whose handler aborts the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -192,7 +194,7 @@ def _terminating() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
-    except KeyboardInterrupt:  # Tune raises one of its own
+    except KeyboardInterrupt:  # Tune raises its own in place of ours
         if received:
             raise Terminated from None
         raise
@@ -201,7 +203,7 @@ def _terminating() -> Iterator[None]:
 
 
 def _require_listener(address: str) -> None:
-    """Raises OSError at once where nothing listens; Ray itself would wait for minutes."""
+    """Raises OSError at once if nothing listens; Ray itself would wait for minutes."""
     if address == "auto":
         from ray._private.services import canonicalize_bootstrap_address
 

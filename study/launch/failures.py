@@ -1,4 +1,4 @@
-"""Why a trial did not end: the kinds of failure, which decide what happens next."""
+"""Why a trial failed. The kind of failure decides what happens next."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ import torch
 from study.errors import RequestError
 
 Kind = Literal["out of memory", "worker lost", "bug", "request"]
-"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: its process or node
-died, tried again after a pause. `bug`: anything else that code raised. `request`: the study cannot
-go on as asked, e.g. the disk is full. The last two stop the study at once."""
+"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: the process or node
+died; tried again after a pause. `request`: the study cannot go on as asked, e.g. the disk is full.
+`bug`: any other exception. The last two stop the study at once."""
 
 _CPU_OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't|not enough)")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why cells did not end.
+    """Why a trial failed.
 
     Attributes:
         kind: decides what happens next.
         text: a traceback, or one line for a `request`.
-        cell_ids: of the trial that failed.
+        cell_ids: the trial's cells.
     """
 
     kind: Kind
@@ -37,12 +37,12 @@ class Failure:
 
     @property
     def reason(self) -> str:
-        """The last line of the text: what was raised."""
+        """The last line of the text: the exception."""
         return self.text.strip().splitlines()[-1] if self.text.strip() else self.kind
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that an exception of a trial's code stands for."""
+    """Classifies an exception of a trial's code."""
     text = "".join(traceback.format_exception(error))
     if isinstance(error, RequestError):
         return Failure("request", str(error))
@@ -52,11 +52,11 @@ def failure_of(error: BaseException) -> Failure:
     return Failure("bug", text)
 
 
-def _failure_of_trial(trial: Any) -> Failure:
-    """Why Tune calls a trial failed although its code raised nothing.
+def failure_of_trial(trial: Any) -> Failure:
+    """Classifies a failure that Tune reports although the trial's code raised nothing.
 
-    Tune keeps the error as text and as a pickle, in a folder that others on this machine could
-    write: only the text is read.
+    Tune keeps the error as text and as a pickle. Only the text is read: others on this machine
+    could write to that folder.
     """
     file = trial.error_file
     text = Path(file).read_text() if file and os.path.exists(file) else ""
@@ -71,6 +71,6 @@ def _failure_of_trial(trial: Any) -> Failure:
             "sync --no-dev --extra cluster`, and start Ray from its environment; or take it out "
             "of the cluster. The same command goes on.",
         )
-    if "Traceback" in text:  # of Tune or of the start of a worker
+    if "Traceback" in text:  # Tune failed, or the start of a worker
         return Failure("bug", text)
     return Failure("worker lost", "its process or its node died")

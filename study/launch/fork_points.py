@@ -1,4 +1,4 @@
-"""Weights that cells with a common first phase go on from."""
+"""Fork points: checkpoints from which cells with a common first phase go on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from study.train.checkpoints import fork_name
 
 
 class ForkPoints:
-    """Removes the fork points of a study as soon as no cell needs them any more.
+    """Removes each fork point of a study once no cell needs it any more.
 
     Args:
         storage: the results directory.
-        jobs: of the study.
+        jobs: the study's jobs.
     """
 
     def __init__(self, storage: Storage, jobs: Iterable[Job]) -> None:
@@ -29,7 +29,7 @@ class ForkPoints:
                 self._needed_by.setdefault(name, set()).add(cell.id)
 
     def ended(self, cell_id: str) -> None:
-        """A cell is recorded."""
+        """Notes that a cell is recorded."""
         name = self._name.pop(cell_id, None)
         if name is not None:
             self._needed_by[name].discard(cell_id)

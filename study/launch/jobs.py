@@ -1,4 +1,4 @@
-"""What is left to do, in what order, and what becomes of what failed. Knows nothing of Ray."""
+"""The queue of jobs: their order, and what happens to failed ones. Knows nothing of Ray."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from study.launch.failures import Failure
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
-"""Seconds before a lost trial is tried again: the first, doubled each time up to the longest."""
+"""Seconds before a lost trial is tried again; doubled each time, up to the longest."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Job:
     """What one trial trains.
 
     Attributes:
-        cells: side by side, as a pack.
-        fork_steps: steps after which the state of its one cell is kept for others.
-        waits_for: (cell id, steps): the fork point from which its one cell may start.
+        cells: trained as a pack.
+        fork_steps: steps after which its single cell keeps its state for others.
+        waits_for: (cell id, steps): the fork point from which its single cell starts.
         alone: whether nothing else may train at the same time.
         retries: how often its worker was lost.
-        not_before: when it may start, in seconds of the clock of `Jobs`.
+        not_before: earliest start, in seconds of the clock of `Jobs`.
     """
 
     cells: tuple[Cell, ...]
@@ -43,7 +43,7 @@ class Job:
         return tuple(cell.id for cell in self.cells)
 
     def of(self, work: Work) -> Work:
-        """Its own part of what all trials of a study have in common."""
+        """This job's part of the study's work."""
         return replace(work, cells=self.cells, fork_steps=self.fork_steps)
 
 
@@ -53,9 +53,9 @@ class Resources:
 
     Attributes:
         concurrent: trials at a time.
-        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
+        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one if there
             are any.
-        max_concurrent: trials at a time at most, wherever; None: as many as find room.
+        max_concurrent: most trials at a time; None: as many as find room.
     """
 
     concurrent: int
@@ -67,16 +67,16 @@ class Source(Protocol):
     """Where further cells come from while a study runs."""
 
     def more(self) -> Sequence[Cell]:
-        """Further cells to train; none for now, or ever if `exhausted`."""
+        """Further cells to train; empty if there are none for now, or none ever if `exhausted`."""
         ...
 
     def ended(self, cell_id: str, status: str) -> None:
-        """One of its cells is recorded with that status, or `failed` for good."""
+        """Takes the end of one of its cells: the recorded status, or `failed` for good."""
         ...
 
     @property
     def exhausted(self) -> bool:
-        """Whether there is nothing further to come."""
+        """Whether no further cell will come."""
         ...
 
 
@@ -110,7 +110,7 @@ class Jobs:
         self._clock = clock
         self._stopped = False
         self.failures: list[Failure] = []
-        """What was given up, and what stopped the study."""
+        """Of cells that were given up, and the one that stopped the study."""
         for job in jobs:
             if job.waits_for:
                 cell_id, steps = job.waits_for
@@ -129,11 +129,11 @@ class Jobs:
 
     @property
     def stopped(self) -> bool:
-        """Whether a failure ended the study: what is running is to be stopped."""
+        """Whether a failure ended the study, so that running trials have to stop."""
         return self._stopped
 
     def take(self) -> Job | None:
-        """The next job to start; None where none may start for now."""
+        """The next job to start; None if none may start now."""
         if self._stopped or any(job.alone for job in self._running):
             return None
         now = self._clock()
@@ -151,24 +151,24 @@ class Jobs:
         return job
 
     def forked(self, cell_id: str, steps: int) -> None:
-        """A fork point is there: what waits for it may start."""
+        """Lets the jobs start that wait for a fork point, now that it is written."""
         self._release(cell_id, steps)
 
     def ended(self, job: Job) -> None:
-        """A job's cells are recorded."""
+        """Notes that a job's cells are recorded."""
         self._running.remove(job)
         self._release_all(job)
 
     def stop(self, failure: Failure) -> None:
-        """Nothing starts any more, for that reason."""
+        """Ends the study: nothing starts any more."""
         self._stopped = True
         self.failures.append(failure)
 
     def failed(self, job: Job, failure: Failure) -> str | None:
-        """A job failed.
+        """Takes back a job that failed: it is tried again or given up, by its kind of failure.
 
         Returns:
-            What becomes of it, for people; None if its cells are given up.
+            How it is tried again, for people; None if its cells are given up.
         """
         self._running.remove(job)
         failure = replace(failure, cell_ids=job.ids)
@@ -193,13 +193,13 @@ class Jobs:
         return None
 
     def _release_all(self, job: Job) -> None:
-        """What still waits for a job that is over finds its fork point, or starts without."""
+        """Releases all that waits for a finished job; without a fork point it starts afresh."""
         for cell_id in job.ids:
             for steps in list(self._blocked.get(cell_id, ())):
                 self._release(cell_id, steps)
 
     def _release(self, cell_id: str, steps: int) -> None:
-        """To the front: a fork point is kept until all that need it are done."""
+        """Puts waiting jobs first, since a fork point is kept until all its jobs are done."""
         waiting: dict[int, list[Job]] = self._blocked.get(cell_id, {})
         released = waiting.pop(steps, [])
         if not waiting:

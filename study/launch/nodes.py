@@ -1,4 +1,4 @@
-"""A Ray cluster that this process has joined: its nodes, what fits on them, what they can do."""
+"""The nodes of a Ray cluster that this process has joined, and what fits on them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ ANSWER_SECONDS = 180.0
 """How long a node may take to answer: a fresh worker imports PyTorch."""
 
 SILENT_SECONDS = 20.0
-"""How long a call may wait for a free node before the wait is told."""
+"""How long a call waits for a free node before it says so."""
 
 _GROWTH_FILE = "~/ray_bootstrap_config.yaml"
-"""What `ray up` leaves on a head for its autoscaler."""
+"""`ray up` leaves it on the head node for the autoscaler."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Node:
-    """One kind of machine.
+    """A machine that is there, or one that the autoscaler may start.
 
     Attributes:
-        name: host and address of one that is there; the name of its type for others.
-        cpus, gpus: that Ray may use on it.
-        id: Ray's, of one that is there.
+        name: host and address; of a machine to start, its node type.
+        cpus, gpus: how many Ray may use.
+        id: Ray's; empty for a machine to start.
     """
 
     name: str
@@ -40,10 +40,10 @@ class Node:
     id: str = ""
 
     def slots(self, threads: int, gpus: float) -> int:
-        """How many trials find room on it at a time."""
+        """How many trials fit on it at a time."""
         if not gpus:
             return int(self.cpus // threads)
-        # A share of a GPU lies on one GPU.
+        # A fraction of a GPU is never spread over two GPUs.
         on_gpus = int(self.gpus) * int(1 / gpus + 1e-9) if gpus <= 1 else int(self.gpus // gpus)
         return min(int(self.cpus // threads), on_gpus)
 
@@ -54,7 +54,7 @@ class Cluster:
     Args:
         ray: the module, connected to it.
         address: as the user gave it.
-        home: where `ray up` leaves its file, on the head.
+        home: the folder on the head where `ray up` leaves its file; None: the home directory.
     """
 
     def __init__(self, ray: Any, address: str, home: Path | None = None) -> None:
@@ -64,7 +64,7 @@ class Cluster:
 
     @property
     def nodes(self) -> list[Node]:
-        """Those that are there and may train."""
+        """The nodes that are there and may train."""
         found = []
         for node in self.ray.nodes():
             resources = node["Resources"]
@@ -75,7 +75,7 @@ class Cluster:
 
     @property
     def to_come(self) -> list[Node]:
-        """The most that its autoscaler may have at a time; known on the head alone."""
+        """The largest set of nodes that the autoscaler may run; known only on the head."""
         types, workers = _growth(self._growth)
         each = [
             Node(name, resources.get("CPU", 0), resources.get("GPU", 0))
@@ -85,16 +85,16 @@ class Cluster:
         return sorted(each, key=lambda node: (node.gpus, node.cpus), reverse=True)[:workers]
 
     def default_gpus(self) -> float:
-        """GPUs of a trial: one where there are any, or may be."""
+        """GPUs of a trial: one if any node has or may have GPUs, else 0."""
         return 1 if any(node.gpus for node in (*self.nodes, *self.to_come)) else 0
 
     def slots(self, threads: int, gpus: float) -> int:
-        """How many trials find room at a time, when the cluster has grown as far as it may.
+        """How many trials fit at a time on the cluster at its full size.
 
         Raises:
-            RequestError: none does on any node.
+            RequestError: a trial fits on no node.
         """
-        # The autoscaler's nodes count those that it started already.
+        # `to_come` includes the nodes that the autoscaler has started already.
         there, to_come = self.nodes, self.to_come
         most = max(sum(n.slots(threads, gpus) for n in nodes) for nodes in (there, to_come))
         if not most:
@@ -108,17 +108,17 @@ class Cluster:
         return most
 
     def room(self, gpus: float) -> Callable[[int], int]:
-        """`slots` of trials with so many GPUs, by their threads."""
+        """`slots` as a function of the threads, for trials with this many GPUs."""
         return lambda threads: self.slots(threads, gpus)
 
     def call(self, function: Callable[..., T], *args: Any, threads: int, gpus: float) -> T:
-        """Calls a function that times cells, where a trial would run; waits for such a node.
+        """Calls a function that times cells on a node with room for a trial; waits for one.
 
         Args:
-            function: of a module of the project.
+            function: defined in a module of the project.
 
         Raises:
-            RequestError: as the function, or the nodes cannot run it.
+            RequestError: the function raised it, or no node can run the function.
         """
         task = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=3)(function)
         answer = task.remote(*args)
@@ -143,12 +143,12 @@ class Cluster:
             ) from error
 
     def require(self, results: str | None = None, mark: str = "") -> None:
-        """Checks that every node can train: it has this project, and sees the results directory.
+        """Checks that every node has this project and sees the results directory.
 
         Nodes that join later are checked by their trials.
 
         Args:
-            results: path or URL of the results directory; None: not looked for.
+            results: path or URL of the results directory; None: not checked.
             mark: as `study.results.Results.mark` gives it.
 
         Raises:
@@ -174,8 +174,8 @@ class Cluster:
                 ) from None
             except self.ray.exceptions.RayError as error:
                 if node not in self.nodes:
-                    continue  # lost just now: trials would be tried again elsewhere
-                # So it is, too, where this command uses a token and the cluster does not.
+                    continue  # just lost: its trials would be tried again elsewhere
+                # Also raised if this command uses a token and the cluster does not.
                 raise RequestError(
                     f"node {node.name} starts no worker for this command "
                     f"({_first_line(error)}). Set RAY_AUTH_MODE to what it was where `ray start` "
@@ -194,7 +194,7 @@ def _count(number: float, what: str) -> str:
 
 
 def _probe() -> type:
-    """An actor, as trials are, that travels by value: a node without the project can run it."""
+    """An actor class that is pickled by value, so that a node without the project can run it."""
 
     class Probe:
         def ask(self, results: str | None, mark: str) -> dict[str, str]:
@@ -234,7 +234,7 @@ def _refusal(node: Node, said: Mapping[str, str]) -> str:
 
 
 def _growth(file: Path) -> tuple[dict[str, tuple[dict[str, float], int]], int]:
-    """Name -> (resources, most nodes) of each type of worker, and the most workers in all."""
+    """Worker type -> (resources, most nodes), and the most workers in all."""
     import yaml
 
     try:
@@ -247,4 +247,4 @@ def _growth(file: Path) -> tuple[dict[str, tuple[dict[str, float], int]], int]:
         }
         return types, int(config["max_workers"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError):
-        return {}, 0  # no head of `ray up`
+        return {}, 0  # this is no head that `ray up` started

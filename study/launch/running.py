@@ -1,4 +1,4 @@
-"""The trials that run: what they tell, and what their ends mean."""
+"""The running trials: their events and their ends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from study.terminal.progress import Progress
 
 
 class Running:
-    """The trials that run: what they tell, and what their ends mean for the jobs.
+    """Passes the events and ends of running trials on to jobs, progress and source.
 
     Args:
-        jobs: of the study.
+        jobs: the study's queue.
         progress: told of every start, evaluation and end.
         on_cell: as for `launch`.
-        forks: removed where no cell needs them any more.
+        forks: fork points, told of every recorded cell.
         source: of further cells, told of their ends.
 
     Attributes:
@@ -43,10 +43,10 @@ class Running:
         self._reported: dict[str, Failure] = {}
 
     def start(self, trial_id: str) -> Job | None:
-        """The job of a new trial, None where there is none for now."""
+        """Takes the job of a new trial; None if there is none now."""
         try:
             job = self.jobs.take()
-        except RequestError as error:  # of the source
+        except RequestError as error:  # raised by the source
             self.jobs.stop(failure_of(error))
             return None
         if job is not None:
@@ -54,12 +54,12 @@ class Running:
         return job
 
     def started(self, trial_id: str) -> None:
-        """A worker has begun with a trial."""
+        """Notes that a worker has begun a trial."""
         for cell_id in self.job[trial_id].ids:
             self._progress.started(cell_id)
 
     def told(self, trial_id: str, event: Mapping[str, Any]) -> None:
-        """An event of `study.cell.events.Report`, or a failure that the trial reported."""
+        """Takes an event (`study.cell.events.Report`), or a failure that the trial reports."""
         match event.get("event"):
             case "evaluation":
                 self._progress.evaluated(event)
@@ -71,7 +71,7 @@ class Running:
                 self._reported[trial_id] = Failure(event["kind"], event["text"])
 
     def completed(self, trial_id: str) -> None:
-        """A trial returned: its cells are recorded, unless it reported a failure."""
+        """Notes that a trial returned: its cells are recorded unless it reported a failure."""
         job = self.job.pop(trial_id)
         failure = self._reported.pop(trial_id, None)
         if failure is None:
@@ -81,12 +81,12 @@ class Running:
                     self._forks.ended(cell_id)
                 self.jobs.ended(job)
                 return
-            except RequestError as error:  # of the results directory: nothing can be recorded
+            except RequestError as error:  # the results directory cannot be written
                 failure = failure_of(error)
         self._fail(job, failure)
 
     def lost(self, trial_id: str, failure: Failure) -> None:
-        """A trial's worker is gone."""
+        """Notes that a trial's worker is gone."""
         self._reported.pop(trial_id, None)
         self._fail(self.job.pop(trial_id), failure)
 
@@ -97,7 +97,7 @@ class Running:
                 self._end(cell_id, "failed")
             else:
                 self._progress.waiting(cell_id)
-        if not self.jobs.stopped:  # what stops a study is told at the end
+        if not self.jobs.stopped:  # the failure that stops a study is shown at the end
             what = f"{failure.kind} ({failure.reason}); {again or 'given up'}"
             self._progress.note(f"cell {', '.join(job.ids)}: {what}")
 

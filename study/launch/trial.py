@@ -1,4 +1,4 @@
-"""A trial: carries cells out and records them. One importable function, usable without Ray."""
+"""A trial: trains cells and records them. Usable without Ray."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ from study.results import Results, cell_columns
 
 
 def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
-    """Trains cells as one pack, or what their kind does, and records them when all have ended.
+    """Runs cells as their kind does, e.g. trains a pack, and records them when all have ended.
 
-    Cells that the results directory already holds are left alone, and others go on from their
-    checkpoints, so a trial can be repeated.
+    A trial can be repeated: recorded cells are left alone, others go on from their checkpoints.
 
     Args:
         work: which cells, and how.
         report: told of events.
 
     Returns:
-        Cell id -> how it ended now; cells that were recorded before are left out.
+        Cell id -> end state; without the cells that were recorded before.
 
     Raises:
-        RequestError: the data is not what the cells were planned on, the project is another
-            version, or the results directory cannot be written.
+        RequestError: the data or the project's version differs from the plan's, or the results
+            directory cannot be written.
     """
     results = Results(work.results)
     record = not work.dry_run
@@ -53,7 +52,7 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
     kind = KINDS[work.kind]
     if record:
         recorded = _recorded(results, [cell.id for cell in work.cells], work.mark is not None)
-        for cell_id in recorded:  # by a worker that was lost before it discarded it
+        for cell_id in recorded:  # a lost worker may have left its checkpoints
             kind.discard(results.storage, cell_id)
         cells = tuple(cell for cell in work.cells if cell.id not in recorded)
         work = dataclasses.replace(work, cells=cells)
@@ -75,10 +74,10 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
 
 
 def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> set[str]:
-    """Which cells need no training.
+    """The cells that need no training.
 
-    A command has looked into every file before it left its mark, and keeps others and compaction
-    out meanwhile: then a cell has a file of its own name, or no file.
+    A command reads every file before it leaves its mark, and then keeps other commands and
+    compaction out. So its recorded cells each have a file of their name.
     """
     own = {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
     if of_a_command or len(own) == len(set(cell_ids)):
@@ -88,7 +87,7 @@ def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> 
 
 
 def _circumstances(work: Work, device: torch.device) -> dict[str, Any]:
-    """What is recorded beside a cell and does not make it another one."""
+    """Columns that are recorded beside a cell but not part of its id."""
     versions = {
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -1,9 +1,8 @@
 """Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials.
 
-Tune finds the resources, starts the workers and notices when one is lost. What runs next, and what
-becomes of what failed, `study.launch.jobs` decides: Tune asks it for every trial, by way of a
-search algorithm. A trial does not raise: it reports why it failed, so all that Tune itself calls
-an error is a worker that was lost.
+Tune finds the resources, starts the workers and notices when one is lost. `study.launch.jobs`
+decides what runs next and whether a failed job is tried again; a search algorithm hands its jobs
+to Tune. A trial never raises: it reports why it failed. So an error in Tune is a lost worker.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.hardware import give_back_memory
 from study.launch.cluster import ray_session
-from study.launch.failures import Failure, _failure_of_trial, failure_of
+from study.launch.failures import Failure, failure_of, failure_of_trial
 from study.launch.fork_points import ForkPoints
 from study.launch.jobs import Job, Jobs, Resources, Source
 from study.launch.nodes import Cluster
@@ -51,26 +50,26 @@ def launch(
     judge: Any = None,
     train: Train = train_cells,
 ) -> list[Failure]:
-    """Carries out the jobs of a study.
+    """Runs the jobs of a study.
 
     Args:
-        jobs: to begin with.
+        jobs: the first ones.
         work: what all trials have in common.
-        resources: what they take.
+        resources: what the trials take.
         progress: told of every start, evaluation and end.
-        on_cell: called on the driver with the id of each cell that is recorded; gives its status.
+        on_cell: called on the driver with the id of each recorded cell; returns its status.
         cluster: to train on; None starts Ray on this machine and stops it after.
         max_retries: how often a trial whose worker was lost is tried again.
         source: of further cells while the study runs.
-        judge: decides which cells to stop, see `study.search.halving.Judge`; None: all go to their
-        end. train: what a trial runs.
+        judge: stops cells early, see `study.search.halving.Judge`; None: all run to their end.
+        train: what a trial runs.
 
     Returns:
-        The cells that were given up, and the bug that stopped the study, if one did.
+        Failures of the cells that were given up, and the bug that stopped the study, if any.
 
     Raises:
         RequestError: too few resources, or the results directory cannot be written any more.
-        KeyboardInterrupt: Ctrl-C; what is recorded stays.
+        KeyboardInterrupt: Ctrl-C; recorded cells stay.
     """
     queue = Jobs(jobs, max_retries, source)
     forks = ForkPoints(Storage(work.results), jobs)
@@ -90,7 +89,7 @@ def train_on_ray(
     judge: Any,
     train: Train,
 ) -> None:
-    """Runs trials until the jobs are over; the arguments are those of `launch`."""
+    """Runs trials until the jobs are over; arguments as for `launch`."""
     session = ray_session(resources.concurrent * work.threads)
     with (
         contextlib.nullcontext(cluster.ray) if cluster else session as ray,
@@ -134,16 +133,16 @@ def train_on_ray(
 
 @contextlib.contextmanager
 def _scratch(results: str) -> Iterator[str]:
-    """A folder of the driver's for Tune's own files, from which nothing is ever read.
+    """A folder on the driver for Tune's own files, which are never read.
 
-    Workers have nothing to write there. What a killed driver left is removed.
+    Workers write nothing there. Files that a killed driver left are removed.
     """
     name = hashlib.sha256(results.encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"attention-study-{os.getuid()}-{name}")
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir(mode=0o700)
-    except FileExistsError:  # someone else's
+    except FileExistsError:  # another user's
         folder = Path(tempfile.mkdtemp(prefix="attention-study-"))
     try:
         yield str(folder)
@@ -163,7 +162,7 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             try:
                 return ray.get(judging.verdict.remote(event))
             except ray.exceptions.RayActorError:
-                return False  # its node was lost: all cells go on
+                return False  # the judge's node was lost: all cells go on
 
         carry_out(train, Work.from_dict(config), report)
 
@@ -171,19 +170,19 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def carry_out(train: Train, work: Work, report: Report) -> None:
-    """A trial; it does not raise, but reports why it failed."""
+    """Runs a trial; reports why it failed instead of raising."""
     failure = None
     try:
         train(work, report)
     except Exception as error:
         failure = failure_of(error)
-    if failure is not None:  # here nothing holds on to its tensors any more
+    if failure is not None:  # outside the except clause, which holds on to tensors
         give_back_memory()
         report({"event": "failure", "kind": failure.kind, "text": failure.text})
 
 
 class _Judging:
-    """A judge in a process of its own, which all workers ask."""
+    """A judge in its own process, which all workers ask."""
 
     def __init__(self, judge: Any) -> None:
         self._judge = judge
@@ -196,12 +195,12 @@ def _trial_name(trial: Any) -> str:
     return trial.config["name"]
 
 
-# Tune pickles what it is given, classes included, though nothing is ever read from that: below,
-# objects are attributes, which are left out, and methods refer to modules alone.
+# Tune pickles the objects below, classes included, though the pickles are never read. So they keep
+# their state in attributes, which `__getstate__` leaves out, and methods refer to modules only.
 
 
 def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -> Any:
-    """Hands Tune the jobs, one by one; `base` is `ray.tune.search.Searcher`."""
+    """Hands Tune the jobs one by one; `base` is `ray.tune.search.Searcher`."""
 
     class Algorithm(base):
         def __getstate__(self) -> dict[str, Any]:
@@ -218,7 +217,7 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
             return {"name": name, "cells": cells, "fork_steps": list(job.fork_steps)}
 
         def on_trial_complete(self, trial_id: str, *_: Any, **__: Any) -> None:
-            pass  # the observer is told more
+            pass  # the observer learns more
 
         def save(self, checkpoint_path: str) -> None:
             pass
@@ -234,8 +233,8 @@ def _search_algorithm(base: Any, running: Running, max_concurrent: int | None) -
 def _scheduler(base: Any, running: Running) -> Any:
     """First come, first served; `base` is `ray.tune.schedulers.FIFOScheduler`.
 
-    That one looks through all trials, ended ones too, at every event of every trial. Here they are
-    let go of before the next one starts.
+    The base looks through all trials, ended ones too, at every event. Here ended ones are dropped
+    before the next one starts.
     """
 
     class Scheduler(base):
@@ -243,7 +242,7 @@ def _scheduler(base: Any, running: Running) -> Any:
             return {}
 
         def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-            _let_go_of_ended(tune_controller._tune_controller)
+            _forget_ended(tune_controller._tune_controller)
 
         def choose_trial_to_run(self, tune_controller: Any) -> Any:
             live = tune_controller.get_live_trials()
@@ -256,15 +255,14 @@ def _scheduler(base: Any, running: Running) -> Any:
     return scheduler
 
 
-def _let_go_of_ended(controller: Any) -> None:
-    """Takes from Tune the trials that ended, each with its cells, its last event and its task.
+def _forget_ended(controller: Any) -> None:
+    """Removes ended trials from Tune, each with its cells, last event and task.
 
-    It would keep them to the end of the study: for its own report, which nobody reads, in a list
-    of what is pending, which it shortens where no worker is, and with the workers that were asked
-    for where one was reused.
+    Tune would keep them until the study ends: for a report that nobody reads, in its list of
+    pending trials, and with the requests for workers that a reused one made needless.
     """
     for ended in (controller._stopped_trials, controller._failed_trials):
-        controller._live_trials -= ended  # where failed ones stay
+        controller._live_trials -= ended  # Tune leaves failed ones there
         controller._trials_to_cache -= ended
         for trials in (controller._trials, controller._pending_trials_list):
             trials[:] = [trial for trial in trials if trial not in ended]
@@ -279,7 +277,7 @@ def _let_go_of_ended(controller: Any) -> None:
 
 
 def _stopper(base: Any, jobs: Jobs) -> Any:
-    """Stops all trials where a failure stops the study; `base` is `ray.tune.Stopper`."""
+    """Stops all trials once a failure stops the study; `base` is `ray.tune.Stopper`."""
 
     class Stopper(base):
         def __getstate__(self) -> dict[str, Any]:
@@ -297,7 +295,7 @@ def _stopper(base: Any, jobs: Jobs) -> Any:
 
 
 def _observer(base: Any, running: Running) -> Any:
-    """Takes back from Tune what ended or failed; `base` is `ray.tune.Callback`."""
+    """Passes Tune's starts, results, ends and errors on; `base` is `ray.tune.Callback`."""
 
     class Observer(base):
         def __getstate__(self) -> dict[str, Any]:
@@ -315,7 +313,7 @@ def _observer(base: Any, running: Running) -> Any:
             self.running.completed(trial.trial_id)
 
         def on_trial_error(self, iteration: int, trials: list, trial: Any, **_: Any) -> None:
-            self.running.lost(trial.trial_id, _failure_of_trial(trial))
+            self.running.lost(trial.trial_id, failure_of_trial(trial))
 
     observer = Observer()
     observer.running = running
@@ -323,7 +321,7 @@ def _observer(base: Any, running: Running) -> Any:
 
 
 def _silence(base: Any) -> Any:
-    """Takes the place of Tune's own printer, which keeps all trials, ended ones too.
+    """Replaces Tune's own printer, which keeps all trials, ended ones too.
 
     `base` is `ray.tune.progress_reporter.TrialProgressCallback`.
     """

@@ -23,7 +23,7 @@ from study.cell import Cell, Options, Schedule
 from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.cluster import join
-from study.launch.failures import _failure_of_trial
+from study.launch.failures import failure_of_trial
 from study.launch.trial import train_cells
 from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
 from study.plan.axes import resolve
@@ -435,7 +435,7 @@ def test_a_node_without_the_project_that_joins_later_is_named(tmp_path: Path) ->
         "be because\n\nTraceback (most recent call last):\n"
         "ModuleNotFoundError: No module named 'study'\n"
     )
-    failure = _failure_of_trial(SimpleNamespace(error_file=str(said)))
+    failure = failure_of_trial(SimpleNamespace(error_file=str(said)))
     assert failure.kind == "request"
     assert failure.text.startswith(
         "node 10.0.0.7 cannot import this project (No module named 'study'). Install it there"
