@@ -1,4 +1,4 @@
-"""The axes of a grid: what each means, how its values are typed, and its default."""
+"""Resolves the axes of a grid: the preset's values, overridden by `--set`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from study.kinds import KINDS, Kind
 LARGEST_RANGE = 1_000_000
 
 _MOST_NAMED = 12
-"""Values that an error names."""
+"""Most values that an error names."""
 
 
 NAMED = ("paradigm", "task")
-"""Axes whose values stand for themselves after an @, since no two share a name."""
+"""Axes whose values may follow an @ alone, without the axis: no two of them share a name."""
 
 
 def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict[str, Values | By]:
-    """All axes of a study: the preset's, overridden by what is assigned.
+    """All axes of a study: the preset's, overridden by assignments.
 
-    ``axis=v1,v2`` replaces all that the preset says of an axis. ``axis@where=v1,v2`` replaces it
-    where another axis has one of some values: `where` is a paradigm, a task or
-    ``other_axis:value``, several with commas. Where several @ follow one another, all have to
-    hold. Where several assignments fit, the one with more conditions holds.
+    ``axis=v1,v2`` replaces the preset's values of an axis. ``axis@where=v1,v2`` replaces them
+    where a condition holds: `where` is a paradigm, a task or ``other_axis:value``, or several
+    values with commas. After several @, all conditions have to hold. If several assignments fit,
+    the one with most conditions counts.
 
     Raises:
-        RequestError: unknown preset, axis or name (with the nearest), or a value of another kind;
-            a condition that the study never meets; assignments of which neither goes before the
-            other; or the preset itself declares an unknown axis.
+        RequestError: an unknown preset, axis or name (the nearest is named); a value of the wrong
+            type; a condition that the study never meets; assignments of equal precedence that may
+            both hold; or a preset that declares an unknown axis.
     """
     kind = KINDS[space.kind]
     axes = _declared(kind, space, preset)
@@ -58,7 +58,7 @@ def resolve(space: SearchSpace, preset: str, assignments: Sequence[str]) -> dict
 
 
 def _declared(kind: Kind, space: SearchSpace, preset: str) -> dict[str, Values | By]:
-    """All axes as a preset has them."""
+    """All axes with the preset's values, or their defaults."""
     if preset not in space.presets:
         raise unknown(f"preset of {space.name}", preset, space.presets)
     declared = space.presets[preset].axes
@@ -70,12 +70,11 @@ def _declared(kind: Kind, space: SearchSpace, preset: str) -> dict[str, Values |
 
 
 def tasks_of(axes: Mapping[str, Values | By]) -> Values:
-    """The tasks of a study."""
     return values_at(axes["task"], "task", {})
 
 
 _Condition = tuple[str, Values]
-"""Another axis, and those of its values where an assignment holds."""
+"""Another axis, and its values for which an assignment holds."""
 
 _Conditions = frozenset[_Condition]
 
@@ -98,7 +97,7 @@ def _assigned(kind: Kind, text: str, of_tasks: Sequence[str]) -> tuple[str, _Con
 
 
 def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _Condition:
-    """What follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
+    """Parses what follows an @: ``hard``, ``hard,lvml``, ``cifar10`` or ``m:20``."""
     other, colon, values = where.partition(":")
     if not colon:
         valid = [value for axis in NAMED for value in kind.choices(axis, of_tasks) or ()]
@@ -119,7 +118,7 @@ def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _C
 
 
 def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Values) -> Values | By:
-    """An axis that has other values where all conditions hold."""
+    """The axis with other values where all conditions hold."""
     replaced: Values | By = values
     for other, where in conditions:
         replaced = By(other, dict.fromkeys(where, replaced), otherwise=axis)
@@ -127,7 +126,7 @@ def _replaced(axis: Values | By, conditions: Iterable[_Condition], values: Value
 
 
 def _require_order(given: Collection[tuple[str, _Conditions]]) -> None:
-    """Refuses two assignments with as many conditions, which may hold together."""
+    """Refuses two assignments with equally many conditions that may hold together."""
     for (name, one), (other, two) in itertools.combinations(given, 2):
         common = dict(one).keys() & dict(two).keys()
         together = all(set(dict(one)[axis]) & set(dict(two)[axis]) for axis in common)
@@ -155,7 +154,7 @@ def _require_met(name: str, other: str, values: Values, axes: Mapping[str, Value
 
 
 def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typed: str) -> Values:
-    """The values of an axis in a text; `typed` is all that it is a part of, for messages."""
+    """Parses the values of an axis; `typed` is the whole assignment, for messages."""
     axis, names = kind.axes[name], kind.choices(name, of_tasks)
     values: list[Any] = []
     for part in text.split(","):

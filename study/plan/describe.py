@@ -22,18 +22,18 @@ _ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
 
 
 def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str:
-    """The plan in lines: cells, cost of each paradigm, what is skipped, the time it takes.
+    """The plan as lines: cells, cost of each paradigm, skipped parts, estimated time.
 
     Args:
         plan: to describe.
         about: the preset's one line.
-        price_per_hour: of a GPU; of a CPU core where trials use no GPU.
+        price_per_hour: of a GPU; of a CPU core if trials use no GPU.
     """
     return terminal.fitted("\n".join(_lines(plan, about, price_per_hour)))
 
 
 def num_settings(cells: Iterable[Cell]) -> int:
-    """How many tables and figures a report of some cells has."""
+    """How many settings the cells have; a report has tables and figures for each."""
     return len({(cell.setting_id, cell.alpha is None) for cell in cells})
 
 
@@ -72,7 +72,7 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
 
 
 def _time(plan: Plan, training: float) -> str:
-    """How long it takes from the plan on, and what that is made of."""
+    """Estimated time from the plan to the report, and its parts."""
     overhead = plan.overhead
     report = overhead.report * num_settings(plan.cells)
     source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
@@ -84,7 +84,7 @@ def _time(plan: Plan, training: float) -> str:
 
 
 def _cost(plan: Plan, seconds: float, price_per_hour: float | None) -> Iterator[str]:
-    """What is paid for: GPUs where trials use any, else, given a price, cores."""
+    """Hours that are paid for: of GPUs if trials use any, else of cores if there is a price."""
     gpus = plan.gpus_per_trial
     if gpus is None:
         gpus = min(1, torch.cuda.device_count())
@@ -114,7 +114,7 @@ def _packing(plan: Plan) -> str:
 
 
 def _sharing(plan: Plan) -> str:
-    """What the cells have in common and train once, as FLOPs."""
+    """How much training shared prefixes save."""
     if not plan.share:
         return f"shared prefixes: none ({plan.no_share_reason})"
     total = sum(timeline(c, plan.flops[c.id])[-1].compute_flops for c in plan.to_run)
@@ -129,7 +129,7 @@ def _sharing(plan: Plan) -> str:
 
 
 def _settings(plan: Plan) -> list[list[Cell]]:
-    """The cells that may be compared with one another, at every alpha."""
+    """The cells by setting; cells of one setting may be compared, whatever their alpha."""
     groups: dict[tuple[str, bool], list[Cell]] = {}
     for cell in plan.cells:
         groups.setdefault((cell.setting_id, cell.alpha is None), []).append(cell)
@@ -137,7 +137,7 @@ def _settings(plan: Plan) -> list[list[Cell]]:
 
 
 def _setting_lines(plan: Plan, cells: list[Cell], told: set[str]) -> Iterator[str]:
-    """The lines of cells that may be compared; notes on their data unless they were told."""
+    """The lines of one setting; notes on its data unless `told` holds their digest."""
     first = cells[0]
     flops = plan.flops[first.id]
     facts = plan.facts[first.task, first.options]
@@ -188,12 +188,12 @@ def _setting_lines(plan: Plan, cells: list[Cell], told: set[str]) -> Iterator[st
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
-    """What each cell is given, and what whole batches spend of it: if less by more than 1 %.
+    """The budget of a setting's cells, and what whole batches spend if it is over 1 % less.
 
     Args:
-        cell: one of those that are given it.
+        cell: one cell of the setting.
         soft: training FLOPs of soft on one input.
-        ends: where they end.
+        ends: last stops of the setting's cells.
     """
     amount = cell.budget.amount
     if cell.budget.unit == "mosaics":

@@ -1,4 +1,4 @@
-"""The machine, or the cluster, divided among trials."""
+"""Divides a machine or a cluster among trials."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from study.plan.plan import Plan
 from study.train.packs import Packing, form
 
 Room = Callable[[int], int]
-"""CPU threads a trial -> how many trials find room on a cluster at a time."""
+"""CPU threads a trial -> how many trials fit on a cluster at a time."""
 
 
 CLUSTER_THREADS = 1
-"""CPU threads of a trial on a cluster, whose nodes come and go: numbers must not follow them."""
+"""CPU threads of a trial on a cluster. Fixed, so that results do not depend on which nodes are
+there."""
 
 
 def with_packing(
@@ -30,20 +31,20 @@ def with_packing(
 ) -> Plan:
     """The plan with packs or shared prefixes, and this machine divided among its trials.
 
-    Forks and packs are not combined: where cells are packed, none shares a prefix.
+    Forks and packs are not combined: packed cells share no prefix.
 
     Args:
         plan: whose cells to divide.
         packing: how to pack them.
         share: whether cells share prefixes.
         no_share_reason: why not, for people.
-        room: on a cluster instead of this machine.
+        room: of a cluster; None: this machine.
         threads: CPU threads a trial; None: the cores divided among the trials, on a cluster 1.
 
     Raises:
         RequestError: this machine lacks the GPUs or cores that a trial asks for.
     """
-    # By the whole grid, so that a resumed study trains its cells with as many threads as before.
+    # Divided by the whole grid, so that a resumed study trains with as many threads as before.
     if room is not None:
         threads = threads or CLUSTER_THREADS
         slots = room(threads)
@@ -63,7 +64,7 @@ def with_packing(
         if threads:
             concurrent = min(concurrent, cores // threads)
         threads = threads or share_of_cores
-    # Fewer at a time have no more threads: numbers follow from the grid, not from this option.
+    # Fewer trials at a time get no more threads, so that this option does not change results.
     concurrent = min(concurrent, plan.max_concurrent or concurrent)
     packed = packing.choice != "none"
     return replace(
@@ -77,7 +78,7 @@ def with_packing(
 
 
 def gpu_slots(gpus: int, gpus_per_trial: float | None) -> int:
-    """How many trials find room on that many GPUs at a time; 0 where they use none."""
+    """How many trials fit on the GPUs at a time; 0 if they use none."""
     if not gpus_per_trial:
         return gpus if gpus_per_trial is None else 0
     each = gpus_per_trial
@@ -85,9 +86,9 @@ def gpu_slots(gpus: int, gpus_per_trial: float | None) -> int:
 
 
 def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
-    """How many trials run at a time and with how many threads each, never more than the cores.
+    """How many trials run at a time, and with how many threads each.
 
-    On GPUs as many as have room there; else trials side by side on one thread each.
+    As many trials as fit on the GPUs (`slots`), else one a core; the other cores become threads.
     """
     concurrent = max(1, min(trials, cores, slots or cores))
     return concurrent, max(1, cores // concurrent)

@@ -1,4 +1,4 @@
-"""The dry run: every kind of cell trains a few steps, so that a mistake shows before a study."""
+"""The dry run: a few steps of each kind of cell, so that mistakes show before the study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from study.plan.plan import Plan
 
 
 def dry_run(plan: Plan, work: Work) -> None:
-    """Two training steps a phase and evaluations of a cell of each kind; nothing is recorded."""
+    """Trains a cell of each kind for two steps a phase and evaluates it; records nothing."""
     kinds: dict[tuple[Any, ...], Cell] = {}
     for cell in plan.cells:
         kinds.setdefault((cell.comparison_id, cell.paradigm), cell)

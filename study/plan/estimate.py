@@ -1,4 +1,4 @@
-"""How long cells take on this machine: short cells of each kind, trained on made-up data."""
+"""Estimates how long cells take on this machine by training short ones on made-up data."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ from study.train.packs import MOST_MEMBERS, Packing
 from study.train.timeline import steps_by_phase, timeline
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
-"""Training FLOPs that are timed, by device: some tenths of a second."""
+"""Training FLOPs of a timed cell, by device: some tenths of a second."""
 
 FEWEST_STEPS, MOST_STEPS = 3, 100
 
 WORTHWHILE = 1.1
-"""How many times faster packed cells must be than cells alone."""
+"""Least speedup at which cells are packed, over cells alone."""
 
 
 def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
-    """Estimated seconds of each cell, evaluations included, at the plan's threads: id -> s.
+    """Estimated seconds of each cell at the plan's threads, evaluations included, by cell id.
 
-    A packed cell counts with its share of the time of its pack, a cell that forks from another
-    one with what it trains itself.
-
-    The first call of a process pays for the timing: seconds, whatever the size of the grid.
+    A packed cell counts its share of the pack's time, a forked cell only what it trains itself.
+    The timing takes seconds, however large the grid.
     """
     known: dict[tuple[Any, ...], tuple[float, float]] = {}
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
@@ -47,12 +45,12 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
 
 
 def choose_packing(plan: Plan, requested: str) -> Packing:
-    """How to pack the cells of a plan.
+    """Chooses how to pack the cells of a plan.
 
     Args:
         plan: whose cells to pack.
-        requested: a name of `study.train.packs.AXES`, or `auto`: packs where this machine's GPU is
-            measured to train them faster than cell by cell.
+        requested: a name of `study.train.packs.AXES`, or `auto`: packs if this machine's GPU is
+            measured to train them faster than single cells.
     """
     if requested != "auto":
         return Packing(requested)
@@ -76,7 +74,7 @@ def choose_packing(plan: Plan, requested: str) -> Packing:
 
 @contextlib.contextmanager
 def _timing(plan: Plan) -> Iterator[torch.device]:
-    """This process as a trial's is, for a while; the driver waits afterwards, workers train."""
+    """Sets this process up like a trial's while it times cells; frees its memory at the end."""
     before = torch.get_num_threads()
     try:
         yield hardware.set_up(plan.threads, gpu=plan.gpus_per_trial != 0)
@@ -122,10 +120,10 @@ def _speedup(cells: Sequence[Cell], plan: Plan, device: torch.device) -> float:
 def _input_seconds(
     cells: Sequence[Cell], paradigm: str, plan: Plan, device: torch.device
 ) -> tuple[float, float]:
-    """Seconds of a pack to train on one mosaic or post each, and of one member to evaluate one.
+    """Seconds in which a pack trains on one input each, and one member evaluates one input.
 
-    A batch of mosaics is as large as one pass through the networks; larger ones are scaled from
-    that. One of posts is that of the cell, since every step updates all word vectors.
+    A timed batch of mosaics fills one pass through the networks, and larger ones are scaled from
+    it. A timed batch of posts is the cell's own, since every step updates all word vectors.
     """
     cell = cells[0]
     facts = plan.facts[cell.task, cell.options]
@@ -143,7 +141,7 @@ def _input_seconds(
             schedule=Schedule.single(paradigm, 1e-6),
             budget=Budget(steps * count, "mosaics"),
             evaluation_points=(1.0,),
-            n=steps * count,  # one epoch: what an epoch's end costs belongs to few steps
+            n=steps * count,  # one epoch, as its end would weigh too much in so few steps
             batch_size=count,
             train_metrics_size=count,
             validation_size=count,
@@ -156,5 +154,5 @@ def _input_seconds(
 
 
 def _made_up(cell: Cell, facts: Facts, count: int) -> Task:
-    """The task with noise for data: steps take as long on them."""
+    """The task with noise for data, on which steps take as long."""
     return tasks.info(cell.task, cell.options).made_up(facts, count)

@@ -1,4 +1,4 @@
-"""Axes to the points of a grid, and to its cells."""
+"""Lays out axes as the points of a grid, and points as cells."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_plan(
 
     Args:
         space: the study.
-        preset: its preset's name, for print.
-        axes: as `study.plan.axes.resolve` gives them; or points, axis -> value, instead of a grid.
-        facts_of: tells what is known of a task's data, or what is supposed of them.
+        preset: name of its preset.
+        axes: as `study.plan.axes.resolve` gives them; or single points, axis -> value.
+        facts_of: gives the known or nominal facts of a task's data.
         finished: ids of cells that need no run.
 
     Raises:
@@ -70,10 +70,10 @@ def make_plan(
 
 
 def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, Any]]:
-    """Every point of the grid: axis -> value; axes are left out where they have no meaning.
+    """Every point of the grid: axis -> value, without axes that mean nothing there.
 
-    The first axis varies slowest, and the fastest ones fastest. The values of an axis may depend
-    on axes before it in this order.
+    The first axis varies slowest; `kind.fastest` come last. The values of an axis may depend on
+    the axes before it in this order.
     """
     _refuse_huge_grid(axes)
     order = [*(name for name in kind.axes if name not in kind.fastest), *kind.fastest]
@@ -94,7 +94,7 @@ def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, A
 
 
 def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
-    """Counts the grid from above, before it is laid out."""
+    """Refuses a grid whose upper bound of points is too large, before it is laid out."""
 
     def most(axis: Values | By) -> int:
         if isinstance(axis, By):

@@ -1,4 +1,4 @@
-"""What a study takes besides training, as the last one on this machine measured it."""
+"""Seconds that a study takes besides training, measured by the last study on this machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Overhead:
 
     Attributes:
         start: from the plan to the first evaluation of a cell: MLflow, Ray, its workers, data.
-        report: from the end of the last cell on, for each setting that the report shows: figures,
-            the page, MLflow.
-        measured: here, by the last study that trained; else they are those of one on two cores.
+        report: from the end of the last cell on, for each setting in the report: figures, the
+            page, MLflow.
+        measured: whether the last study that trained here measured them; else they are assumed
+            from one on two cores.
     """
 
     start: float = 13.0
@@ -30,22 +31,22 @@ class Overhead:
 
 
 def recall(cache: Path, where: str) -> Overhead:
-    """What was measured here; what is assumed where nothing was.
+    """The overhead measured on this machine, or the assumed one.
 
     Args:
-        cache: the folder of this machine where data are kept.
-        where: the cells train.
+        cache: this machine's cache folder.
+        where: name of the place where cells train.
     """
     try:
         start, report = map(float, json.loads((cache / FILE).read_text())[where])
-    except (OSError, ValueError, TypeError, KeyError):  # nothing, or nothing of ours
+    except (OSError, ValueError, TypeError, KeyError):  # missing or malformed
         return Overhead()
     usable = all(math.isfinite(seconds) and seconds >= 0 for seconds in (start, report))
     return Overhead(start, report, measured=True) if usable else Overhead()
 
 
 def remember(cache: Path, where: str, overhead: Overhead) -> None:
-    """Keeps what was measured, for `recall`; does nothing where the cache cannot be written."""
+    """Keeps a measured overhead for `recall`; does nothing if the cache cannot be written."""
     file = cache / FILE
     try:
         known = json.loads(file.read_text())

@@ -1,4 +1,4 @@
-"""From a search space and a preset to cells: what would run, what is done, what is skipped."""
+"""A plan: the cells of a study, which are done or skipped, and what running them takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THIS_MACHINE = "this machine"
 
 @dataclass(frozen=True)
 class Skip:
-    """Cells that would be in the grid but cannot run, and why."""
+    """Cells of the grid that cannot run, and why."""
 
     what: str
     reason: str
@@ -32,25 +32,25 @@ class Plan:
     Attributes:
         study: its name.
         preset: its preset's name.
-        cells: the whole grid, in the order in which cells start: seed by seed, so that a study
-            that is stopped early has compared all options on fewer seeds.
+        cells: the whole grid in the order of starts: seed by seed, so that a study stopped early
+            has compared all options on fewer seeds.
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
         flops: cell id -> forward FLOPs of its model.
-        facts: (task, options) of every cell -> what is known of its data.
+        facts: (task, options) -> facts of the data.
         packing: how cells are packed into trials.
         concurrent: trials at a time.
         threads: CPU threads a trial.
         share: whether cells with a common prefix train it once; never together with packs.
         no_share_reason: why not, for people.
-        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one where there
+        gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one if there
             are any.
-        max_concurrent: trials at a time at most, on any machine.
+        max_concurrent: most trials at a time; None: no limit.
         search: what a search would try, for people; the cells are then examples of its cells.
         searched_cells: how many cells a search trains.
-        where: the cells train, for people.
-        seconds: estimated of each cell to run, of a search of each example, by id.
-        overhead: what precedes and follows training.
+        where: place where the cells train, for people.
+        seconds: cell id -> estimated seconds, of each cell to run or each example of a search.
+        overhead: seconds before and after training.
     """
 
     study: str
@@ -75,11 +75,10 @@ class Plan:
 
     @property
     def resources(self) -> Resources:
-        """What its trials take."""
         return Resources(self.concurrent, self.gpus_per_trial, self.max_concurrent)
 
     def resumed(self, finished: Collection[str]) -> Plan:
-        """The same where the cells of these ids need no run."""
+        """The same plan with these cells finished."""
         ids = {cell.id for cell in self.cells}
         return replace(self, finished=frozenset(ids.intersection(finished)))
 

@@ -1,4 +1,4 @@
-"""From what a person asked for to a plan: the grid, then the machine divided among its cells."""
+"""Turns a request into a plan: lays out the grid, then divides the machine among its cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def planned(request: Request, finished: Collection[str]) -> Plan:
-    """The grid of a study; of a search, whose cells are not known yet, examples of them.
+    """Plans the grid of a study; for a search, whose cells are not known yet, examples.
 
     Args:
         request: what was asked for.
@@ -63,12 +63,12 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
 
 
 def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
-    """The plan with its cells in packs or with shared prefixes, and what it takes.
+    """The plan with packs or shared prefixes, its resources and its estimated time.
 
     Args:
         request: what was asked for.
         plan: of the whole study.
-        cluster: to divide among its cells; None: this machine.
+        cluster: to train on; None: this machine.
 
     Raises:
         RequestError: the machine lacks the GPUs or cores that a trial asks for.
@@ -103,7 +103,7 @@ def _nominal(task: str, options: Options) -> Facts:
 def _where_it_trains(
     function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
 ) -> T:
-    """Calls a function that may time cells, on a cluster where one is to train."""
+    """Calls a function that times cells where the cells train: on the cluster, if there is one."""
     if cluster is None or not (plan.to_run or plan.searched_cells):
         return function(plan, argument)
     gpus = plan.gpus_per_trial or 0

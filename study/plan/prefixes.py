@@ -1,9 +1,9 @@
 """Prefix sharing: cells whose first phases agree train them once and fork.
 
 Hybrids with switch points s1 < s2 < ... and the soft cell of the same seed and learning rate take
-the same steps until the first of them leaves its first phase. The cell that stays longest, the
-*trunk*, trains as ever and keeps its state where others leave it; each of those starts there. What
-every cell reports, its compute included, is what it would have reported alone.
+the same steps until the first one leaves its first phase. The cell whose first phase is longest,
+the *trunk*, trains as usual and keeps its state wherever another cell leaves it; that cell starts
+there. Every cell reports what it would report alone, its compute included.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from study.train.timeline import timeline
 
 
 def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[Job]:
-    """One job a cell, in the order of the cells, with trunks before what forks from them.
+    """One job a cell, in the order of the cells, each trunk before its forks.
 
     Args:
         cells: to train.
@@ -40,7 +40,7 @@ def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[
 
 
 def saved_flops(jobs: Iterable[Job], flops: Mapping[str, ModelFlops]) -> int:
-    """Training FLOPs of the first phases that are not trained again."""
+    """Training FLOPs of the first phases that forks need not train."""
     return sum(
         first_phase(cell, flops[cell.id])[1] for job in jobs if job.waits_for for cell in job.cells
     )
