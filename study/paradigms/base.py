@@ -123,11 +123,13 @@ class Paradigm(ABC):
             samples. Evaluations use it, so that they draw nothing.
         mixes: whether the classifier sees the attention-weighted sum of the segments. Where it
             sees single segments, its outputs can be looked up in a table.
+        held: whether section 3 defines its loss for an attention that is held.
     """
 
     name: str
     exact: str
     mixes: bool
+    held: bool = False
 
     def loss(
         self,

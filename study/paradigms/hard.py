@@ -14,6 +14,7 @@ class Hard(Paradigm):
     name = "hard"
     exact = "hard"
     mixes = False
+    held = True
 
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None

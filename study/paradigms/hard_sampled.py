@@ -21,6 +21,7 @@ class HardSampled(Hard):
     """
 
     name = "hard-sampled"  # `exact` stays hard
+    held = False
 
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None

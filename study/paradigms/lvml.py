@@ -14,6 +14,7 @@ class LVML(Paradigm):
     name = "lvml"
     exact = "lvml"
     mixes = False
+    held = True
 
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None

@@ -15,6 +15,7 @@ class Soft(Paradigm):
     name = "soft"
     exact = "soft"
     mixes = True
+    held = True
 
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None

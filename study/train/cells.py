@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from study import models, tasks
-from study.cell import Budget, Cell, Options, Schedule
+from study import models, paradigms, tasks
+from study.cell import PARADIGMS, Budget, Cell, Options, Schedule
 from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
 from study.cell.checks import is_positive, require
 from study.errors import RequestError
@@ -19,10 +19,6 @@ from study.train.cost import ModelFlops
 from study.train.timeline import steps_by_phase, timeline
 
 MOST_EVALUATIONS = 10_000
-
-
-HELD_PARADIGMS = ("soft", "hard", "lvml")
-"""Paradigms whose loss section 3 defines for an attention that is held."""
 
 
 class CellMaker:
@@ -75,9 +71,9 @@ class CellMaker:
         if sizes and cell.alpha is not None:
             return f"attention is held on mosaics, not on {cell.task}: posts may lack a foreground"
         if cell.alpha is not None:
-            if cell.paradigm not in HELD_PARADIGMS:
-                names = ", ".join(HELD_PARADIGMS)
-                return f"a held attention (section 3) is defined for {names}"
+            held = [name for name in PARADIGMS if paradigms.get(name).held]
+            if cell.paradigm not in held:
+                return f"a held attention (section 3) is defined for {', '.join(held)}"
             if cell.budget.unit != "mosaics":
                 return "a held attention is compared by epochs: its budget_unit is mosaics"
         steps = steps_by_phase(cell, timeline(cell, self.flops(cell)))
