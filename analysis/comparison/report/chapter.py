@@ -25,6 +25,7 @@ from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
 from analysis.words import instances, made_equal
+from study import tasks
 from study.results import Results
 
 _METHOD = (
@@ -45,13 +46,6 @@ _METHOD = (
 )
 
 
-_FOREGROUND = {
-    "mosaics": "",
-    "posts": ", the tokens of the rationale",
-    "instances": ", of posts the tokens of the rationale",
-}
-
-
 class Comparisons(Chapter["Compared"]):
     """Asks which paradigm is better at equal compute, and answers it."""
 
@@ -69,8 +63,8 @@ class Comparisons(Chapter["Compared"]):
         threshold, noun = found[0].threshold, _noun(found)
         explanation = (
             f"SAIF is the share of test {noun} that are classified rightly and confidently while "
-            f"attention rests confidently on the true foreground{_FOREGROUND[noun]}: attention on "
-            f"the foreground a_z \u2265 {threshold:g} and score of the true class "
+            f"attention rests confidently on the true foreground{_foreground(found)}: attention "
+            f"on the foreground a_z \u2265 {threshold:g} and score of the true class "
             f"s_y \u2265 {threshold:g}. The paradigms are compared at "
             f"{made_equal(found[0].axis, noun)}; intervals are over seeds."
         )
@@ -201,6 +195,13 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 
 def _of(sections: Sequence[Compared]) -> list[Comparison]:
     return [section.comparison for section in sections]
+
+
+def _foreground(found: Sequence[Comparison]) -> str:
+    """What the foreground is, where that needs words; of several modalities, of which of them."""
+    known = dict.fromkeys(tasks.modality(comparison.task) for comparison in found)
+    of = {each: f"of {each.noun} " if len(known) > 1 else "" for each in known}
+    return "".join(f", {of[each]}{each.foreground}" for each in known if each.foreground)
 
 
 def _noun(found: Sequence[Comparison]) -> str:
