@@ -26,9 +26,11 @@ from study.launch.cluster import SETTINGS, ray_session
 from study.launch.running import Running
 from study.launch.tune import Train, carry_out
 from study.models import build
+from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE
 from study.train.cost import ModelFlops, model_flops, soft_epochs
+from tests.made_up.comparisons import make_results
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -159,6 +161,37 @@ def digits(cache_dir: Path) -> MosaicTask:
     return tasks.load("digits", cache_dir=str(cache_dir))
 
 
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """An empty results directory."""
+    return make_results(tmp_path / "results")
+
+
+@pytest.fixture
+def results_with_store(tmp_path: Path, empty_database: Path) -> Results:
+    """As `results`, with an empty MLflow store, which takes MLflow seconds to make."""
+    made = make_results(tmp_path / "results")
+    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    return made
+
+
+@pytest.fixture
+def no_pictures() -> Iterator[None]:
+    """As `without_pictures`."""
+    with without_pictures():
+        yield
+
+
+@contextlib.contextmanager
+def without_pictures() -> Iterator[None]:
+    """Reports have no figures: they take most of a report's time, and few tests look at them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
+        patch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
+        patch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
+        yield
+
+
 @pytest.fixture(autouse=True)
 def mlflow_log_levels() -> Iterator[None]:
     """Tracking silences the loggers of MLflow for its process; a test leaves them as they were."""
@@ -269,8 +302,7 @@ def _train_here(
 
 def run_without_ray(arguments: Sequence[str]) -> None:
     """`study.run` in this process, for fixtures of more than one test; without pictures."""
-    with trials_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
+    with trials_here(), without_pictures():
         assert run.main(arguments) == DONE
 
 

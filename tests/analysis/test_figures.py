@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -36,11 +35,6 @@ from analysis.figures.heatmaps import outlined_share
 from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import BUDGET, NUM_CLASSES, POINTS, make_cell, make_results, write
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path)
 
 
 def _comparison(results: Results, budget: float | None = None) -> Comparison:

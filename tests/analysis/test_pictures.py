@@ -19,11 +19,6 @@ from study.results import Results
 from tests.made_up.comparisons import make_cell, make_results, write
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path)
-
-
 def _pictures(results: Results, **cut: object) -> tuple[Comparison, dict[str, Picture]]:
     (comparison,) = compare(analysis.load(results), **cut)
     found = pictures(comparison)

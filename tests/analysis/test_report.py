@@ -98,17 +98,6 @@ def _page(path: Path) -> _Page:
     return _Page(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most of a report's time goes into its figures, and most tests look at none."""
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
-
-
 class _Small(NamedTuple):
     """A report of two paradigms with all its figures, which are not drawn."""
 

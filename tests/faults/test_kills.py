@@ -179,13 +179,8 @@ Command = Callable[[Path], tuple[int, str]]
 
 
 @pytest.fixture
-def command(
-    without_ray: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
+def command(without_ray: None, no_pictures: None, capsys: pytest.CaptureFixture[str]) -> Command:
     """The command in this process: its exit status, and what it said of errors."""
-    monkeypatch.setattr(
-        "analysis.comparison.report.chapter.pictures", lambda _: []
-    )  # they take time
 
     def called(results: Path) -> tuple[int, str]:
         status = run.main(arguments(results))

@@ -232,12 +232,10 @@ def test_a_study_with_its_results_on_s3(studied: Studied) -> None:
     assert results.storage.names("checkpoints") == results.storage.names("forks") == []
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_same_command_again_runs_nothing(
-    studied: Studied, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    studied: Studied, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "analysis.comparison.report.chapter.pictures", lambda found: []
-    )  # they take time
     assert run.main([*TINY, "--results", studied.results.url]) == 0
     printed = capsys.readouterr().out
     assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
@@ -252,12 +250,10 @@ def test_a_cell_of_it_is_repeated(studied: Studied, capsys: pytest.CaptureFixtur
     assert "largest difference 0 (metrics and heat maps)" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_its_report_is_written_anew_beside_it_elsewhere_and_here(
-    studied: Studied, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    studied: Studied, bucket: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        "analysis.comparison.report.chapter.pictures", lambda found: []
-    )  # they take time
     results = studied.results
     assert report([results.url]) == 0
     assert report([results.url, "--out", f"s3://{bucket}/r"]) == 0
@@ -268,13 +264,11 @@ def test_its_report_is_written_anew_beside_it_elsewhere_and_here(
     assert beside == {f"report/{name.removeprefix('r/')}" for name in here}
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_no_credential_is_written_anywhere(
     studied: Studied, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by the command, nor into results, reports, checkpoints or MLflow."""
-    monkeypatch.setattr(
-        "analysis.comparison.report.chapter.pictures", lambda found: []
-    )  # they take time
     monkeypatch.chdir(tmp_path)
     shutil.copy(empty_database, studied.results.databases() / "mlflow.db")
     assert track.main([studied.results.url]) == 0

@@ -34,7 +34,7 @@ from study.run import main as run_study
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import STOP_SECONDS, MLflowTracker, open_tracker
 from tests.conftest import PROJECT
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import make_cell, write
 from tests.study.tracking.test_tracking import (
     SUMMARY,
     assert_exactly_once,
@@ -191,11 +191,6 @@ def door(server: Server) -> Iterator[Door]:
     made = Door(server)
     yield made
     made.close()
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
 
 
 @pytest.fixture
@@ -488,18 +483,11 @@ def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], stud
     assert held(results, study, "/.") == first
 
 
-@pytest.mark.usefixtures("without_ray")
+@pytest.mark.usefixtures("without_ray", "no_pictures")
 def test_a_study_of_the_command_whose_server_is_down(
-    door: Door,
-    server: Server,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    door: Door, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From `study.run` to `study.track`, which is called as it was told."""
-    monkeypatch.setattr(
-        "analysis.comparison.report.chapter.pictures", lambda _: []
-    )  # they take time
     results = Results(tmp_path / "results")
     status = run_study(
         [

@@ -34,6 +34,8 @@ from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
 from tests.made_up.posts import write_posts
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
 TINY = [
     "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
     "evaluations=2", "train_metrics_size=20", "validation_size=20", "test_size=20",
@@ -45,13 +47,6 @@ def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]
     status = run.main(args)
     captured = capsys.readouterr()
     return status, captured.out, captured.err
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take most of the time of so small a study; `finished` lays them out."""
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
-    monkeypatch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,15 +71,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with contextlib.redirect_stdout(printed), log_levels_kept(), not_drawn(), trials_here():
         assert run.main(["digits", *TINY, "--results", str(results)]) == DONE
     return results, printed.getvalue()
-
-
-@pytest.fixture
-def tracked(tmp_path: Path, empty_database: Path) -> Path:
-    """A results directory with nothing but its database, which takes MLflow seconds to make."""
-    results = tmp_path / "results"
-    results.mkdir()
-    shutil.copy(empty_database, results / "mlflow.db")
-    return results
 
 
 def test_it_prints_the_comparison_the_report_and_how_to_see_the_runs(
@@ -488,9 +474,11 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_learning_dynamics_of_two_tasks(
+    results_with_store: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Held attention on two data sets: cells, report, MLflow; and the command again."""
-    results = tracked
+    results = Path(results_with_store.url)
     asked = [
         "fixed-focus", "--results", str(results), "--set", "alpha=0.2,1", "paradigm=soft,lvml",
         "seed=0", "n=60", "epochs=2", "evaluations=2", "batch_size=20", "train_metrics_size=20",
@@ -523,10 +511,10 @@ def test_learning_dynamics_of_two_tasks(tracked: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.usefixtures("without_ray")
 def test_posts_in_both_models(
-    tmp_path: Path, tracked: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, results_with_store: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Plan, cells, forks, report and MLflow of a data set of posts; and the plan afterwards."""
-    folder, results = write_posts(tmp_path / "posts"), tracked
+    folder, results = write_posts(tmp_path / "posts"), Path(results_with_store.url)
     asked = [
         "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
         "paradigm=soft,hybrid", "lr=0.1", "seed=0", "batch_size=10", "epochs=2", "m=10",

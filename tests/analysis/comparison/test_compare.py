@@ -6,7 +6,6 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,6 @@ from analysis.groups import paradigm_order
 from study.cell import Budget
 from study.results import Results, ResultsError
 from tests.made_up.comparisons import BUDGET, NUM_CLASSES, SPLITS, make_cell, make_results, write
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path)
 
 
 def _row(table: pd.DataFrame, split: str = "test", **where: object) -> pd.Series:

@@ -32,11 +32,6 @@ from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
 def write_study(
     results: Results, seeds: int = 2, paradigms: Sequence[str] = ("hard", "lvml")
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from math import comb, nan
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,12 +19,7 @@ from analysis.comparison.effort import EFFORT_COLUMNS, best_of_k, edge_warnings,
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.statistics import t_interval
 from study.results import Results
-from tests.made_up.comparisons import make_cell, make_results, write
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path)
+from tests.made_up.comparisons import make_cell, write
 
 
 def _comparison(results: Results) -> Comparison:

@@ -44,11 +44,6 @@ def compared(results: Results, **cut: Any) -> list[Compared]:
     return [Compared(comparison) for comparison in compare_results(results, **cut)]
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path)
-
-
 def _summary(results: Results, select: str = "accuracy") -> pd.DataFrame:
     at_budget = analysis.equal_compute(analysis.load(results))
     return analysis.summarise(at_budget, analysis.choose(at_budget, select))  # type: ignore[arg-type]

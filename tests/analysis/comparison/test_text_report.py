@@ -109,11 +109,6 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> _Study:
     return _Study(results, sections, folder / "out", re.sub(r"\\(.)", r"\1", text))
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
 # --- what is missing where no post has a rationale
 
 
@@ -217,8 +212,9 @@ def test_a_diverged_cell_has_a_saif_only_where_there_could_be_one(
     assert hard[["token_f1", "iou_f1", "auprc"]].isna().all(axis=None)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_posts_without_any_rationale_are_compared_by_accuracy(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: Results, tmp_path: Path
 ) -> None:
     for paradigm in ("soft", "hard", "hybrid", "lvml"):
         for seed in range(6):
@@ -237,7 +233,6 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
         for name, split in (("train", "training"), ("validation", "validation"), ("test", "test"))
     ]
     assert plausibility_cells(comparison.summary) is None
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
     assert main([results.url, "--out", str(tmp_path / "out"), "--published"]) == 0
 
 
@@ -253,15 +248,11 @@ def test_the_report_says_once_which_posts_have_a_rationale(study: _Study) -> Non
     assert study.text.index("## Data") < study.text.index("A vocabulary of 9 words")
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("axis", ["flops", "mosaics"])
 def test_posts_are_never_called_mosaics(
-    results: Results,
-    tmp_path: Path,
-    axis: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    results: Results, tmp_path: Path, axis: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
     for paradigm in ("soft", "hard"):
         for seed in range(2):
             write_text(results, make_text_cell(paradigm, seed=seed), mosaics=200_000)

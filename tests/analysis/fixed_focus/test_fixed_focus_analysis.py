@@ -36,11 +36,6 @@ from tests.made_up.fixed_focus import (
 )
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
 def settings_in(results: Results) -> list[Setting]:
     return read_settings(results, results.cells())
 

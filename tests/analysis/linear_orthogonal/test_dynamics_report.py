@@ -18,7 +18,7 @@ from analysis.linear_orthogonal.section import Trajectories
 from analysis.reading import load
 from analysis.report import main
 from analysis.section.base import Question, Section
-from analysis.section.picture import FILE_STEM, Picture
+from analysis.section.picture import FILE_STEM
 from analysis.section.summary import claim_counts
 from study.results import Results, ResultsError
 from tests.conftest import not_drawn
@@ -30,19 +30,6 @@ TABLES_OF_COMPARISONS = {
     "comparison.csv", "effort.csv", "options.csv", "paired.csv", "paired.md", "paired.tex",
     "table1.csv", "table1.md", "table1.tex",
 }  # fmt: skip
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most of a report's time goes into its figures, and most tests look at none."""
-    none: list[Picture] = []
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda found: none)
-    monkeypatch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", none)
 
 
 def write_comparison(results: Results, **columns: str) -> None:

@@ -35,11 +35,6 @@ from tests.made_up.comparisons import make_results
 from tests.made_up.trajectories import make_cell, write, write_study
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
 @pytest.fixture(scope="module")
 def of_one_seed(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
     """Of one seed a paradigm; what it draws, tests share."""

@@ -100,13 +100,6 @@ class Launched:
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Results:
-    opened = Results(tmp_path / "results")
-    opened.prepare()
-    return opened
-
-
-@pytest.fixture
 def cells(digits: MosaicTask) -> list[Cell]:
     return [
         tiny_cell(digits, Schedule.single("soft", 0.1)),

@@ -22,13 +22,6 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    opened = Results(tmp_path / "results")
-    opened.prepare()
-    return opened
-
-
 def work_on(cells: list[Cell], results: Results, **more: Any) -> Work:
     known: dict[str, Any] = {"study": "digits", "results": results.url, "code_version": "test"}
     return Work(**known, cells=tuple(cells), **more)

@@ -13,7 +13,7 @@ from study import compact
 from study.cell import Cell
 from study.results import Results
 from study.storage.storage import Storage
-from tests.made_up.comparisons import POINTS, make_cell, make_results, write
+from tests.made_up.comparisons import POINTS, make_cell, write
 from tests.study.results.test_results import (
     CONTRADICTIONS,
     TABLES,
@@ -28,11 +28,6 @@ from tests.study.results.test_results import (
     with_files,
     write_some,
 )
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
 
 
 def merge_other(results: Results, cells: list[Cell]) -> None:

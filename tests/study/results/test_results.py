@@ -32,11 +32,6 @@ from tests.made_up.comparisons import POINTS, make_cell, make_results, write
 TABLES = ("cells", "evaluations")
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return make_results(tmp_path / "results")
-
-
 def in_memory() -> Results:
     results = Results(f"memory://{uuid.uuid4().hex}")
     results.prepare()

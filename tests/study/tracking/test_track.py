@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import sqlite3
 import threading
@@ -25,23 +24,18 @@ from tests.made_up import trajectories
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.study.tracking.test_tracking import Failing
 
-
-@pytest.fixture(autouse=True)
-def _plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing is what takes the command its time."""
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
+pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
 @pytest.fixture
-def results(tmp_path: Path, empty_database: Path) -> Results:
+def results(results_with_store: Results) -> Results:
     """Two studies, one with a report."""
-    made = make_results(tmp_path / "results")
-    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    made = results_with_store
     for seed in range(2):
         for paradigm, saif in (("soft", 0.2), ("lvml", 0.6)):
             write(made, make_cell(paradigm, seed=seed), saif=saif + seed / 10)
         write(made, make_cell("hard", m=5, seed=seed), study="other")
-    report = tmp_path / "results" / "report" / "digits" / "report.html"
+    report = Path(made.url) / "report" / "digits" / "report.html"
     report.parent.mkdir(parents=True)
     report.write_text("<html></html>")
     return made
@@ -322,14 +316,9 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_learning_dynamics_are_logged_once(
-    tmp_path: Path,
-    empty_database: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    results_with_store: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
-    results = make_results(tmp_path / "results")
-    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
+    results = results_with_store
     trajectories.write_study(results, seeds=2)
     assert main(capsys, results.url)[0] == 0
     held = snapshot(results)

@@ -53,10 +53,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def results(tmp_path: Path, empty_database: Path) -> Results:
-    made = make_results(tmp_path / "results")
-    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
-    return made
+def results(results_with_store: Results) -> Results:
+    return results_with_store
 
 
 @pytest.fixture
