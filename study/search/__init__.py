@@ -1,1 +1,1 @@
-"""Further cells while a study runs, and cells that are stopped early."""
+"""Search for further cells while a study runs (Optuna), and early stops (ASHA)."""

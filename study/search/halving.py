@@ -1,9 +1,9 @@
 """Asynchronous successive halving (Li et al. 2018, https://arxiv.org/abs/1810.05934).
 
-What is judged is an *option* (a schedule with all its seeds), not a cell: an option with a single
-censored seed cannot be chosen, so halving the cells of a group would leave it without any option.
-An option is judged at a rung by the first of its seeds that arrives there; when it is stopped, all
-its seeds are. The best option at a rung always goes on, so a group keeps one.
+It judges *options* (a schedule with all its seeds), not cells: an option with one censored seed
+cannot be chosen, so halving the cells of a group could leave it without an option. The first seed
+that reaches a rung decides for its option; a stopped option stops all its seeds. The best option
+at a rung always goes on, so a group keeps one.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from ray.tune.schedulers import ASHAScheduler
 
 GRACE_PERCENT = 20
-"""The first rung: at a tenth of the budget cells still rank by how fast they start."""
+"""The first rung. At a tenth of the budget cells still rank by how fast they start."""
 
 REDUCTION_FACTOR = 3
-"""A rung lets the best third go on. The rungs are then at 20 and 60 % of the budget, both among
-the usual ten evaluations; a rung near the end would give up results and save nothing."""
+"""A rung lets the best third go on. So the rungs are at 20 and 60 % of the budget, both among the
+usual ten evaluations; a rung near the end would give up results and save nothing."""
 
 _PERCENT, _STOP = "percent", "STOP"
 
 
 @dataclass(frozen=True)
 class _Option:
-    """Stands for a Tune trial, of which the scheduler reads the id alone."""
+    """Stands for a Tune trial; the scheduler reads only its id."""
 
     trial_id: str
 
@@ -38,8 +38,8 @@ class _Option:
 class Judge:
     """Decides whether a cell goes on, by Tune's ASHA within each paradigm of a comparison.
 
-    Compute, in per cent of the budget, is what the scheduler takes for time. Verdicts depend on
-    the rows and their order alone. A hybrid is compared by the phase that it is in.
+    The scheduler's time is compute, in per cent of the budget. Verdicts depend only on the rows
+    and their order. A hybrid is compared by the phase that it is in.
 
     Args:
         metric: of the validation split, `accuracy` or `saif`; more is better.
@@ -61,15 +61,12 @@ class Judge:
         self._stopped: set[tuple[str, str, str]] = set()
 
     def verdict(self, row: Mapping[str, Any]) -> bool:
-        """Whether the cell stops here.
+        """Whether the cell stops here; never at the end of the budget, where it saves nothing.
 
         Args:
-            row: an evaluation: `comparison_id`, `paradigm`, `schedule` (the text that the results
-                hold), `budget_fraction` and the metric on the validation split. One that was
-                judged before (a resumed cell reports again) counts once.
-
-        Returns:
-            True for stop; never at the end of the budget, where stopping saves nothing.
+            row: an evaluation: `comparison_id`, `paradigm`, `schedule` (the text in the results),
+                `budget_fraction` and the metric on the validation split. A row that was judged
+                before (a resumed cell reports again) counts once.
         """
         if row["budget_fraction"] >= 1:
             return False
@@ -78,10 +75,10 @@ class Judge:
         return _key(row) in self._stopped
 
     def prime(self, evaluations: pd.DataFrame) -> None:
-        """Goes on where an earlier run ended: its rungs are filled, its stopped options stay so.
+        """Fills the rungs with an earlier run's evaluations and keeps its stopped options stopped.
 
         Args:
-            evaluations: recorded ones joined with their cells, of any splits, as
+            evaluations: of any splits, joined with their cells, as
                 `results.cells().merge(results.evaluations(), on="cell_id")` gives them.
         """
         rows = evaluations[evaluations["split"] == "validation"]
@@ -89,7 +86,7 @@ class Judge:
         for row in rows.to_dict("records"):
             if row["budget_fraction"] < 1:
                 self._is_among_the_worse(row)
-        # What the earlier run decided stands, though the order of its reports is not known.
+        # The earlier run's verdicts stand, though the order of its reports is not known.
         censored = rows[rows["status"] == "censored"]
         self._stopped |= {_key(row) for row in censored.to_dict("records")}
 
@@ -100,9 +97,9 @@ class Judge:
         scheduler, option = self._scheduler(row), self._options.get(_key(row))
         if option is None:
             option = self._options[_key(row)] = _Option(row["schedule"])
-            # Draws a bracket from NumPy's global generator, but there is only one to draw.
+            # This draws from NumPy's global generator, harmlessly: there is only one bracket.
             scheduler.on_trial_add(None, option)
-        # Tenths of the budget must not miss their rung by the last bit.
+        # Rounded, so that a tenth of the budget does not miss its rung by the last bit.
         percent = round(100 * float(row["budget_fraction"]), 9)
         result = {_PERCENT: percent, self._metric: value}
         return scheduler.on_trial_result(None, option, result) == _STOP
@@ -120,7 +117,7 @@ class Judge:
                 grace_period=self._grace_percent,
                 reduction_factor=self._reduction_factor,
                 brackets=1,
-                # Else a second report at a rung would be entered at the rung below.
+                # Else a second report at a rung would count at the rung below.
                 stop_last_trials=False,
             )
         return self._schedulers[group]

@@ -1,4 +1,4 @@
-"""What the results say of the points of a search."""
+"""Reads the metrics of a suggestion's cells from the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def seed_means(
 def last_before_censored(
     cells: pd.DataFrame, evaluations: pd.DataFrame, metric: str
 ) -> tuple[int, float]:
-    """How far the censored cells came, in per cent of the budget, and their mean metric there.
+    """The furthest point of the censored cells, in per cent of the budget, and their mean there.
 
     Args:
         cells: as `Results.cells` gives them.

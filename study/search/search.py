@@ -1,12 +1,12 @@
 """Search beyond grids: Optuna suggests schedules, each trained over the same seeds.
 
-What is searched is paradigm, learning rates and switch point, between the least and the greatest
-value that the study declares (or `--set` gives); all else has one value, so that every cell is of
-one comparison. Optuna hears the mean over seeds of a validation metric at the end of the budget,
-as the results hold it. The Optuna study lies in `optuna.db` in `Results.databases`, where
-optuna-dashboard opens it and a second run continues it.
+A search varies paradigm, learning rates and switch point, between the least and the greatest value
+that the study declares (or `--set` gives). All other axes have one value, so that all cells belong
+to one comparison. Optuna is told the mean over seeds of a validation metric at the end of the
+budget, read from the results. The Optuna study is kept in `optuna.db` in `Results.databases`;
+optuna-dashboard opens it there, and a second run continues it.
 
-The paradigm is searched like a number, so a search spends more on a paradigm that does well: to
+The paradigm is searched like a number, so a search spends more on a paradigm that does well. To
 compare paradigms at equal effort, search each by itself (`--set paradigm=NAME`).
 """
 
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
 DATABASE = "optuna.db"
 MOST_REFUSED = 100
-"""So many suggestions in a row that cannot run end a search."""
+"""Suggestions in a row that cannot run and so end a search."""
 
-# Names of what is stored with an Optuna trial.
+# Attributes of an Optuna trial.
 _POINT, _REASON, _RETRY_OF = "point", "reason", "retry_of"
 
 
 @dataclass
 class _Suggestion:
-    """One that is being trained.
+    """A suggestion in training.
 
     Attributes:
         number: of its Optuna trial.
         cells: one a seed.
         waiting: ids of the cells that have not ended.
-        failed: whether one of them failed.
+        failed: whether a cell failed.
     """
 
     number: int
@@ -65,27 +65,26 @@ class _Suggestion:
 class Search:
     """Optuna's suggestions, each trained over the same seeds.
 
-    Which cell is trained where is not its business: `more` gives the cells of one further
-    suggestion, and `ended` hears how each of them ended. Only one process may search in a results
-    directory at a time (`Results.lock`).
+    It trains nothing: `more` gives the cells of the next suggestion, and `ended` takes how each of
+    them ended. Only one process may search in a results directory at a time (`Results.lock`).
 
-    Suggestion number k draws from a seed of its own, wherever a search was interrupted. If
-    `optuna.db` is lost the search starts anew; its first suggestions, which are random ones, are
-    then the same as before, so their cells are found in the results.
+    Suggestion number k draws from its own seed, even after an interruption. If `optuna.db` is
+    lost, the search starts anew; its first suggestions are random and so the same as before, and
+    their cells are found in the results.
 
     Args:
-        name: of the study; with what makes suggestions comparable (settings, seeds, objective,
-            paradigms) it names the Optuna study, so another budget or objective is another one in
-            the same file.
+        name: of the study. The Optuna study is named by it and by what makes suggestions
+            comparable (settings, seeds, objective, paradigms), so another budget or objective is
+            another Optuna study in the same file.
         results: the results directory, prepared.
         axes: as `study.plan.axes.resolve` gives them.
-        make_cell: point (axis -> value) -> cell; RequestError or ValueError where it cannot run.
+        make_cell: point (axis -> value) -> cell; RequestError or ValueError if it cannot run.
         objective: one or both of `OBJECTIVES`.
-        num_samples: suggestions in total, over all runs of this search; one that failed in an
-            earlier run is tried again in its own place.
+        num_samples: suggestions in total, over all runs of this search. One that failed in an
+            earlier run is tried again and counts once.
 
     Raises:
-        RequestError: a space that cannot be searched, no point of it can run, or `optuna.db` is
+        RequestError: the space cannot be searched, none of its points can run, or `optuna.db` is
             damaged.
     """
 
@@ -117,25 +116,25 @@ class Search:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all suggestions have been asked for: `more` has nothing further to give."""
+        """Whether `more` has given all suggestions."""
         return self._count >= self._num_samples
 
     @property
     def cells(self) -> list[Cell]:
-        """Of every suggestion so far that counts, of earlier runs, too."""
+        """The cells of every suggestion that counts so far, earlier runs included."""
         return list(self._cells.values())
 
     def more(self) -> list[Cell]:
-        """The cells of one further suggestion, one a seed, without those handed out before.
+        """The cells of the next suggestion, one a seed, without cells handed out before.
 
-        What an earlier run left unfinished comes first, then what failed in it. The caller tells
-        of cells that the results hold already with `ended`, at once.
+        Suggestions that an earlier run left unfinished come first, then those that failed in it.
+        The caller calls `ended` at once for cells that the results already hold.
 
         Returns:
-            Empty when no suggestion is left to ask for.
+            Empty if no suggestion is left.
 
         Raises:
-            RequestError: none of many suggestions in a row can run, or `optuna.db` is damaged.
+            RequestError: `MOST_REFUSED` suggestions in a row cannot run; `optuna.db` is damaged.
         """
         refused = 0
         with _readable(self._path):
@@ -156,14 +155,14 @@ class Search:
         return []
 
     def ended(self, cell_id: str, status: str) -> None:
-        """Hears that a cell ended; tells Optuna when it was the last one of a suggestion.
+        """Notes that a cell ended; tells Optuna if it was the last one of its suggestion.
 
         Args:
-            cell_id: of a cell that `more` gave; hearing of it again changes nothing.
-            status: done, diverged or censored: it is recorded in the results; failed: it is not.
+            cell_id: of a cell that `more` gave; a second call changes nothing.
+            status: done, diverged or censored if the results hold the cell, else failed.
 
         Raises:
-            ValueError: the cell is none that `more` gave.
+            ValueError: `more` did not give this cell.
             RequestError: results or `optuna.db` are damaged.
         """
         if cell_id not in self._statuses:
@@ -177,7 +176,7 @@ class Search:
                     self._settle(suggestion)
 
     def summary(self, select: str = "accuracy") -> str:
-        """For print at the end: the best suggestion or the Pareto front, counts, how to look.
+        """The lines printed at the end: counts, best suggestion or Pareto front, dashboard.
 
         Args:
             select: the metric by which the tables' options were chosen among all suggestions.
@@ -217,7 +216,7 @@ class Search:
     # --- opening
 
     def _comparison_id(self) -> str:
-        """Of the cells of this search; it depends neither on the schedule nor on the seed."""
+        """The comparison id of all cells of this search, whatever their schedule and seed."""
         reasons = []
         for point in self._space.middles():
             try:
@@ -251,7 +250,7 @@ class Search:
         return storage, study
 
     def _recall(self) -> None:
-        """Finds what earlier runs did, left unfinished and failed at."""
+        """Finds the ended, unfinished and failed suggestions of earlier runs."""
         trials = self._study.get_trials(deepcopy=True)
         ended = [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
         running = [trial for trial in trials if trial.state.name == "RUNNING"]
@@ -278,8 +277,7 @@ class Search:
         """Number and cells of the next suggestion.
 
         Raises:
-            RequestError: it cannot run; Optuna has been told.
-            ValueError: the same.
+            RequestError, ValueError: it cannot run; Optuna has been told.
         """
         if self._left:
             trial = self._left.pop(0)
@@ -297,21 +295,20 @@ class Search:
         # A sampler a suggestion: one that is seeded once would repeat itself in the next run.
         self._study.sampler = optuna.samplers.TPESampler(
             seed=stream_seed("search", self._name, number) % 2**32,
-            constant_liar=True,  # suggestions that are still in training keep others away
+            constant_liar=True,  # keeps new suggestions away from those still in training
         )
         trial = self._study.ask()
         point = self._space.suggest(trial)
         cells = self._cells_or_fail(trial.number, point)
-        # From here on a killed search takes the suggestion up again.
+        # From here on the next run takes the suggestion up again if this one is killed.
         trial.set_user_attr(_POINT, point)
         return trial.number, cells
 
     def _repeat(self, failed: optuna.trial.FrozenTrial) -> int:
-        """A suggestion like one that failed in an earlier run; its number.
+        """Repeats a suggestion that failed in an earlier run; returns the new number.
 
-        It is recorded in one transaction. `enqueue_trial` and `ask` need one for the waiting
-        trial, one to start it and one a parameter: a run that is killed in between leaves half a
-        suggestion, which no later run could take up.
+        It is recorded in one transaction. `enqueue_trial` and `ask` take several, and a run killed
+        between them would leave half a suggestion, which no later run could take up.
         """
         import optuna
 
@@ -339,9 +336,9 @@ class Search:
             raise
 
     def _take(self, number: int, cells: list[Cell]) -> list[Cell]:
-        """Counts a suggestion; its cells that have not been handed out.
+        """Counts a suggestion and returns its cells that have not been handed out.
 
-        Two suggestions may round to the same cells, which are then trained once.
+        Two suggestions may round to the same cells, which then train once.
         """
         self._count += 1
         self._cells |= {cell.id: cell for cell in cells}
@@ -356,7 +353,7 @@ class Search:
         return new
 
     def _settle(self, suggestion: _Suggestion) -> None:
-        """Tells Optuna of a suggestion of which all cells have ended."""
+        """Tells Optuna of a suggestion once all its cells have ended."""
         import optuna
 
         if suggestion.waiting:
@@ -375,7 +372,7 @@ class Search:
                 self._tell_failed(suggestion.number, "a metric has no value")
         elif len(self._objective) == 1:
             step, value = last_before_censored(cells, evaluations, self._objective[0])
-            # What it had reached before it was stopped; the sampler ranks by it.
+            # The sampler ranks pruned suggestions by this value.
             trial_id = self._trial_id(suggestion.number)
             self._storage.set_trial_intermediate_value(trial_id, step, value)
             self._study.tell(suggestion.number, state=optuna.trial.TrialState.PRUNED)
@@ -394,7 +391,7 @@ class Search:
 
 
 def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:
-    """``12 suggestions: 10 done, 1 pruned, 1 failed``, and how many never became cells."""
+    """``12 suggestions: 10 done, 1 pruned, 1 failed``, and how many were never trained."""
     retried = {trial.user_attrs.get(_RETRY_OF) for trial in trials}
     tried = [t for t in trials if _POINT in t.user_attrs and t.number not in retried]
     states = Counter(trial.state.name for trial in tried)
@@ -412,7 +409,7 @@ def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:
 
 @contextlib.contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Says on one line what to do about a database that cannot be used."""
+    """Turns errors of the database into a RequestError that says what to do."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -1,4 +1,4 @@
-"""What a search may suggest: ranges between the least and the greatest values of the axes."""
+"""The space of a search: ranges between the least and the greatest values of the axes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LABELS = {"accuracy": "accuracy", "saif": "SAIF"}
 OBJECTIVES = tuple(LABELS)
 
 SIGNIFICANT_DIGITS = 4
-"""Of a suggested number before it becomes a cell: finer steps do not change how a cell learns, and
-a cell's id shall not depend on the last bit of a logarithm."""
+"""Suggested numbers are rounded to these: finer steps do not change how a cell learns, and a
+cell's id must not depend on the last bit of a logarithm."""
 
 _HYBRID_AXES = ("lr", "hard_lr", "switch_point")
 _SEARCHED = ("paradigm", *_HYBRID_AXES)
@@ -34,7 +34,7 @@ class Range:
     Args:
         low: its least value.
         high: its greatest value, > low.
-        log: drawn uniformly in its logarithm.
+        log: whether to draw uniformly in the logarithm.
     """
 
     low: float
@@ -42,7 +42,7 @@ class Range:
     log: bool
 
     def suggest(self, trial: optuna.Trial, name: str) -> float:
-        """A suggested number, rounded for people, within the bounds."""
+        """A suggested number within the bounds, rounded to `SIGNIFICANT_DIGITS`."""
         value = trial.suggest_float(name, self.low, self.high, log=self.log)
         return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
 
@@ -54,12 +54,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """What a search may suggest.
+    """The space of a search.
 
     Attributes:
         fixed: axis -> value, of the axes that are not searched.
-        seeds: with which every suggestion is trained.
-        paradigms: paradigm -> axis -> range, or the value where it has only one.
+        seeds: every suggestion trains with all of them.
+        paradigms: paradigm -> axis -> range, or the value if there is only one.
     """
 
     fixed: Mapping[str, Any]
@@ -77,7 +77,7 @@ class Space:
             RequestError: another axis has several values, or nothing is left to search.
         """
         fixed: dict[str, Any] = {}
-        # Those that depend on another axis come last, when it has its value.
+        # An axis that depends on another one comes after it.
         for name in sorted(AXES, key=lambda name: isinstance(axes[name], By)):
             if name not in (*_SEARCHED, "seed"):
                 fixed[name] = _only(name, values_at(axes[name], name, fixed))
@@ -97,7 +97,7 @@ class Space:
     def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
         """One point: paradigm, lr and, of a hybrid, hard_lr and switch_point.
 
-        A parameter carries the name of its paradigm, since its range and its meaning may differ.
+        Optuna's parameters are named PARADIGM.AXIS, since ranges and meanings may differ.
         """
         names = list(self.paradigms)
         paradigm = trial.suggest_categorical("paradigm", names) if len(names) > 1 else names[0]
@@ -118,13 +118,13 @@ class Space:
             }
 
     def examples(self) -> Iterator[dict[str, Any]]:
-        """One whole point a seed and paradigm, in the middle of its ranges."""
+        """One full point a seed and paradigm, in the middle of its ranges."""
         for seed in self.seeds:
             for middle in self.middles():
                 yield {**self.fixed, **middle, "seed": seed}
 
     def describe(self, num_samples: int, objective: Sequence[str]) -> str:
-        """What a search would try, in lines for people."""
+        """What a search would try, as lines for people."""
         count = len(self.seeds)
         head = (
             f"search: {num_samples} suggestions x {count} seed{'s' * (count > 1)} = "
@@ -134,9 +134,9 @@ class Space:
 
     @property
     def key(self) -> list[Any]:
-        """What all suggestions of one Optuna study share: seeds, paradigms, what is not searched.
+        """What all suggestions of one Optuna study share: seeds, paradigms and unsearched values.
 
-        Ranges are not among it: a study whose ranges change continues.
+        Ranges are left out, so that a study continues when its ranges change.
         """
         paradigms = {
             paradigm: {a: None if isinstance(v, Range) else v for a, v in values.items()}
@@ -146,7 +146,7 @@ class Space:
 
     @property
     def lines(self) -> list[str]:
-        """For people: one line a paradigm."""
+        """One line a paradigm, for people."""
         lines = []
         for paradigm, values in self.paradigms.items():
             parts = [
@@ -162,7 +162,7 @@ class Space:
 
 
 def in_order(objective: Sequence[str]) -> tuple[str, ...]:
-    """The objectives in one order however they were typed, so that they name one study."""
+    """The objectives in a fixed order, so that the order typed does not name another study."""
     for name in objective:
         if name not in OBJECTIVES:
             raise unknown("objective", name, OBJECTIVES)

@@ -1,4 +1,4 @@
-"""A search as the source of further cells."""
+"""A search as the source of a study's further cells."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from study.search.search import Search
 
 
 class Suggestions:
-    """A search as the source of a study's jobs: what is recorded already does not run again.
+    """A search as a `study.launch.jobs.Source`; recorded cells do not run again.
 
     Args:
         search: asked for cells, told of their ends.
         recorded: cell id -> status of the cells that need no run.
-        announce: told of the cells of a suggestion that will run, and how many were done before.
+        announce: called with a suggestion's cells that will run, and how many were done before.
     """
 
     def __init__(
@@ -29,11 +29,9 @@ class Suggestions:
 
     @property
     def exhausted(self) -> bool:
-        """See `study.launch.jobs.Source`."""
         return self.search.exhausted
 
     def more(self) -> list[Cell]:
-        """See `study.launch.jobs.Source`."""
         while not self.search.exhausted:
             cells = self.search.more()
             missing = [cell for cell in cells if cell.id not in self._recorded]
@@ -46,5 +44,4 @@ class Suggestions:
         return []
 
     def ended(self, cell_id: str, status: str) -> None:
-        """See `study.launch.jobs.Source`."""
         self.search.ended(cell_id, status)
