@@ -1,4 +1,4 @@
-"""The axes of cells that train: what is typed of each, what it may be."""
+"""The axes of cells that train: how each is typed, and its default."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ SAME = "same"
 
 
 NONE = "none"
-"""Value of an axis that has no meaning for some cells."""
+"""Value of an axis that means nothing for a cell."""
 
 
 ALL = "all"
-"""Value of a size: all that a split has."""
+"""Value of a size: the whole split."""
 
 
 OWN = "own"
-"""Value of `inference`: the formula of the paradigm that trains."""
+"""Value of `inference`: the formula of the training paradigm."""
 
 
 BUDGET_UNITS = ("flops", "mosaics")
 
 
 OF_HYBRIDS = ("paradigm", "hybrid")
-"""Where alone an axis of hybrids has a meaning."""
+"""The axis and value without which an axis of hybrids means nothing."""
 
 
 def _number(text: str) -> float:
@@ -57,7 +57,7 @@ def _name_or_none(text: str) -> str | None:
 
 
 def _of_some_tasks(option: str) -> By:
-    """An axis that has no meaning but for the tasks that take an option: each its default."""
+    """Defaults of an axis that only tasks with this option have: each task its own."""
     takers = tasks.taking(option).items()
     return By("task", {name: (task.options[option],) for name, task in takers}, otherwise=(None,))
 
@@ -153,7 +153,7 @@ AXES: Mapping[str, Axis] = {
 
 
 def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-    """The valid names of an axis of names, None for numbers.
+    """The valid names of an axis; None if it takes numbers.
 
     Args:
         axis: its name.

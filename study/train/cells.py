@@ -1,4 +1,4 @@
-"""Makes the cells of training runs from points: axis -> value."""
+"""Makes cells that train from points (axis -> value)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOST_EVALUATIONS = 10_000
 
 
 class CellMaker:
-    """Makes cells from points: axis -> value.
+    """Makes cells from points (axis -> value), and knows their cost.
 
     Args:
-        facts_of: as `make_plan` takes it.
+        facts_of: gives the known or nominal facts of a task's data.
     """
 
     def __init__(self, facts_of: FactsOf) -> None:
@@ -33,7 +33,7 @@ class CellMaker:
         self._flops: dict[tuple[Any, ...], ModelFlops] = {}
 
     def cell(self, point: Mapping[str, Any]) -> Cell:
-        """The cell of a point; hard_lr and switch_point are read for a hybrid only.
+        """The cell of a point; `hard_lr` and `switch_point` are read only for a hybrid.
 
         Raises:
             RequestError: a value is out of range.
@@ -44,16 +44,15 @@ class CellMaker:
             raise RequestError(f"{error}. Change it with --set, see --help.") from error
 
     def flops(self, cell: Cell) -> ModelFlops:
-        """Forward FLOPs of what it calls of its model."""
+        """Forward FLOPs of the parts of its model that the cell calls."""
         network = (cell.task, cell.options, cell.architecture, cell.width, cell.m)
         return cost.cell_flops(cell, self._network_flops(*network))
 
     def facts(self, cell: Cell) -> Facts:
-        """What is known of its data."""
         return self._facts_of(cell.task, cell.options)
 
     def runnable(self, point: Mapping[str, Any]) -> Cell:
-        """The cell of a point.
+        """The cell of a point; refuses one that cannot run.
 
         Raises:
             RequestError: a value is out of range, or the cell cannot run.
@@ -64,7 +63,7 @@ class CellMaker:
         return cell
 
     def why_not(self, cell: Cell) -> str | None:
-        """Why a cell cannot run, None if it can."""
+        """Why a cell cannot run; None if it can."""
         sizes = self.facts(cell).sizes
         if sizes and cell.split != "disjoint":
             return f"{cell.task} has splits of its own: its split is disjoint"
@@ -88,7 +87,7 @@ class CellMaker:
     def _cell(self, point: Mapping[str, Any]) -> Cell:
         task = point["task"]
         options = Options(**{name: point[name] for name in Options._fields})
-        tasks.info(task, options)  # refuses options that it cannot have
+        tasks.info(task, options)  # refuses options that the task does not take
         if point["paradigm"] == "hybrid":
             hard_lr = point["lr"] if point["hard_lr"] == SAME else point["hard_lr"]
             schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
@@ -122,7 +121,7 @@ class CellMaker:
         self, task: str, options: Options, architecture: str, width: float, m: int
     ) -> ModelFlops:
         facts = self._facts_of(task, options)
-        # Where all inputs have m segments, the costs of one do not depend on m.
+        # If all inputs have m segments, the cost of a segment does not depend on m.
         key = (task, options, architecture, width, m if facts.lengths else None)
         if key not in self._flops:
             require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
@@ -135,10 +134,11 @@ class CellMaker:
 
 
 def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    """How many inputs a cell takes of each split; of data sets of whole inputs maybe all.
+    """How many inputs a cell takes of each split.
 
     Raises:
-        ValueError: more than there are, or all of mosaics, which are drawn without end.
+        ValueError: more inputs than the split has, or `ALL` of mosaics, which are drawn without
+            end.
     """
     split_of = {
         "n": "train",

@@ -1,13 +1,12 @@
 """Checkpoints: the states from which cells in training go on, in this process or another.
 
-A results directory keeps one checkpoint a cell in training, and the states at which other cells
-fork from it:
+A results directory keeps one checkpoint for each cell in training, and one for each fork point:
 
     checkpoints/<cell_id>.ckpt
     forks/<first_phase_id>-<steps>.ckpt
 
-A file is written whole, begins with a checksum of the rest (SHA-256), and is read with PyTorch's
-`weights_only`, so that it runs no code. A damaged one is set aside, and its cell begins anew.
+A file is written whole and begins with a checksum of the rest (SHA-256). It is read with PyTorch's
+`weights_only`, so that it runs no code. A damaged file is set aside, and its cell begins anew.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ if TYPE_CHECKING:
     from study.train.member import Member
 
 _FORMAT = b"attention-study checkpoint 1"
-"""Part of the checksum: raise the number when `Member.state` changes."""
+"""Part of the checksum; raise the number when `Member.state` changes."""
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Checkpoints:
-    """Keeps the states of cells while they train, and finds those from which they go on.
+    """Saves the states of cells in training, and resumes cells from them.
 
     Args:
         storage: the results directory.
         interval: seconds between the checkpoints of a cell, >= 0.
         fork_steps: steps after which the state is kept for other cells, see `study.plan.prefixes`.
-        share: whether to go on from the forks of other cells.
-        note: told, for people, of what was found.
-        on_fork: told of the steps of every fork point that is there.
+        share: whether cells may start from fork points of other cells.
+        note: called with notes for people on what was found.
+        on_fork: called with the steps of every fork point that exists.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Checkpoints:
         self._saved = time.monotonic()
 
     def resume(self, member: Member) -> None:
-        """Takes a member to where its cell was left, or where it may fork; else leaves it."""
+        """Restores a member from its cell's checkpoint, or from a fork point, if there is one."""
         device, cell = member.device.type, member.cell
         state = self._load(_checkpoint(cell.id), device)
         if state is not None:
@@ -80,14 +79,14 @@ class Checkpoints:
                 member.restore(state, fork=True)
 
     def due(self, members: Sequence[Member]) -> bool:
-        """Whether to save now, between two steps."""
+        """Whether to save now, between two steps, for a checkpoint or a fork point."""
         return self._is_fork_point(members) or self._is_overdue(members)
 
     def save(self, members: Sequence[Member]) -> None:
-        """Keeps the states of members, and where others fork that of the one there is.
+        """Saves the members' checkpoints if they are due, and a fork point if this is one.
 
         Raises:
-            ResultsError: it cannot be written.
+            ResultsError: a file cannot be written.
         """
         if self._is_fork_point(members):
             (member,) = members
@@ -116,7 +115,7 @@ class Checkpoints:
             where = self._storage.move(name, f"damaged/{name}")
             self._note(f"{name} is damaged ({error}); set aside as {where}, its cell begins anew")
             return None
-        # Random states of a CPU and a GPU have nothing in common.
+        # A CPU's random state is of no use on a GPU, and the reverse.
         return state if state["device"] == device else None
 
 
@@ -126,7 +125,7 @@ def discard(storage: Storage, cell_id: str) -> None:
 
 
 def sweep(storage: Storage, finished: Collection[str], first_phases: Collection[str]) -> None:
-    """Removes what killed processes left behind of cells that have ended since.
+    """Removes files that killed processes left of cells that have ended since.
 
     Args:
         storage: the results directory.
@@ -140,7 +139,7 @@ def sweep(storage: Storage, finished: Collection[str], first_phases: Collection[
 
 
 def fork_name(cell: Cell, steps: int) -> str:
-    """The file of the state after that many steps of the first phase of a cell."""
+    """The file of a cell's state after that many steps of its first phase."""
     return f"forks/{cell.first_phase_id}-{steps}.ckpt"
 
 
@@ -158,7 +157,7 @@ def _packed(name: str, state: dict[str, Any]) -> bytes:
 
 
 def _unpacked(name: str, data: bytes) -> dict[str, Any]:
-    """Raises ValueError for anything that `_packed` did not make for this name."""
+    """The state in a file; ValueError for anything that `_packed` did not make for this name."""
     digest, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
     if _digest(name, data) != digest:
         raise ValueError("its content does not have its checksum")

@@ -1,12 +1,12 @@
-"""What training costs, counted analytically, and when a cell stops, switches and evaluates.
+"""What training costs, counted analytically.
 
-One multiply-add is 2 FLOPs and a training step is 3 forward passes (one forward, two backward).
-Convolutions, linear layers and attention between segments are counted; biases, activations,
-pooling and looking up embeddings are not. Evaluation is free. The budget of a comparison is the
-cost of E epochs of *soft*, so a costlier paradigm takes fewer steps.
+One multiply-add is 2 FLOPs, and a training step costs 3 forward passes (one forward, two
+backward). Convolutions, linear layers and attention between segments are counted; biases,
+activations, pooling and embedding look-ups are not. Evaluation is free. The budget of a comparison
+is the cost of E epochs of *soft*, so a costlier paradigm takes fewer steps.
 
-Posts differ in length, and padding costs nothing: a post counts with the mean cost of all training
-posts, which is exact whenever an epoch of all of them ends.
+Posts differ in length, and padding costs nothing. Each post counts the mean cost of all training
+posts, which is exact at the end of every whole epoch.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Length:
     """The training inputs of one length.
 
     Attributes:
-        segments: of each.
-        count: how many there are.
-        encoder: forward FLOPs of the encoder on one of them.
+        segments: of each input.
+        count: how many inputs there are.
+        encoder: forward FLOPs of the encoder on one input.
     """
 
     segments: int
@@ -52,7 +52,7 @@ class ModelFlops:
     Attributes:
         focus: f on one segment.
         classifier: g on one segment.
-        lengths: of inputs that are encoded; empty: all have m segments and no encoder.
+        lengths: of encoded inputs; empty: all have m segments, and there is no encoder.
     """
 
     focus: int
@@ -66,13 +66,12 @@ def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     Raises:
         TypeError: the module has parameters in a layer whose cost is not known here.
     """
-    # One real input tells every layer's output shape; the meta device would, too, but its first
-    # use imports for seconds.
+    # A real input instead of the meta device, whose first use imports for seconds.
     return _counted(module, lambda: module(torch.zeros(1, *input_shape)))
 
 
 def _counted(module: nn.Module, run: Callable[[], object]) -> int:
-    """Forward FLOPs of what is run of a module, on one input."""
+    """Forward FLOPs of the layers of a module that `run` calls."""
     total = 0
 
     def count(layer: nn.Module, _: tuple[Tensor, ...], output: Any) -> None:
@@ -84,9 +83,9 @@ def _counted(module: nn.Module, run: Callable[[], object]) -> int:
             total += 2 * output.numel() * fan_in
         elif isinstance(layer, nn.Linear):
             total += 2 * output.numel() * layer.in_features
-        elif isinstance(layer, SelfAttention):  # its projections are layers of their own
+        elif isinstance(layer, SelfAttention):  # its projections are counted as layers
             segments, size = output.shape
-            total += 2 * segments * segments * 2 * size  # scores, and the sums that they weigh
+            total += 2 * segments * segments * 2 * size  # scores and weighted sums
         elif isinstance(layer, nn.Embedding):
             pass
         elif next(layer.parameters(recurse=False), None) is not None:
@@ -112,9 +111,9 @@ def model_flops(
 
     Args:
         model: with an encoder or without.
-        input_shape: of one segment, without an encoder.
-        lengths: segments -> how many training inputs have so many, with an encoder.
-        m: longer inputs are cut there.
+        input_shape: of one segment, for a model without an encoder.
+        lengths: number of segments -> training inputs of that length, for one with an encoder.
+        m: segments to which longer inputs are cut.
     """
     shape = model.segment_shape or input_shape
     focus, classifier = forward_flops(model.focus, shape), forward_flops(model.classifier, shape)
@@ -136,12 +135,12 @@ def model_flops(
 
 
 def cell_flops(cell: Cell, flops: ModelFlops) -> ModelFlops:
-    """What a cell calls of a model with these FLOPs: where alpha is held, no focus."""
+    """The FLOPs of the parts that a cell calls: no focus if alpha is held."""
     return flops if cell.alpha is None else replace(flops, focus=0)
 
 
 def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int | Fraction:
-    """Training FLOPs of one input: of a mosaic of m segments, or the mean over training posts."""
+    """Training FLOPs of one input: a mosaic of m segments, or the mean training post."""
     cost = functools.partial(paradigms.get(paradigm).cost, flops.focus, flops.classifier)
     if not flops.lengths:
         return TRAINING_PASSES * cost(m)
@@ -150,30 +149,30 @@ def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int | Fraction:
 
 
 def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
-    """The budget of that many epochs of soft on n mosaics; epochs > 0 need not be whole.
+    """The FLOPs of so many epochs of soft on n mosaics; `epochs` > 0 need not be whole.
 
     Raises:
-        ValueError: epochs, m or n out of range, or a budget of 2^63 FLOPs and more.
+        ValueError: epochs, m or n out of range, or a budget of 2^63 FLOPs or more.
     """
     require(is_positive(epochs), "epochs", epochs, "a number > 0")
     require(m >= 2, "m", m, "an integer >= 2")
     require(n >= 1, "n", n, "an integer >= 1")
-    amount = _exact(epochs) * n * training_flops("soft", flops, m)
-    # Upwards for posts: whole epochs fit into their budget though their mean cost is no integer.
+    amount = exact_decimal(epochs) * n * training_flops("soft", flops, m)
+    # Rounded up for posts, so that whole epochs fit though the mean cost is no integer.
     return Budget(math.ceil(amount) if flops.lengths else int(amount))
 
 
 def epochs(count: float, n: int) -> Budget:
-    """The budget of that many epochs on n mosaics, in mosaics; they need not be whole.
+    """The budget of so many epochs on n mosaics, in mosaics; `count` > 0 need not be whole.
 
     Raises:
         ValueError: the count is out of range, or less than one mosaic.
     """
     require(is_positive(count), "epochs", count, "a number > 0")
-    return Budget(int(_exact(count) * n), "mosaics")
+    return Budget(int(exact_decimal(count) * n), "mosaics")
 
 
 @functools.lru_cache(maxsize=1024)
-def _exact(fraction: float) -> Fraction:
+def exact_decimal(number: float) -> Fraction:
     """The decimal number that was typed: .1 is 1/10, not the nearest binary number."""
-    return Fraction(str(fraction))
+    return Fraction(str(number))

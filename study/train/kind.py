@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Training:
-    """Cells are training runs; PyTorch is imported where it is needed."""
+    """Cells are training runs. PyTorch is imported late, so that `--help` is quick."""
 
     axes = AXES
     fastest = ("paradigm", "lr", "hard_lr", "switch_point")

@@ -1,4 +1,4 @@
-"""The training loop: from cells and their task to evaluations at fixed fractions of the budget."""
+"""The training loop, with evaluations at fixed fractions of the budget."""
 
 from __future__ import annotations
 
@@ -35,22 +35,21 @@ def train_pack(
 ) -> list[Outcome]:
     """Trains cells side by side, step by step, each to the end of its budget.
 
-    The members of a pack share the device and nothing else: each has its own weights, order and
-    random stream, and on a GPU its own CUDA stream and graph, so that their kernels overlap. A
-    packed cell has the numbers of its separate run, bitwise on a CPU, and a member that diverges
-    leaves the others as they are.
+    The members of a pack share only the device: each has its own weights, order and random stream,
+    and on a GPU its own CUDA stream and graph, so that their kernels overlap. A packed cell equals
+    its separate run, bitwise on a CPU, and a member that diverges does not affect the others.
 
-    Two calls with equal cells give bitwise equal numbers on one CPU at equal threads, also where
-    one of them was interrupted and goes on from checkpoints.
+    Two calls with equal cells give bitwise equal numbers on one CPU at equal threads, even if one
+    was interrupted and goes on from checkpoints.
 
     Args:
-        cells: of one pack: they differ in seed and learning rates only.
+        cells: of one pack: they differ only in seed and learning rates.
         task: of the cells.
         device: to train on.
         on_evaluation: told of each evaluation; may stop a cell.
-        micro_batch: inputs a forward and backward pass, >= 1; None: what fits the device's cache
-            or memory best.
-        checkpoints: where to go on from and what to keep; None: begin anew, keep nothing.
+        micro_batch: inputs a forward and backward pass, >= 1; None: the number that suits the
+            device's cache or memory best.
+        checkpoints: to resume from and to save; None: begin anew, save nothing.
 
     Returns:
         One outcome a cell, in their order.
@@ -66,7 +65,7 @@ def train_pack(
         for member in members:
             checkpoints.resume(member)
     for index, stop in enumerate(members[0].stops):
-        # A member that went on from a later checkpoint than the others is ahead of them.
+        # A member that resumed from a later checkpoint is ahead of the others.
         running = [m for m in members if not m.ended and m.stops_done == index]
         for member in running:
             member.enter_phase(stop.phase)
@@ -79,7 +78,7 @@ def train_pack(
 def _step_to(
     target: int, members: Sequence[Member], device: torch.device, checkpoints: Checkpoints | None
 ) -> None:
-    """Takes the members to that many steps, and keeps their states where it is time to."""
+    """Steps the members up to the target, and saves their states when that is due."""
     started = now(device)
     while behind := [member for member in members if member.steps < target]:
         for member in behind:

@@ -1,4 +1,4 @@
-"""A cell in training: its data, weights, order and random stream, and what it has shown so far."""
+"""A cell in training: its data, weights, order, random stream and outcome so far."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from study.train.step import CapturedStep, Step, train_step
 from study.train.timeline import flow_time, steps_by_phase, timeline
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
-"""Called with each evaluation row of the validation split, as soon as it is known; True stops the
-cell there."""
+"""Called with each evaluation row of the validation split at once; True stops the cell there."""
 
 WARM_UP_STEPS = {"cpu": 1, "cuda": 3}
 
@@ -39,17 +38,17 @@ class Outcome:
     """How a cell ended.
 
     Attributes:
-        status: `done`; `diverged` where a loss or a metric became NaN or infinite; `censored`
-            where it was stopped before the end of its budget.
+        status: `done`; `diverged` if a loss or a metric became NaN or infinite; `censored` if it
+            was stopped before the end of its budget.
         status_reason: for people, empty when done.
         steps: optimiser steps taken.
-        evaluations: rows of `study.results.EVALUATIONS_SCHEMA` but `cell_id`, all finite.
-        train_seconds: spent on training steps, of the whole pack; warm-up and evaluation excluded.
-        evaluate_seconds: spent on the evaluations of this cell.
-        earlier_seconds: wall time that went before: until the checkpoint or fork point from which
-            this process went on.
+        evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`, all finite.
+        train_seconds: of the whole pack's training steps; warm-up and evaluation excluded.
+        evaluate_seconds: of this cell's evaluations.
+        earlier_seconds: wall time before the checkpoint or fork point from which this process
+            went on.
         micro_batch: inputs a forward and backward pass.
-        shared_prefix: whether its first steps were those of another cell.
+        shared_prefix: whether another cell took its first steps.
     """
 
     status: str = "done"
@@ -64,15 +63,15 @@ class Outcome:
 
 
 class Member:
-    """A cell that trains, alone or in a pack: it shares the device with the others, no more.
+    """A cell that trains, alone or in a pack, with whose members it shares only the device.
 
     Attributes:
-        cell: what it is.
+        cell: the cell.
         device: where it trains.
         stops: when it evaluates and changes phase.
         steps: taken so far.
-        stops_done: how many of `stops` are behind it.
-        outcome: what it has shown so far.
+        stops_done: how many of `stops` it has passed.
+        outcome: its results so far.
     """
 
     def __init__(
@@ -111,18 +110,18 @@ class Member:
 
     @property
     def ended(self) -> bool:
-        """Whether it takes no further step: at its end, diverged, or stopped."""
+        """Whether it takes no further step: it is done, diverged or stopped."""
         return self.outcome.status != "done" or self.stops_done == len(self.stops)
 
     @property
     def fork_step(self) -> int | None:
-        """Steps of its first phase, where another one follows: there it may start from a fork."""
+        """Steps of its first phase, after which it may fork; None if it has one phase."""
         if len(self.cell.schedule.phases) == 1:
             return None
         return steps_by_phase(self.cell, self.stops)[0]
 
     def enter_phase(self, index: int) -> None:
-        """Makes ready for the steps of a phase, so that none of them pays for a first time."""
+        """Prepares a phase: learning rate, warm-up and, on a GPU, the CUDA graph of a step."""
         if index == self._phase:
             return
         self._phase = index
@@ -130,7 +129,7 @@ class Member:
         self._paradigm = paradigms.get(phase.paradigm)
         self._optimiser.begin_phase(phase.lr)
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
-        now(self.device)  # what was done on other streams is done
+        now(self.device)  # waits for the work on other streams
         with self._on_stream():
             self._warm_up(rows)
             self._step = self._step_of(self._model, self._optimiser, self._generator)
@@ -138,19 +137,19 @@ class Member:
             self._step = CapturedStep(self._step, rows, self._stream)
 
     def step(self) -> None:
-        """One training step; the device may still be at it when this returns."""
+        """Takes one training step; the device may still work on it when this returns."""
         with self._on_stream():
             self._summed_loss += self._step(next(self._batches))
         self.steps += 1
 
     def spend(self, seconds: float) -> None:
-        """Counts wall time of training steps, its own and those of its pack."""
+        """Adds wall time of the pack's training steps."""
         self.outcome = dataclasses.replace(
             self.outcome, train_seconds=self.outcome.train_seconds + seconds
         )
 
     def stop(self, on_evaluation: OnEvaluation | None) -> None:
-        """Takes stock at the stop it has reached: has it diverged, and the evaluations due."""
+        """At a stop: checks for divergence, makes the evaluations due, and ends the cell if so."""
         stop, before = self.stops[self.stops_done], self.outcome
         started = now(self.device)
         exact = paradigms.get(self._paradigm.exact)
@@ -197,7 +196,7 @@ class Member:
                 )
 
     def state(self) -> dict[str, Any]:
-        """All that further steps depend on, as plain values and tensors; taken between stops.
+        """All that further steps depend on, as plain values and tensors.
 
         A member of the same cell that restores it goes on as this one does, bitwise on a CPU at
         equal threads.
@@ -225,8 +224,8 @@ class Member:
             fork: whether it is the state of another cell.
         """
         self.steps = state["steps"]
-        # The stop at which a state is taken is still to come: what it evaluates may differ
-        # between cells that share a first phase.
+        # A stop at exactly this step is still to come: cells that share a first phase may evaluate
+        # different things there.
         self.stops_done = sum(stop.steps_done < self.steps for stop in self.stops)
         before = self.stops[self.stops_done - 1].steps_done if self.stops_done else 0
         self.outcome = dataclasses.replace(
@@ -238,7 +237,7 @@ class Member:
             earlier_seconds=state["total_seconds"],
             shared_prefix=fork or state["shared_prefix"],
         )
-        # All in place: a CUDA graph holds on to these tensors.
+        # All in place, since a CUDA graph holds these tensors.
         self._model.load_state_dict(state["weights"])
         self._generator.set_state(state["generator"])
         self._summed_loss.copy_(state["summed_loss"])
@@ -251,7 +250,7 @@ class Member:
         self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)
 
     def _evaluate(self, paradigm: Paradigm) -> dict[str, dict[str, Any]] | None:
-        """The metrics of each split, None where any is not finite."""
+        """The metrics of each split; None if one is not finite."""
         found = {}
         alpha = self.cell.alpha
         inference = self._inference(paradigm)
@@ -264,21 +263,21 @@ class Member:
         return found
 
     def _inference(self, paradigm: Paradigm) -> Paradigm:
-        """Whose formula predicts: that of the paradigm in which it is, unless the cell has one."""
+        """The paradigm that predicts: the cell's `inference` if it has one, else the trained."""
         name = self.cell.inference
         return paradigm if name is None else paradigms.get(name)
 
     def _projections(self, steps: int) -> dict[str, float]:
-        """What theory knows of the weights, and the time at which it knows it."""
+        """The theory's projections of the weights with their flow time; empty for most models."""
         known = self._model.projections()
         if self.cell.alpha is not None:
-            known.pop("nu", None)  # of a focus that does not train
+            known.pop("nu", None)  # the focus does not train
         if known:
             known["flow_time"] = flow_time(self.cell, self.stops, steps)
         return known
 
     def _optimiser_of(self, model: Model, lr: float) -> SGD:
-        """Of all weights, or of the classifier's where alpha is held."""
+        """The optimiser of all weights; of only the classifier's if alpha is held."""
         trained = model if self.cell.alpha is None else model.classifier
         return SGD(trained.parameters(), lr, self.cell.momentum)
 
@@ -295,7 +294,7 @@ class Member:
         )
 
     def _warm_up(self, rows: Tensor) -> None:
-        """Steps of a copy: libraries choose and set up their kernels on first use."""
+        """Runs steps on a copy, since libraries set up their kernels on first use."""
         model = copy.deepcopy(self._model)
         optimiser = self._optimiser_of(model, lr=1e-6)
         step = self._step_of(model, optimiser, torch.Generator(self.device).manual_seed(0))
@@ -309,7 +308,7 @@ class Member:
 
 
 def now(device: torch.device) -> float:
-    """Seconds on a wall clock, when all work given to the device is done."""
+    """Seconds on a wall clock, once the device has done all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

@@ -1,4 +1,4 @@
-"""SGD with momentum whose momentum and learning rate a phase boundary resets."""
+"""SGD with momentum; a phase boundary resets the momentum and the learning rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SGD:
     """v <- momentum v + gradient; w <- w - lr v: the arithmetic of `torch.optim.SGD`.
 
     It calls PyTorch's functional form, because the first use of the optimiser class imports
-    torch._dynamo: seconds in every worker process, as much as many a cell (docs/log.md).
+    torch._dynamo, which takes seconds in every worker process (docs/log.md).
 
     Args:
         parameters: to update in place.
@@ -28,20 +28,20 @@ class SGD:
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float) -> None:
         self.parameters = list(parameters)
         self._momentum = momentum
-        # Kept in place from the start, so that a CUDA graph may hold on to it. A velocity of zero
-        # gives the first step the same bits as none.
+        # Kept in place, as a CUDA graph holds it. A first step from zero velocity has the same
+        # bits as one without velocity.
         self.velocity = [torch.zeros_like(p) for p in self.parameters]
         self._lr = lr
 
     def begin_phase(self, lr: float) -> None:
-        """From here on another learning rate, with no momentum from before."""
+        """Sets the learning rate and drops the momentum."""
         self._lr = lr
         for velocity in self.velocity:
             velocity.zero_()
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
-        """One update down the gradients, one a parameter."""
+        """Updates the parameters by their gradients, one a parameter."""
         sgd(
             self.parameters,
             list(gradients),

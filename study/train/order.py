@@ -15,13 +15,13 @@ from study.cell.seeds import stream_seed
 def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Tensor]:
     """Endless batches of row indices, each (batch_size,) int64.
 
-    The order is a sequence of permutations of the n training inputs, each a function of seed and
-    epoch alone, cut into batches of equal size: a batch may end one epoch and begin the next.
+    The order is a sequence of permutations of the n training inputs, each a function of only seed
+    and epoch. It is cut into batches of equal size, so a batch may span two epochs.
 
     Args:
         cell: gives seed, n and batch size.
         device: of the batches.
-        steps: batches to leave out at the start.
+        steps: batches to skip at the start.
     """
     epoch, seen = divmod(steps * cell.batch_size, cell.n)
     waiting = _permutation(cell, epoch, device)[seen:]
@@ -36,6 +36,6 @@ def batch_order(cell: Cell, device: torch.device, steps: int = 0) -> Iterator[Te
 def _permutation(cell: Cell, epoch: int, device: torch.device) -> Tensor:
     rng = np.random.default_rng(stream_seed("order", cell.seed, epoch))
     permutation = torch.from_numpy(rng.permutation(cell.n))
-    if device.type == "cuda":  # from pinned memory the copy waits for nothing
+    if device.type == "cuda":  # a copy from pinned memory is asynchronous
         permutation = permutation.pin_memory().to(device, non_blocking=True)
     return permutation

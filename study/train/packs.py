@@ -1,4 +1,4 @@
-"""Packs: cells that train together in one process. They may differ in seed and learning rates."""
+"""Packs: cells that train together in one process and differ only in seed and learning rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from study.cell import Cell
 
 AXES: dict[str, tuple[str, ...]] = {"none": (), "seed": ("seed",), "seed,lr": ("seed", "lr")}
-"""What the members of a pack may differ in, by the name of the choice."""
+"""Choice of packing -> what the members of a pack may differ in."""
 
 MOST_MEMBERS = 12
 
@@ -22,9 +22,9 @@ class Packing:
     Attributes:
         choice: a name of `AXES`.
         reason: why, for people.
-        most: members a pack has at most.
-        speedup: measured cell-steps per second of a pack of that size as a multiple of those of
-            one cell alone; 1 where it is not known.
+        most: most members of a pack.
+        speedup: measured cell-steps per second of such a pack as a multiple of those of one cell
+            alone; 1 if not measured.
     """
 
     choice: str = "none"
@@ -34,7 +34,7 @@ class Packing:
 
 
 def key(cell: Cell, axes: Sequence[str]) -> str:
-    """Equal for two cells if they differ in these axes at most; `lr` is that of every phase."""
+    """A key that cells share if they differ in these axes at most; `lr` means every phase's."""
     values = cell.to_dict()
     if "seed" in axes:
         del values["seed"]
@@ -62,7 +62,7 @@ def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list
 
     Args:
         cells: to train.
-        packing: what the members of a pack may differ in, and how many it has at most.
+        packing: what the members of a pack may differ in, and the most members.
         workers: packs trained at a time; packs are made smaller rather than leave one idle.
     """
     axes = AXES[packing.choice]
@@ -74,7 +74,7 @@ def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list
     most = max(1, min(packing.most, math.ceil(len(cells) / workers)))
     packs = []
     for group in groups.values():
-        # Of equal size, as near as can be: the time of a pack grows with its members.
+        # As equal in size as possible, since a pack's time grows with its members.
         size = math.ceil(len(group) / math.ceil(len(group) / most))
         packs += [group[start : start + size] for start in range(0, len(group), size)]
     return packs

@@ -1,4 +1,4 @@
-"""Carries cells out: trains them on their task, from their checkpoints if there are any."""
+"""Trains the cells of a trial on their task, from their checkpoints if there are any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from study.train.member import OnEvaluation, Outcome
 
 
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-    """Trains cells as one pack; see `study.kinds.Kind.run`."""
+    """Trains a trial's cells as one pack; see `study.kinds.Kind.run`."""
     first = work.cells[0]
     data_dir = work.data_dir if tasks.takes_data_dir(first.task) else None
     task = _task(first.task, data_dir, work.cache_dir, first.options)
@@ -33,7 +33,7 @@ def run(work: Work, device: torch.device, report: Report | None = None) -> list[
 
 @functools.lru_cache(maxsize=4)
 def _task(name: str, data_dir: str | None, cache_dir: str | None, options: Options) -> Task:
-    """Kept between the trials that one process runs."""
+    """Loads a task; the last ones stay in memory for further trials of this process."""
     return tasks.load(name, data_dir, cache_dir, options)
 
 

@@ -1,4 +1,4 @@
-"""One training step of any paradigm, and its recording as a CUDA graph."""
+"""A training step of any paradigm, and the same step as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def train_step(
     micro_batch: int,
     alpha: float | None = None,
 ) -> Tensor:
-    """One step of any paradigm on the inputs of these rows.
+    """Takes one step of any paradigm on the inputs of these rows.
 
-    The batch goes through the networks in parts whose gradients add up to that of the whole, so
-    the size of the parts changes speed and memory but the result by rounding only (hard-sampled
-    draws other samples). Nothing waits for the device, but where inputs differ in length.
+    The batch goes through the networks in parts whose gradients are summed. So the size of the
+    parts changes speed and memory, and the result only by rounding (hard-sampled draws other
+    samples). Nothing waits for the device unless inputs differ in length.
 
     Args:
         rows: (B,) int64.
         model: updated in place.
         paradigm: gives the loss.
-        optimiser: of the model's parameters, or of some of them.
+        optimiser: of all or some of the model's parameters.
         split: the train split.
         generator: random stream of paradigms that sample.
         micro_batch: inputs a part, >= 1.
@@ -67,17 +67,16 @@ def train_step(
 
 
 class CapturedStep:
-    """A step recorded once as a CUDA graph: a call replays its kernels without launching each.
+    """A step recorded as a CUDA graph: a call replays all its kernels with one launch.
 
     The step must have run before (libraries set themselves up on first use), must not wait for
-    the device, and must keep its state in place; what it allocates belongs to the graph. The graph
-    knows memory, not tensors: the step is kept, with the weights and data that it holds, so that
-    nobody else gets their memory.
+    the device, and must keep its state in place. The graph refers to memory, not to tensors, so
+    this object keeps the step with its weights and data, lest their memory be reused.
 
     Args:
         step: to record; recording runs no kernel.
         rows: example of its argument; calls take tensors of this shape.
-        stream: to record on; no other graph that may run at the same time is recorded there.
+        stream: to record on; graphs that may run at the same time need different streams.
     """
 
     def __init__(self, step: Step, rows: Tensor, stream: torch.cuda.Stream) -> None:

@@ -1,4 +1,4 @@
-"""When a cell switches, is evaluated and ends."""
+"""When a cell changes phase, evaluates and ends."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from study.cell import Budget, Cell
-from study.train.cost import ModelFlops, _exact, training_flops
+from study.train.cost import ModelFlops, exact_decimal, training_flops
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A pause in training, reached by steps of one phase.
+    """A pause in training, to evaluate or to change phase.
 
     Attributes:
         steps_done: optimiser steps from the start of the cell.
         compute_flops: exact training FLOPs of those steps.
-        phase: index of the phase whose steps lead here.
-        evaluate_at: the budget fractions whose evaluation is due here, often one, maybe none.
+        phase: index of the phase that ends or pauses here.
+        evaluate_at: the budget fractions to evaluate here; often one, maybe none.
     """
 
     steps_done: int
@@ -27,10 +27,10 @@ class Stop:
 
 
 def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
-    """When a cell evaluates and changes phase: at the last step whose cost is <= the target.
+    """The stops of a cell, each at the last step whose cost is <= the target.
 
-    The last stop ends the cell. Several evaluation points may fall on one step where steps are
-    long. A phase that has no step in the budget has no stop.
+    The last stop ends the cell. If steps are long, several evaluation points may fall on one. A
+    phase without a step in the budget has no stop.
     """
     stops: list[Stop] = []
     steps = 0
@@ -40,14 +40,14 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
     for index, phase in enumerate(cell.schedule.phases):
         step_flops = cell.batch_size * training_flops(phase.paradigm, flops, cell.m)
         step_cost = cell.batch_size if cell.budget.unit == "mosaics" else step_flops
-        end = _exact(phase.until)
+        end = exact_decimal(phase.until)
         taken = _steps_to(end, cell.budget, spent, step_cost)
         due: dict[int, list[float]] = {taken: []}
         for point in cell.evaluation_points:
-            if begin < _exact(point) <= end:
-                done = _steps_to(_exact(point), cell.budget, spent, step_cost)
+            if begin < exact_decimal(point) <= end:
+                done = _steps_to(exact_decimal(point), cell.budget, spent, step_cost)
                 due.setdefault(done, []).append(point)
-        if stops and 0 in due:  # no step of this phase yet: the model is still the last phase's
+        if stops and 0 in due:  # before this phase's first step: an evaluation of the last phase
             stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
         stops += [
             Stop(steps + done, int(compute + done * step_flops), index, tuple(points))
@@ -59,7 +59,7 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
 
 
 def flow_time(cell: Cell, stops: list[Stop], steps: int) -> float:
-    """Time of the gradient flow that so many steps follow: the sum of lr / (1 - momentum)."""
+    """Gradient flow time of so many steps: the sum of lr / (1 - momentum) over them."""
     total = 0.0
     for phase, count in zip(cell.schedule.phases, steps_by_phase(cell, stops), strict=True):
         total += phase.lr * min(count, steps) / (1 - cell.momentum)
@@ -79,5 +79,5 @@ def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
 def _steps_to(
     fraction: Fraction, budget: Budget, spent: int | Fraction, step_cost: int | Fraction
 ) -> int:
-    """How many steps fit between what is spent and a fraction of the budget."""
+    """How many steps fit into what is left of a fraction of the budget."""
     return int((fraction * budget.amount - spent) // step_cost)
