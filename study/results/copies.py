@@ -1,4 +1,4 @@
-"""Files of a results directory that hold the same cells: which to take, which to refuse.
+"""Copies of a cell in several files: chooses one, and refuses copies that differ.
 
 Pure functions of tables; `study.results` reads the files.
 """
@@ -17,29 +17,29 @@ from study.results.schema import METRICS, Table
 from study.storage.storage import ResultsError, Storage
 
 DUPLICATE_TOLERANCE = 1e-6
-"""Two records of one cell whose metrics differ by more than this are a contradiction."""
+"""Metrics of two copies of a cell may differ by this much."""
 
 
 def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
-    """Which numbers of two records of one cell are the same within `DUPLICATE_TOLERANCE`.
+    """Which numbers of two copies of a cell agree within `DUPLICATE_TOLERANCE`.
 
-    It is absolute and relative; what is missing in both is the same.
+    The tolerance is absolute and relative; two missing values agree.
     """
     return np.isclose(one, other, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
 
 
 def copies_of(rows: pa.Table) -> pd.DataFrame:
-    """Which row of each cell is taken.
+    """Chooses the row of each cell that is taken.
 
     Args:
         rows: of cells, with their `file`.
 
     Returns:
-        One row a row of `rows`, by cell and in the order in which copies are taken, with its
-        number as the index and the columns `cell_id`, `file`, `own` (the file has the cell's
-        name), `gives_way` (censored, and another copy went on) and `taken`.
+        One row for each row of `rows`, by cell, the preferred copy first. The index is the row's
+        number; the columns are `cell_id`, `file`, `own` (the file is named after the cell),
+        `gives_way` (censored, and another copy went on) and `taken`.
     """
-    # Python's strings: to sort and compare them takes pandas a tenth of what Arrow's take.
+    # As Python's strings, which pandas sorts and compares ten times as fast as Arrow's.
     values = {name: rows[name].to_numpy() for name in ("cell_id", "status", "file")}
     frame = pd.DataFrame(values, dtype=object)
     censored = frame.pop("status") == "censored"
@@ -53,15 +53,15 @@ def copies_of(rows: pa.Table) -> pd.DataFrame:
 
 
 def refuse_different_cells(rows: pa.Table, copies: pd.DataFrame, storage: Storage) -> None:
-    """Compares the copies of each cell in the columns `IDENTITY`.
+    """Refuses copies of a cell that differ in the columns `IDENTITY`.
 
     Args:
         rows: of cells, with their `file`.
-        copies: what `copies_of` says of them.
+        copies: as `copies_of` gives them.
         storage: where the files are.
 
     Raises:
-        ResultsError: some differ; names their files.
+        ResultsError: copies differ; names their files.
     """
     standing = copies[~copies["gives_way"]]
     several = standing.index[standing.duplicated("cell_id", keep=False)].to_numpy()
@@ -76,7 +76,11 @@ def refuse_different_cells(rows: pa.Table, copies: pd.DataFrame, storage: Storag
 def refuse_different_evaluations(
     evaluations: pd.DataFrame, copies: pd.DataFrame, storage: Storage
 ) -> None:
-    """Compares each copy's evaluations with those that are taken."""
+    """Refuses copies of a cell whose evaluations differ from those of the taken copy.
+
+    Raises:
+        ResultsError: copies differ; names their files.
+    """
     others = copies[~copies["taken"] & ~copies["gives_way"]]
     repeated = evaluations[evaluations["cell_id"].isin(others["cell_id"])].sort_values(KEY)
     keys = repeated[KEY].to_numpy(object)
@@ -93,7 +97,7 @@ def refuse_different_evaluations(
 
 
 def taken_files(copies: pd.DataFrame) -> dict[str, str]:
-    """Cell id -> the file that it is taken from."""
+    """Cell id -> the file of the taken copy."""
     taken = copies[copies["taken"]]
     return dict(zip(taken["cell_id"], taken["file"], strict=True))
 

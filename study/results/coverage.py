@@ -1,4 +1,4 @@
-"""Whether the files of one name in both tables of a results directory hold what they have to.
+"""Checks that two files of one name, one of each table, hold the same cells completely.
 
 Pure functions of tables; `study.results` reads the files.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from study.results.schema import SPLITS
 
 IDENTITY = ["cell_id", "cell", "status", "steps"]
-"""Columns of `CELLS_SCHEMA` in which copies of a cell are equal; the others are circumstances."""
+"""Columns of `CELLS_SCHEMA` that must agree in copies of a cell; the others may differ."""
 KEY = ["cell_id", "split", "budget_fraction"]
 
 OWN_NAME = re.compile(r"[0-9a-f]{16}\.parquet$")
@@ -31,7 +31,7 @@ _POINTS = re.compile(r'"evaluation_points": \[[^\[\]{}"]*\]')
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is no result: its name in the directory, and why."""
+    """A damaged file: its name in the directory, and the reason."""
 
     name: str
     reason: str
@@ -42,23 +42,23 @@ def own_file(cell_id: str) -> str:
 
 
 def own_id(file: str) -> str | None:
-    """The id of the cell that a file is named like."""
+    """The id in a file's name, if the file is named like a cell."""
     name = os.path.basename(file)
     return name.partition(".")[0] if OWN_NAME.match(name) else None
 
 
 class Coverage:
-    """Whether the files of one name in both tables hold what they have to.
+    """Checks that two files of one name, one of each table, hold the same cells completely.
 
-    Made of the one, then told of the rows of the other, part by part.
+    It is made from the file of cells; the rows of evaluations are added part by part.
 
     Args:
         file: their name.
-        cells: the columns `IDENTITY` of the rows of cells, None: the file is not there.
+        cells: the columns `IDENTITY` of the file of cells; None: there is no such file.
 
     Attributes:
-        cell_ids: of the cells, each once; rows know them by number.
-        faults_of_cells: what is wrong with the rows of cells themselves.
+        cell_ids: ids of the cells, each once; rows refer to them by number.
+        faults_of_cells: faults of the rows of cells themselves.
     """
 
     def __init__(self, file: str, cells: pa.Table | None) -> None:
@@ -89,7 +89,7 @@ class Coverage:
                 points = ()
             group_of.append(groups.setdefault(points, len(groups)))
         self._points = np.unique(np.array([p for points in groups for p in points]))
-        # Of each group of cells with equal points, then of each cell: which (point, split) it has.
+        # For each group of cells with equal points: which (point, split) they have.
         has = np.array([np.isin(self._points, points) for points in groups], bool)
         self._has = np.repeat(has.reshape(len(groups), len(self._points)), len(SPLITS), axis=1)
         self._group = np.array(group_of, np.int64)
@@ -97,11 +97,11 @@ class Coverage:
         self._others = np.zeros(len(self.cell_ids), bool)
 
     def add(self, rows: pa.Table) -> NDArray[np.int64]:
-        """Takes note of rows of evaluations, with at least the columns `KEY`.
+        """Adds rows of evaluations, with at least the columns `KEY`.
 
         Returns:
-            (rows,) the number of each row's cell in `cell_ids`; -1 where it is none of them, has
-            no such evaluation, or the row was added before.
+            (rows,) the number of each row's cell in `cell_ids`; -1 if the cell is not there, it
+            has no such evaluation, or the row was added before.
         """
         ids, codes = coded(rows["cell_id"])
         if ids:
@@ -136,7 +136,7 @@ class Coverage:
         return cell
 
     def faults(self) -> list[Damage]:
-        """What is wrong with the files, when all rows were added; none if nothing is."""
+        """The faults of the files, once all rows were added; empty if they are whole."""
         file, faults = self._file, list(self.faults_of_cells)
         if self._own and self._added and not self._own_added:
             faults.append(Damage(f"evaluations/{file}", _OF_ANOTHER))
@@ -156,12 +156,12 @@ class Coverage:
 
 
 def faults_of(file: str, cells: pa.Table | None, evaluations: Iterable[pa.Table]) -> list[Damage]:
-    """Whether the files of one name in both tables hold what they have to: then none.
+    """The faults of two files of one name, see `Coverage`; empty if they are whole.
 
     Args:
         file: their name.
-        cells: the columns `IDENTITY` of the one, None: it is not there.
-        evaluations: parts of the other, with the columns `KEY`.
+        cells: the columns `IDENTITY` of the file of cells; None: there is no such file.
+        evaluations: parts of the file of evaluations, with the columns `KEY`.
     """
     coverage = Coverage(file, cells)
     for part in evaluations:
@@ -175,9 +175,9 @@ def evaluation_points(cell: str) -> tuple[float, ...]:
     Raises:
         KeyError, TypeError, ValueError: it has none.
     """
-    # Most cells have the same: reading 100,000 whole JSON texts takes longer than all else here.
-    list_ = _POINTS.search(cell)
-    return _points_of(f"{{{list_[0]}}}" if list_ else cell)
+    # Cut out and cached, as most cells share them: parsing 100,000 JSON texts is slow.
+    points = _POINTS.search(cell)
+    return _points_of(f"{{{points[0]}}}" if points else cell)
 
 
 @lru_cache(maxsize=1_000)
@@ -186,9 +186,9 @@ def _points_of(text: str) -> tuple[float, ...]:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
-    """The distinct values of a column, and the number of each row's value among them.
+    """The distinct values of a column, and the index of each row's value among them.
 
-    A dictionary may name values that no row has.
+    The values of a dictionary column may include some that no row has.
     """
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode(null_encoding="encode")

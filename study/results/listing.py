@@ -1,4 +1,4 @@
-"""Which files a results directory has, while others may write, merge and remove some."""
+"""Lists the files of a results directory while other processes write, merge and remove some."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from study.results.schema import Table
 from study.storage.storage import ResultsError, Storage
 
 COMPACT_PREFIX = "compact-"
-"""How the names of the files begin that `study.compact` writes."""
+"""Prefix of the files that `study.compact` writes."""
 
-_REQUESTS = 16  # to an object store at a time; on a local disk, threads were measured not to help
+_REQUESTS = 16  # at a time to an object store; on a local disk threads measurably do not help
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def listed(storage: Storage) -> dict[Table, list[str]]:
     """The names of each table's files.
 
     Raises:
-        FileNotFoundError: files were merged meanwhile, so that cells could be missing.
+        FileNotFoundError: a compaction merged files meanwhile, so cells could be missing.
     """
     cells, evaluations, again = (
         [name.partition("/")[2] for name in storage.names(table, ".parquet")]
@@ -37,14 +37,14 @@ def listed(storage: Storage) -> dict[Table, list[str]]:
 
 
 def while_files_vanish(storage: Storage, read: Callable[[], T]) -> T:
-    """Reads, and once more from the list of files on when a compaction removed some meanwhile.
+    """Lists and reads files, again if a compaction removed some meanwhile.
 
     Args:
         storage: the directory.
-        read: lists and reads; raises FileNotFoundError where a listed file is gone.
+        read: lists and reads; raises FileNotFoundError if a listed file is gone.
 
     Raises:
-        ResultsError: the same file is missing again.
+        ResultsError: the same file is missing twice in a row.
     """
     vanished = ""
     while True:
@@ -59,7 +59,7 @@ def while_files_vanish(storage: Storage, read: Callable[[], T]) -> T:
 
 
 def of_each(storage: Storage, read: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
-    """Name of a file, or id of a cell -> what `read` makes of it."""
+    """File name or cell id -> what `read` returns for it; in threads for an object store."""
     if storage.local or len(names) < 2:
         return {name: read(name) for name in names}
     with ThreadPoolExecutor(_REQUESTS) as pool:

@@ -1,6 +1,6 @@
-"""One Parquet file of a results directory: written whole, read in parts, never half believed.
+"""Writes Parquet files of a results directory, and reads them in parts.
 
-Pages have checksums, and a file has the columns and the version of the schema, or is damaged.
+Pages have checksums. A file without the columns and the version of the schema is damaged.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from study.results.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, S
 from study.storage.storage import ResultsError, Storage
 
 DICTIONARIES = ("cell_id", "split")
-"""Columns that `Results.scan` gives as dictionaries: each value once, rows as numbers."""
+"""Columns that `Results.scan` gives as dictionaries."""
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
-# Larger groups are read through faster, of smaller ones a reader of some cells skips more.
+# Larger groups are faster to read whole; smaller ones let a reader of few cells skip more.
 ROWS_A_GROUP = 30_000
 VALUES_A_PART = 8_000_000  # 64 MB as float64
 _HEATMAP_VALUES = (len(HEATMAP_EDGES) - 1) ** 2
@@ -36,7 +36,7 @@ _FOREIGN = "it was not written by this platform"
 
 
 class Damaged(Exception):
-    """A file that is no result in itself; the message is the reason."""
+    """A damaged file; the message is the reason."""
 
 
 def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
@@ -66,22 +66,22 @@ def read(
     """The rows of a file, of all cells or of `cell_ids`; all columns or some.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: there is no such file.
         ResultsError: it is of another schema.
-        Damaged: it is truncated or foreign, or a link to nothing.
+        Damaged: it is truncated or foreign, or a broken link.
     """
     schema = selected(table, columns)
     parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
-    return parts[0] if parts else schema.empty_table()  # all of them, or no row group is theirs
+    return parts[0] if parts else schema.empty_table()  # one part, or no row group has the cells
 
 
 def read_parts(
     storage: Storage, file: str, cell_ids: set[str] | None, columns: list[str]
 ) -> Iterator[pa.Table]:
-    """The rows of a file of evaluations, so many at a time as there is room for.
+    """The rows of a file of evaluations, in parts of about `VALUES_A_PART` values.
 
     Raises:
-        As `read`, on the way.
+        As `read`, while the parts are taken.
     """
     schema = selected("evaluations", columns)
     values = len(columns) + _HEATMAP_VALUES * ("heatmap" in columns)
@@ -100,18 +100,18 @@ def _row_groups(
     most_rows: float,
     dictionaries: Sequence[str] = (),
 ) -> Iterator[pa.Table]:
-    """The rows of a file, as many row groups at a time as have so many rows, but at least one.
+    """The rows of a file in parts: whole row groups, at least one, else up to `most_rows` rows.
 
     Args:
         table, file: which.
-        cell_ids: of these cells only, None: of all.
+        cell_ids: only these cells; None: all.
         schema: the columns to read.
         most_rows: in a part.
-        dictionaries: columns to be given as such.
+        dictionaries: columns to give as dictionaries.
     """
     name = f"{table}/{file}"
     try:
-        # A file of one cell takes one request; one of many may be larger than memory.
+        # A file of one cell is read in one request; one of many may be larger than memory.
         source = pa.BufferReader(storage.read(name)) if own_id(file) else storage.open(name)
     except (FileNotFoundError, ResultsError) as error:
         if storage.is_broken_link(name):
@@ -135,7 +135,7 @@ def _row_groups(
             for groups in _together(opened, _groups_of(opened, cell_ids), most_rows):
                 rows = opened.read_row_groups(groups, there.names, use_threads=not own_id(file))
                 yield of_cells(_completed(rows.replace_schema_metadata(), schema), cell_ids)
-        except FileNotFoundError:  # removed while it was read from an object store
+        except FileNotFoundError:  # removed from an object store meanwhile
             raise
         except KeyError as error:  # no such column
             raise Damaged(_FOREIGN) from error
@@ -144,7 +144,7 @@ def _row_groups(
 
 
 def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:
-    """The first column that is wanted and not in a file, or not of its type; empty: none."""
+    """The first wanted column that a file lacks or has with another type; empty if none."""
     for field in wanted:
         kind = _DICTIONARY if field.name in dictionaries else field.type
         there = schema.field(field.name) if field.name in schema.names else None
@@ -154,9 +154,9 @@ def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) ->
 
 
 def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with the columns of a schema, those they have not as missing values."""
+    """The rows with the columns of a schema; columns that they lack are missing values."""
     names = rows.column_names
-    if names == schema.names:  # nothing to do, and most of a small file's time to find that out
+    if names == schema.names:  # skips a select, which would take most of a small file's time
         return rows
     for field in schema:
         if field.name not in names:
@@ -165,7 +165,7 @@ def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
-    """Numbers of the row groups that hold some cells, None: of all."""
+    """Numbers of the row groups that hold some of the cells; None: all groups."""
     column = opened.metadata.schema.names.index("cell_id")
     for number in range(opened.num_row_groups):
         if cell_ids is not None:
@@ -187,7 +187,7 @@ def _ids_in(opened: pq.ParquetFile, group: int) -> list[str | None]:
 def _together(
     opened: pq.ParquetFile, groups: Iterator[int], most_rows: float
 ) -> Iterator[list[int]]:
-    """Row groups to be read at once."""
+    """Batches of row groups with up to `most_rows` rows, at least one group each."""
     together: list[int] = []
     rows = 0
     for number in groups:
@@ -202,7 +202,7 @@ def _together(
 
 
 def _one_ahead(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same parts; the next one is read, in a thread, while one is used."""
+    """The same parts, each read in a thread while the one before is used."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, parts, None)
         while (part := coming.result()) is not None:
@@ -211,7 +211,7 @@ def _one_ahead(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def of_cells(rows: pa.Table, cell_ids: set[str] | None) -> pa.Table:
-    """The rows of some cells, None: of all."""
+    """The rows of some cells; None: all rows."""
     if cell_ids is None:
         return rows
     return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string())))
@@ -231,11 +231,11 @@ def selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
 
 
 def _version(path: str, schema: pa.Schema) -> int:
-    """The version of the schema that a file was written with.
+    """The schema version of a file.
 
     Raises:
-        Damaged: it is not ours.
-        ResultsError: it is of a version that cannot be read.
+        Damaged: this platform did not write it.
+        ResultsError: the version cannot be read.
     """
     version = (schema.metadata or {}).get(_METADATA_KEY, b"").decode()
     if not version.isdecimal():

@@ -1,4 +1,4 @@
-"""Reads the two tables of a results directory, file by file and in parts, each cell once."""
+"""Reads the two tables of a results directory in parts, each cell once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from study.results.schema import CELLS_SCHEMA, METRICS, Table
 from study.storage.storage import ResultsError, Storage
 
 _SMALL_FILES = 1_000
-"""So many files of one cell each are read and passed on together."""
+"""Files of one cell each that are read and passed on as one part."""
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Reader:
         cell_ids: Iterable[str] | None = None,
         cell_columns: Sequence[str] | None = None,
     ) -> T:
-        """Reads as `Results.scan`, and tells `consume` also what `copies_of` says of the rows."""
+        """Reads like `Results.scan`, and also gives `consume` the table of `copies_of`."""
         ids = None if cell_ids is None else set(cell_ids)
         names = parquet.selected("evaluations", columns).names
         cell_columns = CELLS_SCHEMA.names if cell_columns is None else list(cell_columns)
@@ -79,7 +79,6 @@ class Reader:
         return while_files_vanish(self._storage, read)
 
     def status(self, cell_id: str) -> str | None:
-        """See `Results.status`."""
         file = own_file(cell_id)
         try:
             rows = parquet.read(self._storage, "cells", file, columns=IDENTITY)
@@ -92,7 +91,6 @@ class Reader:
         return found[0] if len(found) == 1 else None
 
     def has_cell(self, cell_id: str) -> bool:
-        """See `Results.has_cell`."""
         return self.status(cell_id) in ("done", "diverged")
 
     def rows(
@@ -102,12 +100,12 @@ class Reader:
         cell_ids: set[str] | None = None,
         columns: list[str] | None = None,
     ) -> dict[str, pa.Table]:
-        """The rows of a table by their files.
+        """The rows of a table by file.
 
         Args:
             table, files: which.
-            cell_ids: of these cells only; but of a file that is named like a cell, all rows.
-            columns: None: all.
+            cell_ids: only these cells, except that files named like a cell are read whole.
+            columns: to read; None: all.
 
         Raises:
             FileNotFoundError: a file is not there.
@@ -137,16 +135,16 @@ class Reader:
         cell_ids: set[str] | None,
         columns: list[str],
     ) -> Iterator[pa.Table]:
-        """The evaluations of the cells, each once, from the files that `copies` says to take.
+        """The evaluations of the cells, each once, from the files that `copies` takes.
 
         Args:
             held: file -> its rows of cells; the file of evaluations has the same name.
             copies: as `copies_of` gives them.
-            cell_ids: of these cells only.
+            cell_ids: only these cells; None: all.
             columns: of the parts.
 
         Raises:
-            ResultsError: when all parts were taken: files are damaged, or copies differ.
+            ResultsError: after the last part: files are damaged, or copies differ.
         """
         taken = taken_files(copies)
         if cell_ids is not None:
@@ -189,7 +187,7 @@ class Reader:
             refuse_different_evaluations(frame, copies, self._storage)
 
     def _files(self) -> list[str]:
-        """The names that both tables have files of.
+        """The file names that both tables have.
 
         Raises:
             ResultsError: there is no results directory.
@@ -203,7 +201,7 @@ class Reader:
         return sorted(set(files["cells"]) & set(files["evaluations"]))
 
     def _files_of(self, cell_ids: set[str]) -> list[str]:
-        """The names of the files in which some cells may be: where possible, their own alone."""
+        """The files that may hold some cells: only those of their own name if these suffice."""
         there = of_each(self._storage, self.has_cell, sorted(cell_ids))
         missing = {cell_id for cell_id in cell_ids if not there[cell_id]}
         own = {own_file(cell_id) for cell_id in cell_ids - missing}
@@ -211,10 +209,10 @@ class Reader:
 
 
 def _may_hold(cell_ids: set[str], files: Iterable[str]) -> set[str]:
-    """Those of the files in which some cells may be."""
+    """The files that may hold some cells."""
     wanted = {own_file(cell_id) for cell_id in cell_ids}
     names = ((file, os.path.basename(file)) for file in files)
-    # A file that is named like a cell holds that cell: others need not be opened.
+    # A file named like another cell holds only that one.
     return {file for file, name in names if name in wanted or not OWN_NAME.match(name)}
 
 
@@ -229,9 +227,9 @@ def _with_dictionaries(rows: pa.Table) -> pa.Table:
 def in_order(
     parts: Iterator[pa.Table], schema: pa.Schema, cell_ids: Sequence[str] | None = None
 ) -> pa.Table:
-    """Parts as one table: cell after cell, in the order of `cell_ids` or of the ids.
+    """Joins parts into one table, cell after cell, in the order of `cell_ids` or of the ids.
 
-    A cell's rows stay in the order in which they come.
+    The rows of a cell keep their order.
     """
     rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
     ids = rows["cell_id"].to_numpy()
@@ -242,11 +240,11 @@ def in_order(
 
 
 def joined(parts: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:
-    """Tables of a schema as one, with a further column `file`, where each row is from.
+    """Joins tables of one schema, with a further column `file`: where each row is from.
 
     Args:
         parts: file -> its rows.
-        schema: of each.
+        schema: of the rows.
     """
     rows = pa.concat_tables([schema.empty_table(), *parts.values()])
     lengths = [len(part) for part in parts.values()]

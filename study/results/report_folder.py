@@ -15,8 +15,8 @@ _REPORT = "report.html"
 
 
 def report_folder(results: str, study: str | None = None) -> str:
-    """Where the report of a results directory lies, or that of one study: a path or URL."""
-    # A report of one study lies beside that of all, not over it.
+    """Path or URL of the report of a results directory, or of one of its studies."""
+    # A study's report lies in a folder of its own, so that it does not replace the whole report.
     name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
     path = local_path(results)
     if path is not None:
@@ -26,10 +26,10 @@ def report_folder(results: str, study: str | None = None) -> str:
 
 @contextmanager
 def report_files(results: str, study: str) -> Iterator[list[Path]]:
-    """The report of a study, if it is there, as files of this machine, for MLflow to take.
+    """The report of a study as local files, for MLflow; empty if there is none.
 
     Raises:
-        ResultsError: it is there and cannot be read.
+        ResultsError: the report cannot be read.
     """
     folder = report_folder(results, study)
     with tempfile.TemporaryDirectory(prefix="attention-study-") as copies:

@@ -1,24 +1,23 @@
-"""The results directory: what is recorded there, and what others are given of it.
+"""The results directory: records cells and reads them back.
 
 A results directory (a local path or any fsspec URL) holds
 
     cells/<cell_id>.parquet        one row: the cell, how it ended, where it ran
     evaluations/<cell_id>.parquet  one row an evaluation and split
 
-A file is written whole, evaluations first, so a reader never sees half a cell. Files may have any
-other name, lie in folders and hold many cells (`study.compact` makes such). One rule covers all: a
-row in `cells/NAME` counts when `evaluations/NAME` holds the cell's evaluations. So directories are
-merged by copying: `cp -r other/cells results/cells/other && cp -r other/evaluations
-results/evaluations/other`.
+A file is written whole, evaluations first, so a reader never sees half a cell. Files may also have
+other names, lie in folders and hold many cells (`study.compact` writes such files). One rule
+covers all: a row in `cells/NAME` counts if `evaluations/NAME` holds the cell's evaluations. So
+directories are merged by copying: `cp -r other/cells results/cells/other && cp -r
+other/evaluations results/evaluations/other`.
 
-A cell that is done has one evaluation for each of its evaluation points and splits; a cell that
-ended otherwise may lack some. A file is damaged if evaluations are missing or belong to a cell
-without a row in the file of the same name in `cells/`, or if it is named like a cell and holds
-only others.
+A done cell has one evaluation for each of its evaluation points and splits; other cells may lack
+some. A file is damaged if evaluations are missing, if they belong to a cell without a row in the
+file of the same name in `cells/`, or if the file is named like a cell and holds only others.
 
-Copies of a cell that are equal count once; copies that differ are an error, which names both
-files. A censored copy gives way to one that went on. Both tables' rows of a cell are always taken
-under one name: its own, else the first of the others.
+Equal copies of a cell count once; different ones are an error that names both files. A censored
+copy gives way to one that went on. Both tables' rows of a cell are always taken from files of one
+name: the cell's own, else the first of the others.
 
 Many studies may share a directory, one at a time.
 """
@@ -75,17 +74,18 @@ class Results:
     def databases(self) -> Path:
         """The local folder of MLflow's and Optuna's databases.
 
-        It is the results directory itself. No database works in an object store: its databases
-        lie in a folder of the working directory, named after the URL and made if missing.
+        It is the results directory itself. No database works in an object store, so a store's
+        databases lie in a folder of the working directory, named after the URL and made if
+        missing.
 
         Raises:
-            ResultsError: it cannot be made.
+            ResultsError: the folder cannot be made.
         """
         path = local_path(self.url)
         if path is not None:
             return path.expanduser().resolve()
         url = self.url.rstrip("/")
-        name = re.sub(r"[^\w.-]+", "-", url)  # of more than one URL
+        name = re.sub(r"[^\w.-]+", "-", url)  # two URLs may share it; the digest tells them apart
         digest = hashlib.sha256(url.encode()).hexdigest()[:8]
         folder = Path("databases", f"{name}-{digest}").resolve()
         try:
@@ -98,12 +98,12 @@ class Results:
         return folder
 
     def prepare(self) -> None:
-        """Makes the directory, checks that it can be written, removes what killed writers left.
+        """Makes the directory, checks that it can be written, removes killed writers' files.
 
-        For the one driver. While another one holds the lock, nothing is removed.
+        Only the driver calls it. While another driver holds the lock, nothing is removed.
 
         Raises:
-            ResultsError: it cannot be made or written.
+            ResultsError: the directory cannot be made or written.
         """
         for folder in _FOLDERS:
             self.storage.make(folder)
@@ -119,17 +119,14 @@ class Results:
         return self.storage.lock()
 
     def is_running(self) -> bool:
-        """Whether a study runs with the directory now, as far as locks tell: not of a store."""
+        """Whether a study runs with the directory now; always False for an object store."""
         return self.storage.is_locked()
 
     def mark(self) -> str:
-        """Writes a new mark into the directory, a fencing token.
+        """Writes a new mark, a fencing token, into the directory and returns it.
 
-        By it workers know that they see the directory of their driver, and trials of an earlier
-        driver stop. For the one driver, before it lets others write.
-
-        Returns:
-            What `require_mark` takes.
+        Workers check it with `require_mark`, so that they see their driver's directory and trials
+        of an earlier driver stop. Only the driver writes it, before any worker writes.
 
         Raises:
             ResultsError: it cannot be written.
@@ -139,10 +136,10 @@ class Results:
         return mark
 
     def require_mark(self, mark: str) -> None:
-        """Checks that this is the directory as the driver sees it, and still the driver's.
+        """Checks that this is the driver's directory, and that no later driver took it over.
 
         Raises:
-            ResultsError: it is not, or cannot be read.
+            ResultsError: it is not, or the mark cannot be read.
         """
         try:
             there = self.storage.read(_MARK).decode(errors="replace")
@@ -167,9 +164,9 @@ class Results:
     def write_cell(
         self, cell: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Records a finished cell: its row in `cells/` appears only when all else is in place.
+        """Records a finished cell: its evaluations first, then its row in `cells/`.
 
-        A cell that `has_cell` stays as it is, to the byte.
+        A cell that `has_cell` keeps its files, to the byte.
 
         Raises:
             ResultsError: it cannot be written.
@@ -177,7 +174,7 @@ class Results:
         cell_id = str(cell["cell_id"])
         if self.has_cell(cell_id):
             return
-        # The row of a censored or incomplete cell must not count with the new evaluations.
+        # An old row (of a censored or incomplete cell) must not meet the new evaluations.
         self.storage.remove(f"cells/{own_file(cell_id)}")
         self.write_table(
             "evaluations", own_file(cell_id), parquet.from_rows("evaluations", evaluations)
@@ -199,12 +196,12 @@ class Results:
     def status(self, cell_id: str) -> str | None:
         """How a cell ended, if the files named after it hold it complete; else None.
 
-        It reads these two and lists none, so it takes no longer in a large directory.
+        Only these two files are read and none is listed, so it is as fast in a large directory.
         """
         return self._reader.status(cell_id)
 
     def finished(self) -> set[str]:
-        """Ids of the complete cells, none without a directory.
+        """Ids of the complete cells; empty if there is no directory.
 
         Raises:
             ResultsError: a file in the directory is of another schema.
@@ -212,7 +209,7 @@ class Results:
         return set(self.survey().statuses)
 
     def survey(self) -> Survey:
-        """Reads every file and says which cells are complete and which files are damaged.
+        """Reads every file to find the complete cells and the damaged files.
 
         Raises:
             ResultsError: a file in the directory is of another schema.
@@ -220,30 +217,29 @@ class Results:
         return while_files_vanish(self.storage, lambda: survey_of(self.storage))
 
     def set_aside(self, damaged: Iterable[Damage]) -> list[str]:
-        """Moves damaged files to the folder `damaged/`; their cells are then run again.
+        """Moves damaged files to the folder `damaged/`, so that their cells run again.
 
         Returns:
             Their new paths.
 
         Raises:
-            ResultsError: one cannot be moved.
+            ResultsError: a file cannot be moved.
         """
         moved = []
         for each in damaged:
-            with suppress(FileNotFoundError):  # someone else moved it
+            with suppress(FileNotFoundError):  # another process moved it
                 moved.append(self.storage.move(each.name, f"damaged/{each.name}"))
         return [self.storage.path(name) for name in moved]
 
     def cells(
         self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """One row a complete cell, of all or of those of `cell_ids`, in the order of their ids.
-
-        Of the cells of `cell_ids` that have files of their own name, only those are read.
+        """One row a complete cell, in the order of their ids.
 
         Args:
-            cell_ids: keep these only; ids without a result are ignored.
-            columns: of `CELLS_SCHEMA`, None: all.
+            cell_ids: only these cells; ids without a result are ignored. Cells with files of their
+                own name are read from these files alone. None: all cells.
+            columns: of `CELLS_SCHEMA`; None: all.
 
         Raises:
             ResultsError: no such directory, a file that is damaged or of another schema, or two
@@ -263,8 +259,8 @@ class Results:
         """One row a (cell, evaluation, split), of the cells that `cells` gives, in its order.
 
         Args:
-            cell_ids: of these cells only.
-            columns: of `EVALUATIONS_SCHEMA`, None: all.
+            cell_ids: only these cells; None: all.
+            columns: of `EVALUATIONS_SCHEMA`; None: all.
 
         Raises:
             ResultsError: as `cells`.
@@ -284,17 +280,17 @@ class Results:
         cell_ids: Iterable[str] | None = None,
         cell_columns: Sequence[str] | None = None,
     ) -> T:
-        """Reads the evaluations part by part: all at once they may be larger than memory.
+        """Reads the evaluations part by part, since all at once may be larger than memory.
 
         Args:
             consume: called with the rows of the complete cells, in the order of their ids, and
                 with the parts of their evaluations: tables with `columns`, in which `cell_id`
-                and `split` are dictionaries. It has to take them all: whether the files are
-                whole is known after the last. It is called again if a compaction removed files
+                and `split` are dictionaries. It has to take all parts: only after the last are
+                the files known to be whole. It is called again if a compaction removed files
                 meanwhile.
             columns: of `EVALUATIONS_SCHEMA`.
-            cell_ids: of these cells only.
-            cell_columns: of `CELLS_SCHEMA`, None: all.
+            cell_ids: only these cells; None: all.
+            cell_columns: of `CELLS_SCHEMA`; None: all.
 
         Returns:
             What `consume` returned.
@@ -307,7 +303,7 @@ class Results:
         )
 
     def tables(self, cell_ids: Sequence[str] | None = None) -> tuple[pa.Table, pa.Table]:
-        """The rows of `cells` and of `evaluations`, of `cell_ids` in their order, or of all by id.
+        """The rows of `cells` and of `evaluations`, in the order of `cell_ids`, or all by id.
 
         Raises:
             ResultsError: as `cells`.
@@ -322,7 +318,7 @@ class Results:
         )
 
     def layout(self) -> Layout:
-        """Where every complete cell lies.
+        """Which files hold the complete cells.
 
         Raises:
             ResultsError: as `cells`.

@@ -1,4 +1,4 @@
-"""The columns of a results directory's two tables."""
+"""The columns of the two tables of a results directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from study.cell import Cell
 
 SCHEMA_VERSION = 4
 OLDEST_READABLE = 2
-"""Files of the versions between are read, too; columns that they have not are missing values."""
+"""Files from this version on are read; columns that they lack become missing values."""
 
 _METRICS = {
     "loss": pa.float64(),
@@ -35,10 +35,10 @@ _DYNAMICS = {
     "flow_time": pa.float64(),
 }
 DYNAMICS = tuple(_DYNAMICS)
-"""Columns of an evaluation that not every cell has; the others have missing values there.
+"""Columns of an evaluation that only some cells have; missing for the others.
 
-`incentive` and `incentive_slope`, of train splits where alpha is held: see `study.paradigms.held`.
-`mu`, `nu`, `flow_time`, of linear models: see `study.models.linear`."""
+`incentive` and `incentive_slope`: of train splits if alpha is held, see `study.paradigms.held`.
+`mu`, `nu`, `flow_time`: of linear models, see `study.models.linear`."""
 
 _RATIONALES = {
     "foreground_share": pa.float64(),
@@ -47,12 +47,12 @@ _RATIONALES = {
     "auprc": pa.float64(),
 }
 RATIONALES = tuple(_RATIONALES)
-"""Columns of an evaluation that tell how far the foreground is known and met.
+"""Columns of an evaluation on how far the foreground is known and attended to.
 
-`foreground_share` is the share of the instances whose foreground is known, 1 for mosaics: SAIF,
-heat map, `foreground_attention_mean` and the four `ftpt` to `ffpf` are of these instances, and
-missing where there is none. The others, of text only: see `study.evaluate.plausibility`;
-`iou_f1` may exceed 1."""
+`foreground_share` is the share of the instances whose foreground is known, 1 for mosaics. SAIF,
+heat map, `foreground_attention_mean` and `ftpt` to `ffpf` are of these instances, and missing if
+there are none. The others are of text only, see `study.evaluate.plausibility`; `iou_f1` may exceed
+1."""
 
 CELLS_SCHEMA = pa.schema(
     {
@@ -98,14 +98,13 @@ CELLS_SCHEMA = pa.schema(
         "finished_at": pa.string(),
     }
 )
-"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads; `alpha`
-is the attention at which the focus was held, missing where it was trained; `last_lr` is the last
-phase's learning rate; `status` is done, diverged or censored (stopped by a scheduler, so shorter).
-`label_rule`, `rationale_rule` and `min_count` are of text only (`study.cell.Cell`); `data_notes`
-are sentences about the data for people, one a line, missing for mosaics.
-`total_seconds` is the wall time from the start of the cell to its record,
-`total_train_seconds` that of the steps alone: in a pack of more than one member, both are those of
-the whole pack."""
+"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads. `alpha`
+is the attention held on the foreground, missing if the focus was trained. `last_lr` is the last
+phase's learning rate. `status` is done, diverged or censored (stopped early by a scheduler).
+`label_rule`, `rationale_rule` and `min_count` are of text only (`study.cell.Cell`). `data_notes`
+are sentences about the data for people, one a line, missing for mosaics. `total_seconds` is the
+wall time from the cell's start to its record, `total_train_seconds` that of its training steps; of
+a packed cell, both are those of the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {
@@ -124,12 +123,12 @@ EVALUATIONS_SCHEMA = pa.schema(
         "heatmap": pa.list_(pa.float64()),
     }
 )
-"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent; `train_seconds`
-are those of the whole pack; `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
-attention; `inference` names the paradigm whose formula made the predictions."""
+"""`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
+are those of the whole pack. `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
+attention. `inference` names the paradigm whose formula made the predictions."""
 
 SPLITS = ("train", "validation", "test")
-"""An evaluation is one row for each of these."""
+"""An evaluation has a row for each split."""
 
 Table = Literal["cells", "evaluations"]
 SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
@@ -138,11 +137,11 @@ NEW_COLUMNS: dict[Table, dict[str, int]] = {
     | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4),
     "evaluations": dict.fromkeys(DYNAMICS, 3) | dict.fromkeys(RATIONALES, 4),
 }
-"""Columns that `OLDEST_READABLE` has not -> the version that has them."""
+"""Columns added since `OLDEST_READABLE` -> the version that added them."""
 
 
 def cell_columns(cell: Cell) -> dict[str, Any]:
-    """The columns of `CELLS_SCHEMA` that a cell itself determines."""
+    """The columns of `CELLS_SCHEMA` that follow from the cell alone."""
     return {
         "cell_id": cell.id,
         "comparison_id": cell.comparison_id,

@@ -1,4 +1,4 @@
-"""What a results directory holds: complete cells, and where they lie, and damaged files."""
+"""Surveys a results directory: its complete cells, the files that hold them, damaged files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Survey:
     """What a results directory holds.
 
     Attributes:
-        statuses: id -> done, diverged or censored of every complete cell.
-        damaged: files that are truncated, foreign, links to nothing, or hold the rows of others.
+        statuses: id of each complete cell -> done, diverged or censored.
+        damaged: files that are truncated, foreign, broken links, or hold rows of other cells.
     """
 
     statuses: Mapping[str, str]
@@ -41,15 +41,15 @@ class Layout:
     A name stands for two files, `cells/NAME` and `evaluations/NAME`.
 
     Attributes:
-        num_rows: id of each complete cell -> number of its rows of evaluations. The cells are in
-            the order in which they are best stored: a comparison's stand together, and within it
-            the seeds of an option, which are read together.
-        only_file: id -> the name under which a cell is stored, of the cells stored only once.
-        files: the names under which cells are stored. Removing them from the first to the last
-            changes nothing that is read as long as one is left: of equal copies of a cell, the
-            reader takes that in the last of these files.
-        left_over: files of evaluations without a file of cells, as `evaluations/NAME`, all of
-            whose cells are stored elsewhere: what a killed compaction left.
+        num_rows: id of each complete cell -> number of its evaluation rows. The cells are in the
+            best order to store them: those of a comparison together, and in it the seeds of an
+            option, which are read together.
+        only_file: id -> name, of the cells that are stored under one name only.
+        files: names, in the order in which they may be removed: of equal copies of a cell, the
+            reader takes the one in the last file, so as long as that is left the result is the
+            same.
+        left_over: files `evaluations/NAME` without `cells/NAME` all of whose cells are stored
+            elsewhere; a killed compaction leaves them.
     """
 
     num_rows: Mapping[str, int]
@@ -81,7 +81,7 @@ def survey_of(storage: Storage) -> Survey:
         except parquet.Damaged as error:
             return [Damage(f"evaluations/{file}", str(error))]
 
-    # Evaluations are written first, so they are read last: a cell that was there has its own.
+    # Evaluations are written first, so read last: then every cell read has its evaluations.
     cells = {}
     for file, found in of_each(storage, look_at_cells, files["cells"]).items():
         if isinstance(found, Damage):
@@ -103,7 +103,7 @@ def survey_of(storage: Storage) -> Survey:
 
 
 def layout_of(storage: Storage) -> Layout:
-    """Where every complete cell lies.
+    """Which files hold the complete cells.
 
     Raises:
         ResultsError: as `Results.cells`.
