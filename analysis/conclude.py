@@ -12,6 +12,7 @@ from analysis.kinds import find
 from analysis.page import frame
 from analysis.page.exports import exports
 from analysis.page.files import write
+from analysis.reading import opened
 from analysis.rendering import html, markdown
 from analysis.section.base import Question, Section, by_chapter
 from analysis.section.blocks import Block, Contents, Heading, Shown
@@ -36,7 +37,7 @@ def conclude(
         ResultsError: unreadable results, no finished cell, an unknown study, an unusable budget;
             the message says what to do.
     """
-    results = results if isinstance(results, Results) else Results(results)
+    results = opened(results)
     question = question or Question()
     return Conclusions(results.url, question, find(results, question))
 
@@ -81,7 +82,7 @@ def write_report(
             an option for comparisons where there is none, or a folder that cannot be written;
             the message says what to do.
     """
-    results = results if isinstance(results, Results) else Results(results)
+    results = opened(results)
     running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
     question = Question(study, cell_ids, budget, select, axis, threshold, interpolate)
     found = conclude(results, question)

@@ -53,6 +53,25 @@ def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     )
 
 
+def best_first(
+    options: pd.DataFrame, group: list[str], score: str, ties: list[str]
+) -> pd.DataFrame:
+    """The options that can be chosen, those of a group together, the best first.
+
+    Args:
+        options: one row an option, with `can_be_chosen` and `validation_loss`.
+        group: columns that name the group of an option.
+        score: column of the validation score, the more the better; an option without it cannot
+            be chosen. Ties go to the lower validation loss.
+        ties: columns whose smaller value decides where that is equal, too.
+    """
+    table = options[options["can_be_chosen"] & options[score].notna()]
+    # Means of the same shares in another order differ in the last bit: that is a tie.
+    rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}
+    ordered = in_order(table.assign(**rounded), [*group, *rounded, *ties])
+    return ordered.drop(columns=[*rounded])
+
+
 def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
     """Of each row with the columns of cells: whether attention was held at `alpha`."""
     return cells["alpha"].notna()

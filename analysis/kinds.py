@@ -7,7 +7,7 @@ import os
 from analysis.comparison.report import chapter as comparison
 from analysis.fixed_focus import section as fixed_focus
 from analysis.linear_orthogonal import section as linear_orthogonal
-from analysis.reading import cells_of
+from analysis.reading import cells_of, opened
 from analysis.section.base import Kind, Question, Section
 from study.results import Results
 
@@ -28,7 +28,7 @@ def find(
         ResultsError: unreadable results, no finished cell, an unknown study, or a cut that is not
             usable.
     """
-    results = results if isinstance(results, Results) else Results(results)
+    results = opened(results)
     question = question or Question()
     cells = cells_of(results, question.study, question.cell_ids)
     found: list[Section] = []

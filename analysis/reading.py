@@ -145,10 +145,12 @@ def _floats(column: pd.Series) -> np.ndarray:
 
 
 def opened(results_dir: str | os.PathLike[str] | Results) -> Results:
+    """The results directory at a path or URL, or one that is open."""
     return results_dir if isinstance(results_dir, Results) else Results(results_dir)
 
 
 def read_or_refuse(results: Results, read: Callable[[], T]) -> T:
+    """What `read` gives; where a file cannot be read, a ResultsError says so."""
     try:
         return read()
     except OSError as error:

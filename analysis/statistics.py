@@ -22,6 +22,9 @@ CONFIDENCE = 0.95
 MAX_SEEDS = 100_000
 """Beyond this, `seeds_needed` says that no number of seeds decides."""
 
+ROUNDING = 1e-9
+"""Of shares: a value that lies no further beyond a threshold has reached it."""
+
 _LARGE_SHIFT = 1e4
 _ROUNDING = 1e-12  # of a number of size 1: some thousand times the last bit
 
@@ -73,6 +76,12 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
     half = float(stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
     return mean, mean - half, mean + half
+
+
+def named_interval(name: str, values: ArrayLike, confidence: float = 0.95) -> dict[str, float]:
+    """`t_interval` as columns of a table: `name`, `<name>_low` and `<name>_high`."""
+    names = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(names, t_interval(values, confidence), strict=True))
 
 
 def paired_t(differences: ArrayLike, confidence: float = 0.95, resolution: float = 0.0) -> PairedT:

@@ -208,6 +208,28 @@ def known(value: float) -> bool:
     return not pd.isna(value) and math.isfinite(value)
 
 
+def listed(texts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def tally(counts: Mapping[Any, Any] | pd.Series) -> str:
+    """``hard 6, soft 5``."""
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def level(confidence: float) -> str:
+    """0.95 -> ``95 %``."""
+    return f"{100 * confidence:g} %"
+
+
+def span(counts: Iterable[int]) -> str:
+    """``3``; where they differ ``3 to 6``; of none ``0``."""
+    found = [int(count) for count in counts]
+    low, high = min(found, default=0), max(found, default=0)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table for the terminal, as lines; where it is too narrow, one row below the other."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from analysis.statistics import ROUNDING
+
 SMALLEST_RISE = 0.05
 """Mean foreground attention, a fraction, that a curve gains if it is said to rise at all: five
 points, well above what a mean over thousands of instances moves by chance."""
@@ -19,8 +21,6 @@ FEWEST_POINTS = 5
 
 LATEST_START = 0.1
 """Share of the cut by which a curve must have begun: a rise before its first point is not seen."""
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
     rise = float(y.max() - y[0])
     if math.isnan(rise) or np.isnan(x).any():
         return math.nan, math.nan
-    if rise < SMALLEST_RISE - _ROUNDING:
+    if rise < SMALLEST_RISE - ROUNDING:
         return math.inf, math.nan
     target = y[0] + rise / 2
     after = int(np.argmax(y >= target))  # >= 1, as the rise is above 0
@@ -102,7 +102,7 @@ def rises(
     if not cut > 0:
         return f"{column} is not known"
     latest = max(curve[0, 0] for curve in every) / cut
-    if latest > LATEST_START + _ROUNDING:
+    if latest > LATEST_START + ROUNDING:
         return (
             f"a curve begins at {100 * latest:.0f} % of the cut, and it takes one that begins "
             f"within the first {100 * LATEST_START:g} % to say when it rises"

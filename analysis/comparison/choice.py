@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from analysis.groups import AXES, GROUP, OPTION, Select, in_order, rows_of
-from analysis.statistics import t_interval
+from analysis.groups import AXES, GROUP, OPTION, Select, best_first, in_order, rows_of
+from analysis.statistics import named_interval
 from study.results import ResultsError
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
@@ -109,12 +111,7 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
         options: as `options` gives them.
         select: see `choose`.
     """
-    score = f"validation_{select}"
-    table = options[options["can_be_chosen"] & options[score].notna()]
-    # Means of the same shares in another order differ in the last bit: that is a tie.
-    order = [*GROUP, "_score", "_loss", *OPTION]
-    rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}
-    return in_order(table.assign(**rounded), order).drop(columns=[*rounded])
+    return best_first(options, GROUP, f"validation_{select}", OPTION)
 
 
 def summarise(
@@ -146,13 +143,12 @@ def summarise(
     measured = [*SUMMARISED, *(n for n in PLAUSIBILITY if n in rows and rows[n].notna().any())]
     records = []
     for _, group in rows.sort_values("seed").groupby(GROUP):
-        record = group[_SHARED].iloc[0].to_dict()
+        record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))
         record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
         for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
             record[spent] = float(group[spent].astype(float).max())
         for metric in measured:
-            names = (metric, f"{metric}_low", f"{metric}_high")
-            record |= dict(zip(names, t_interval(group[metric], confidence), strict=True))
+            record |= named_interval(metric, group[metric], confidence)
         records.append(record | {"split": split, "confidence": confidence})
     found = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])

@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.comparison.choice import by_preference
 from analysis.groups import GROUP, OPTION, Select, in_order
-from analysis.statistics import t_interval
+from analysis.statistics import named_interval
 
 MAX_RATES = 12
 """So many learning rates can be told apart in one figure; of more, equal parts are made."""
@@ -107,9 +107,7 @@ def _scores(picks: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.Da
             "num_diverged": int(group["diverged"].sum()),
         }
         for metric in ("saif", "accuracy"):
-            names = (metric, f"{metric}_low", f"{metric}_high")
-            values = group[metric].to_numpy(float)
-            record |= dict(zip(names, t_interval(values, confidence), strict=True))
+            record |= named_interval(metric, group[metric].to_numpy(float), confidence)
         records.append(record)
     columns = None if records else ["num_seeds", "num_diverged"]
     return pd.DataFrame(records, index=picks.index, columns=columns)

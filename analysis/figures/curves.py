@@ -14,7 +14,6 @@ from analysis.figures.style import (
     dress,
     foot,
     legend,
-    level,
     limit_to_shares,
     line_styles,
     metric_label,
@@ -22,6 +21,7 @@ from analysis.figures.style import (
     seeds_label,
 )
 from analysis.groups import AXES, Axis
+from analysis.words import level
 
 _MARKERS = 10  # along a line, however many evaluations it has
 

@@ -17,9 +17,9 @@ from analysis.figures.style import (
     dress,
     foot,
     legend_above,
-    level,
     metric_name,
 )
+from analysis.words import level
 
 METRICS = ("saif", "accuracy")
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}

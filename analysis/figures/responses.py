@@ -20,13 +20,13 @@ from analysis.figures.style import (
     dress,
     foot,
     legend,
-    level,
     limit_to_shares,
     line_styles,
     metric_label,
     panel,
     seeds_label,
 )
+from analysis.words import level
 
 REFERENCES = ("hard", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""

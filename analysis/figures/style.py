@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.groups import paradigm_order
-from analysis.words import METRIC_NAMES
+from analysis.words import METRIC_NAMES, span
 from analysis.words import metric_name as metric_name
 from study.results import SAIF_THRESHOLD as SAIF_THRESHOLD
 
@@ -160,14 +160,7 @@ def foot(figure: Figure, text: str) -> None:
 
 def seeds_label(name: str, num_seeds: Iterable[int]) -> str:
     """``soft (n=6)``, ``soft (n=3 to 6)``."""
-    counts = [int(n) for n in num_seeds]
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{name} (n={high})" if low == high else f"{name} (n={low} to {high})"
-
-
-def level(confidence: float) -> str:
-    """0.95 -> ``95 %``."""
-    return f"{100 * confidence:g} %"
+    return f"{name} (n={span(num_seeds)})"
 
 
 def figure_png(figure: Figure, dpi: int = 160) -> bytes:

@@ -18,10 +18,10 @@ from analysis.figures.style import (
     LineStyle,
     dress,
     foot,
-    level,
     line_styles,
     shared_legend,
 )
+from analysis.words import level
 
 ROWS = {
     "mu": "classifier \N{GREEK SMALL LETTER MU}",

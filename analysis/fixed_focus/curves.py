@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, in_order
-from analysis.statistics import CONFIDENCE, t_interval
+from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, best_first, in_order
+from analysis.section.curves import mean_curves
 from analysis.words import differences, setting_words, told_apart
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal as theory
@@ -52,7 +52,8 @@ class Setting:
         runs: one row a (cell, evaluation) on the train split, of the chosen cells that are done:
             `paradigm`, `alpha`, `seed`, `cell_id`, `budget_fraction`, `epoch` (mosaics seen / n),
             `compute_flops`, `flow_time` (missing but for linear models) and `MEASURES`.
-        curves: their means over seeds, see `mean_curves`.
+        curves: their means over seeds, see `analysis.section.curves.mean_curves`; a line is a
+            (paradigm, alpha).
     """
 
     id: str
@@ -222,53 +223,8 @@ def options_of(cells: pd.DataFrame, validation: pd.DataFrame) -> pd.DataFrame:
 
 def choose(options: pd.DataFrame) -> pd.DataFrame:
     """The best option of each paradigm: ties go to the lower loss, then to the smaller rate."""
-    table = options[options["can_be_chosen"] & options["validation_accuracy"].notna()]
-    # Means of the same shares in another order differ in the last bit: that is a tie.
-    rounded = {
-        "_score": -table["validation_accuracy"].round(12),
-        "_loss": table["validation_loss"].round(12),
-    }
-    best = in_order(table.assign(**rounded), ["paradigm", "_score", "_loss", "lr", "schedule"])
-    return best.drop_duplicates("paradigm")[options.columns].reset_index(drop=True)
-
-
-def mean_curves(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and t interval over the seeds of every line.
-
-    Args:
-        runs: as `Setting.runs`.
-
-    Returns:
-        One row a (paradigm, alpha, budget_fraction) that all of the line's done seeds have:
-        `num_seeds`, `epoch`, `compute_flops` and `flow_time` (means), and each of `MEASURES`
-        with its `_low` and `_high`: bounds NaN when n < 2, all NaN where a seed's value is.
-    """
-    parts = []
-    for (name, alpha), line in runs.groupby(_LINE, sort=False):
-        num_seeds = line["seed"].nunique()
-        points = line.groupby("budget_fraction").size()
-        # Elsewhere, a mean over other seeds would look like a change.
-        shared = line[line["budget_fraction"].isin(points.index[points == num_seeds])]
-        wide = shared.sort_values("seed").pivot(index="seed", columns="budget_fraction")
-        columns: dict[str, Any] = {"paradigm": name, "alpha": alpha}
-        columns |= {"budget_fraction": wide["epoch"].columns, "num_seeds": num_seeds}
-        for column in ("epoch", "compute_flops", "flow_time"):
-            columns[column] = wide[column].to_numpy(np.float64).mean(axis=0)
-        for measure in MEASURES:
-            values = wide[measure].to_numpy(np.float64).T
-            found = np.array([t_interval(each, CONFIDENCE) for each in values]).reshape(-1, 3)
-            ends = (measure, f"{measure}_low", f"{measure}_high")
-            columns |= dict(zip(ends, found.T, strict=True))
-        parts.append(pd.DataFrame(columns))
-    names = [*_LINE, "budget_fraction", "num_seeds", "epoch", "compute_flops", "flow_time"]
-    names += [f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")]
-    table = pd.concat(parts) if parts else pd.DataFrame(columns=names)
-    ranks = {name: rank for rank, name in enumerate(PARADIGMS)}
-    return table.sort_values(
-        [*_LINE, "budget_fraction"],
-        key=lambda c: c.map(ranks) if c.name == "paradigm" else c,
-        ignore_index=True,
-    )
+    best = best_first(options, ["paradigm"], "validation_accuracy", ["lr", "schedule"])
+    return best.drop_duplicates("paradigm").reset_index(drop=True)
 
 
 def chance_loss(setting: Setting) -> float:
@@ -340,7 +296,18 @@ def _setting(shared: str, name: str, cells: pd.DataFrame, rows: pd.DataFrame) ->
         choice=choice,
         chosen=chosen,
         runs=runs,
-        curves=mean_curves(runs),
+        curves=_curves(runs),
+    )
+
+
+def _curves(runs: pd.DataFrame) -> pd.DataFrame:
+    """The means of `Setting.runs`, paradigms in the order of the paper's panels."""
+    table = mean_curves(runs, _LINE, ("epoch", "compute_flops", "flow_time"), MEASURES)
+    ranks = {name: rank for rank, name in enumerate(PARADIGMS)}
+    return table.sort_values(
+        [*_LINE, "budget_fraction"],
+        key=lambda c: c.map(ranks) if c.name == "paradigm" else c,
+        ignore_index=True,
     )
 
 

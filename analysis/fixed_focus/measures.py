@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from analysis.fixed_focus.curves import Setting
 from analysis.section.claim import TOO_FEW, Finding, beyond, left_out
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
+from analysis.words import span
 
 WIDEST_GAP = 0.1
 """Share of the epochs between two evaluations of a curve at most: the distance of the default
@@ -23,8 +24,6 @@ evaluations. The beginning and the last fifth are not resolved by less."""
 Side = Literal["below", "above"]
 Values = NDArray[np.float64]
 Form = Callable[[float], str]
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class Curves:
         curve = self.of[alpha]
         if curve.empty:
             return np.empty(0)
-        after = int(np.argmax(curve.columns.to_numpy(np.float64) >= until - _ROUNDING))
+        after = int(np.argmax(curve.columns.to_numpy(np.float64) >= until - ROUNDING))
         return (curve.iloc[:, 0] - curve.iloc[:, after]).to_numpy(np.float64)
 
     def mean(self, alpha: float, start: float = 0.0, end: float = 1.0) -> Values:
         """(seeds,) means over the evaluations from a time to another."""
         curve = self.of[alpha]
         times = curve.columns.to_numpy(np.float64)
-        inside = (times >= start - _ROUNDING) & (times <= end + _ROUNDING)
+        inside = (times >= start - ROUNDING) & (times <= end + ROUNDING)
         return curve.loc[:, inside].mean(axis=1, skipna=False).to_numpy(np.float64)
 
 
@@ -84,11 +83,11 @@ def within(
 
     0 is never among them, and 1 only where it is asked for.
     """
-    highest = 1.0 if with_one else 1 - 2 * _ROUNDING
+    highest = 1.0 if with_one else 1 - 2 * ROUNDING
     return [
         alpha
         for alpha in setting.alphas(paradigms)
-        if alpha > 0 and low - _ROUNDING <= alpha <= min(high, highest) + _ROUNDING
+        if alpha > 0 and low - ROUNDING <= alpha <= min(high, highest) + ROUNDING
     ]
 
 
@@ -117,10 +116,10 @@ def too_coarse(curves: Curves) -> str:
         times = curve.columns.to_numpy(np.float64)
         if not len(times):
             continue  # no seed, which is said elsewhere
-        if times[0] > _ROUNDING:
+        if times[0] > ROUNDING:
             return f"a curve begins at {share_text(times[0])} of the epochs, not at the start"
         gap = float(np.diff(times, append=1.0).max())
-        if gap > WIDEST_GAP + _ROUNDING:
+        if gap > WIDEST_GAP + ROUNDING:
             return (
                 f"the evaluations lie up to {share_text(gap)} of the epochs apart, "
                 f"{share_text(WIDEST_GAP)} are needed"
@@ -207,7 +206,7 @@ def beside_each(
         f"{_estimate(each, form or share_text)} at {place}{where}"
         for where, each in zip(map(_place, values), values.values(), strict=True)
     ]
-    text = f"{name}: {', '.join(texts)} (n={_count_text(counts)})" + left_out(len(lost))
+    text = f"{name}: {', '.join(texts)} (n={span(counts)})" + left_out(len(lost))
     return Finding(so, text, _few(counts))
 
 
@@ -236,11 +235,6 @@ def _place(where: float | str) -> str:
 
 def _few(counts: Sequence[int]) -> str:
     return TOO_FEW if min(counts, default=0) < MIN_SEEDS else ""
-
-
-def _count_text(counts: Sequence[int]) -> str:
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def share_text(share: float) -> str:

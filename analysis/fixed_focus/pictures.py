@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.figures.fixed_focus import Row, curves_figure, slopes_figure
-from analysis.figures.style import level
 from analysis.fixed_focus.curves import Setting, floors, solution
 from analysis.fixed_focus.measures import WIDEST_GAP
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import number
+from analysis.words import level, number
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
 """Of the lower row of the paper's figures."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis.fixed_focus.curves import MEASURES, Setting, chance_loss, floors
 from analysis.statistics import CONFIDENCE
-from analysis.words import number, percent
+from analysis.words import interval, level, number, percent, span
 
 _SETTING = ["setting", "task", "m", "n", "num_classes"]
 
@@ -52,17 +51,21 @@ def options_table(settings: Sequence[Setting]) -> pd.DataFrame:
 
 def final_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the last losses, incentives and slopes, one row a line of the figures."""
-    level = f"{100 * CONFIDENCE:g} % interval"
-    header = ["setting", "paradigm", "alpha", "loss", level, "% of log C", "incentive", level]
-    header += ["-dL/dalpha", level, "n"]
+    bounds = f"{level(CONFIDENCE)} interval"
+    header = ["setting", "paradigm", "alpha", "loss", bounds, "% of log C", "incentive", bounds]
+    header += ["-dL/dalpha", bounds, "n"]
     rows = []
     for setting in settings:
         chance = chance_loss(setting)
         for row in setting.final.to_dict("records"):
             cells = [setting.name, str(row["paradigm"]), f"{row['alpha']:g}"]
-            cells += [number(row["loss"]), _interval(row, "loss"), percent(row["loss"] / chance)]
+            cells += [
+                number(row["loss"]),
+                interval(row, "loss", number),
+                percent(row["loss"] / chance),
+            ]
             for measure in MEASURES[1:]:
-                cells += [number(row[measure]), _interval(row, measure)]
+                cells += [number(row[measure]), interval(row, measure, number)]
             rows.append([*cells, str(row["num_seeds"])])
     return header, rows
 
@@ -76,8 +79,7 @@ def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]
         for name in setting.paradigms:
             mine = setting.final[setting.final["paradigm"] == name]
             of_alpha = {row["alpha"]: row for row in mine.to_dict("records")}
-            counts = sorted(set(mine["num_seeds"])) or [0]
-            seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            seeds = span(mine["num_seeds"])
             for measure in MEASURES[:2]:
                 values = [
                     number(of_alpha[alpha][measure]) if alpha in of_alpha else "-"
@@ -158,10 +160,3 @@ def _all(parts: Sequence[pd.DataFrame], settings: Sequence[Setting]) -> pd.DataF
     filled = [part for part in named if len(part)]
     table = pd.concat(filled, ignore_index=True) if filled else named[0]
     return table[[*_SETTING, *(name for name in table if name not in _SETTING)]]
-
-
-def _interval(row: Mapping[Hashable, Any], measure: str) -> str:
-    if row["num_seeds"] < 2:
-        return f"no interval (n={row['num_seeds']})"
-    low, high = number(row[f"{measure}_low"]), number(row[f"{measure}_high"])
-    return "-" if "-" in (low, high) else f"{low} to {high}"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS, in_order, paradigm_order
-from analysis.statistics import t_interval
+from analysis.section.curves import mean_curves
 from analysis.words import differences, setting_words
 from study.results import Results, ResultsError
 from study.theory import linear_orthogonal
@@ -107,23 +107,8 @@ def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         `num_classes`, `paradigm`, `budget_fraction`, `compute_flops`, `flow_time`, `num_seeds`,
         and each of mu, nu, loss with `_low` and `_high` (NaN with one seed).
     """
-    records = []
-    for _, group in rows.groupby(["setting", "paradigm"], sort=False):
-        seeds = group["cell_id"].nunique()
-        for fraction, point in group.groupby("budget_fraction"):
-            if len(point) < seeds:  # a mean over other seeds would look like progress
-                continue
-            first = point.iloc[0]
-            record: dict[str, Any] = {name: first[name] for name in [*_SETTING, "paradigm"]}
-            record |= {"budget_fraction": fraction, "num_seeds": seeds}
-            record |= {name: float(point[name].mean()) for name in ("compute_flops", "flow_time")}
-            for name in QUANTITIES:
-                mean, low, high = t_interval(point[name], confidence)
-                record |= {name: mean, f"{name}_low": low, f"{name}_high": high}
-            records.append(record)
-    columns = [*_SETTING, "paradigm", "budget_fraction", "num_seeds", "compute_flops", "flow_time"]
-    columns += [f"{name}{end}" for name in QUANTITIES for end in ("", "_low", "_high")]
-    return pd.DataFrame(records, columns=columns)
+    line = [*_SETTING, "paradigm"]
+    return mean_curves(rows, line, ("compute_flops", "flow_time"), QUANTITIES, confidence)
 
 
 def deviations(rows: pd.DataFrame) -> pd.DataFrame:

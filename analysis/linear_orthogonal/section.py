@@ -9,7 +9,6 @@ import pandas as pd
 
 from analysis.figures.curvature import curvature_figure
 from analysis.figures.illustration import illustration_figure
-from analysis.figures.style import level
 from analysis.figures.trajectories import trajectory_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.linear_orthogonal import closed_form, measured
@@ -31,7 +30,7 @@ from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, plain_summary, run_files
 from analysis.statistics import CONFIDENCE
-from analysis.words import aligned, number
+from analysis.words import aligned, level, number, span, tally
 from study.results import Results
 from study.theory.linear_orthogonal import one_dimensional
 
@@ -248,23 +247,22 @@ class Trajectories(Dynamics):
         for status, why in (("diverged", "diverged"), ("censored", "were stopped early")):
             lost = measured.lost_seeds(self.cells, status)
             if lost:
-                listed = ", ".join(f"{name} {count}" for name, count in lost.items())
-                texts.append(f"Cells that {why} are left out of curves and tables: {listed}.")
+                left = tally(lost)
+                texts.append(f"Cells that {why} are left out of curves and tables: {left}.")
         others = [name for name in paradigm_order(self.rows["paradigm"]) if name not in PARADIGMS]
         if others:
             texts.append(f"There is no closed form of {', '.join(others)}.")
         return texts
 
     def _trajectory_picture(self, pairs: Sequence[Pair], suffix: str) -> Picture:
-        counts = sorted(set(self.curves["num_seeds"]))
-        seeds = "-".join(map(str, {counts[0], counts[-1]})) if counts else ""
         alone = [pair for pair in pairs if pair not in self.trained]
         caption = (
             "Scale of the classifier mu, scale of the focus nu, and loss over the time of the "
             "gradient flow (figure 4 of the paper). Lines: closed form from zero weights, up to "
             f"t = {time_text(HORIZON)}."
         )
-        if counts:
+        if len(self.curves):
+            seeds = span(self.curves["num_seeds"])
             caption += (
                 f" Marks: trained models, mean over n={seeds} seeds with {level(CONFIDENCE)} t "
                 "interval (from n=2; mostly smaller than the mark), loss on the test split."

@@ -28,7 +28,7 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.groups import AXES
 from analysis.section.claim import TOO_FEW, Claim, Finding, decided, left_out, side
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import counted_instances, metric_name
 
 NEARLY_EMPTY = 0.1
@@ -51,7 +51,6 @@ distance of the default evaluations, within which a curve is drawn by interpolat
 
 _MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
 _FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
-_ROUNDING = 1e-9
 _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
 
@@ -339,9 +338,9 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
         return Finding(None, text, TOO_FEW)
     if pd.isna(row["low"]):
         return Finding(None, f"{text}, {row['reason']}")
-    if row["low"] >= -ACCURACY_LOSS - _ROUNDING:
+    if row["low"] >= -ACCURACY_LOSS - ROUNDING:
         return Finding(True, f"{text}, loses at most 1 point")
-    if row["high"] < -ACCURACY_LOSS - _ROUNDING:
+    if row["high"] < -ACCURACY_LOSS - ROUNDING:
         return Finding(False, f"{text}, loses more than 1 point")
     return Finding(None, f"{text}, undecided about 1 point")
 

@@ -15,7 +15,7 @@ from typing import Any
 from analysis.comparison.compare import Comparison
 from analysis.groups import AXES, paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY_SEEDS, instances, made_equal, metric_name
+from analysis.words import MANY_SEEDS, instances, listed, made_equal, metric_name
 
 QUESTION = (
     "At equal cost of training, which attention paradigm looks at the right place, and which one "
@@ -165,7 +165,7 @@ def _nothing_to_compare(comparisons: Sequence[Comparison]) -> list[str]:
     elif len(names) == 1:
         who = f"Only {names[0]} was run to a result"
     else:
-        who = f"No two of {_listed(names)} share a setting"
+        who = f"No two of {listed(names)} share a setting"
     how = _how(comparisons)
     return [
         f"{who}, so there is nothing to compare by SAIF at {how}.",
@@ -197,9 +197,9 @@ def _named(pairs: list[_Pair]) -> str:
             f"than {pair.loser} by {_points(pair, first=not clauses and pair is won[0])}"
             for pair in won
         ]
-        clauses.append(f"{winner} is better {_listed(sizes)}")
+        clauses.append(f"{winner} is better {listed(sizes)}")
     if open_:
-        clauses.append(f"{_listed(open_)} {'is' if len(open_) == 1 else 'are'} undecided")
+        clauses.append(f"{listed(open_)} {'is' if len(open_) == 1 else 'are'} undecided")
     return "; ".join(clauses)
 
 
@@ -238,10 +238,10 @@ def _counted(pairs: list[_Pair]) -> str:
         texts = [
             f"{name} in {_how_many(found, these)}" for name, found in outcomes.items() if found
         ]
-        clauses.append(f"{winner} is {_listed(texts)}")
+        clauses.append(f"{winner} is {listed(texts)}")
     verb = "is" if len(open_) == 1 else "are"
     if clauses:
-        return "; ".join([*clauses, *([f"{_listed(open_)} {verb} undecided"] if open_ else [])])
+        return "; ".join([*clauses, *([f"{listed(open_)} {verb} undecided"] if open_ else [])])
     if len(open_) == 1:
         return f"{open_[0]} is undecided"
     return (
@@ -266,7 +266,7 @@ def _how_many(found: Sequence[_Pair], of: Sequence[_Pair]) -> str:
         return f"the one setting that has both, {of[0].setting}"
     if len(found) == len(of):
         return "both settings" if len(of) == 2 else f"all {len(of)}"
-    return f"{len(found)} of {len(of)} ({_listed([pair.setting for pair in found])})"
+    return f"{len(found)} of {len(of)} ({listed([pair.setting for pair in found])})"
 
 
 # --- how sure
@@ -283,7 +283,7 @@ def _certainty(pairs: list[_Pair], several: bool) -> str:
     if max(seeds) == 0:
         reasons = [_unusable(pairs)] if len(usable) < len(pairs) else []
         others = " others" if reasons else ""
-        why = _listed([*reasons, f"no two{others or ' paradigms'} have a seed in common"])
+        why = listed([*reasons, f"no two{others or ' paradigms'} have a seed in common"])
         return (
             f"Nothing is decided, because {why}: run at least {MIN_SEEDS} seeds, the same for "
             "each paradigm"
@@ -337,7 +337,7 @@ def _need(open_: list[_Pair], several: bool) -> tuple[list[str], dict[str, int]]
     texts = []
     if more and len(more) <= _NAMED:
         each = [f"{_about(seeds)} seeds for {name(pair)}" for seeds, pair in more]
-        texts.append(f"it would take {_listed(each)}")
+        texts.append(f"it would take {listed(each)}")
     elif more:
         (fewest, easy), (most, difficult) = more[0], more[-1]
         texts.append(
@@ -365,7 +365,7 @@ def _unusable(pairs: Iterable[_Pair]) -> str:
     """``no option of soft and lvml can be chosen``, whichever pairs that concerns."""
     found = [_UNUSABLE.fullmatch(pair.reason) for pair in pairs]
     names = {name for match in found if match for name in match[1].split(" and ")}
-    return f"no option of {_listed(paradigm_order(names))} can be chosen"
+    return f"no option of {listed(paradigm_order(names))} can be chosen"
 
 
 def _all(count: int) -> str:
@@ -381,11 +381,3 @@ def _about(seeds: float) -> str:
     if seeds > MANY_SEEDS:
         return f"more than {MANY_SEEDS:,d}"
     return f"about {seeds:,.0f}"
-
-
-# --- words
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -26,7 +26,6 @@ from analysis.figures.responses import (
 from analysis.figures.style import (
     SMALL,
     by_paradigm,
-    level,
 )
 from analysis.groups import AXES
 from analysis.section.picture import Picture
@@ -35,9 +34,11 @@ from analysis.words import (
     counted_instances,
     is_text,
     known,
+    level,
     metric_name,
     percent,
     quantity,
+    tally,
 )
 
 _BARRED = {
@@ -134,7 +135,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
                 "Joint distribution of the attention on the true foreground a_z and the score "
                 f"of the true class s_y on the {split} split, in % of the {counted}"
                 + (f"; outlined: {name}" if known else "")
-                + f". Mean over the seeds of the chosen option, n: {_listed(seeds)}; diverged "
+                + f". Mean over the seeds of the chosen option, n: {tally(seeds)}; diverged "
                 f"seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
             ),
             alt=f"Heat maps of {setting}. "
@@ -171,7 +172,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             title=f"{_capital(name)} against {axis}",
             caption=(
                 f"{_capital(name)} on the test split against {axis}. Mean over the seeds of the "
-                f"chosen option, n: {_listed({p: c['num_cells'].max() for p, c in lines.items()})}"
+                f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
                 f"; bands: {level(confidence)} t interval (from n=2). A diverged seed counts as "
                 f"{floor} from its first missing evaluation on."
                 f"{_missing('line', comparison, lines)}"
@@ -316,7 +317,7 @@ def _effort(comparison: Comparison) -> Iterator[Picture]:
                 f"Best of k: expected {name} on the test split of the option that validation "
                 "picks among k options drawn at random without replacement; exact over the draws, "
                 f"each option its mean over seeds (chosen: {_counted(summary, 'num_seeds')}), no "
-                f"interval. Options that can be chosen: {_listed(counts)}."
+                f"interval. Options that can be chosen: {tally(counts)}."
             ),
             alt=f"Lines of the expected {name} against the number of options tried. "
             + " ".join(texts),
@@ -339,11 +340,6 @@ def _counted(rows: Iterable[Mapping[Hashable, Any]], column: str) -> str:
     """``n=6``, ``n=3 to 6``."""
     counts = sorted({int(row[column]) for row in rows} - {0}) or [0]
     return f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    """``hard 6, soft 5``."""
-    return ", ".join(f"{name} {n}" for name, n in counts.items())
 
 
 def _scores(scores: Mapping[str, float]) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.comparison.choice import PLAUSIBILITY
 from analysis.comparison.compare import Comparison
-from analysis.words import interval, number, percent
+from analysis.words import interval, level, listed, number, percent
 from study.results import SPLITS
 
 PLAUSIBLE = (
@@ -43,7 +43,7 @@ def share_sentences(comparison: Comparison) -> list[str]:
     if some:
         parts = [f"{number(100 * share)} % of the {_posts(each)}" for each, share in some.items()]
         sentences.append(
-            f"{_listed(parts)} have a rationale; SAIF, heat maps and attention on the foreground "
+            f"{listed(parts)} have a rationale; SAIF, heat maps and attention on the foreground "
             "are of these, loss and accuracy of all posts."
         )
     return sentences + [
@@ -80,8 +80,8 @@ def plausibility_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]
     measured = [name for name in PLAUSIBILITY if name in summary]
     if not measured:
         return None
-    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
-    header = ["paradigm", *(text for name in measured for text in (_MEASURES[name], level))]
+    bounds = f"{level(summary['confidence'].iloc[0])} interval"
+    header = ["paradigm", *(text for name in measured for text in (_MEASURES[name], bounds))]
     rows = [
         [
             str(row["paradigm"]),
@@ -104,9 +104,4 @@ def _once(texts: Iterable[tuple[str, str]]) -> list[str]:
             of[text].append(name)
     if len(of) < 2:
         return list(of)
-    return [f"{_listed(names)}: {text}" for text, names in of.items()]
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+    return [f"{listed(names)}: {text}" for text, names in of.items()]

@@ -34,10 +34,13 @@ from analysis.words import (
     instances,
     interval,
     is_text,
+    level,
     made_equal,
     nats,
     percent,
     setting_words,
+    span,
+    tally,
 )
 from study import tasks
 
@@ -103,19 +106,15 @@ def _verdicts(comparison: Comparison) -> list[Block]:
         return [*blocks, Text(lone, "warning")]
     header, rows = paired_cells(comparison.paired)
     decided = [i for i, row in enumerate(rows) if row[2] != "undecided"]
-    pairs = sorted({int(n) for n in comparison.paired["num_pairs"]})
+    pairs = span(comparison.paired["num_pairs"])
     text = (
-        f"First minus second paradigm on the same seeds (n={_range(pairs)}), "
+        f"First minus second paradigm on the same seeds (n={pairs}), "
         f"{cut_text(comparison.summary)}. Decided pairs are highlighted; the bootstrap repeats "
         "the choice of learning rate and switch point."
     )
     table = Table(header, rows, left=(0, 1, 2), marked=decided)
     notes = [Text(note, "quiet") for note in undecided_notes(comparison.paired)]
     return [*blocks, Text(text), table, *notes]
-
-
-def _range(counts: Sequence[int]) -> str:
-    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _results(comparison: Comparison, published: bool) -> list[Block]:
@@ -136,13 +135,13 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         ]
         for row in summary.to_dict("records")
     ]
-    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
+    bounds = f"{level(summary['confidence'].iloc[0])} interval"
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
         Text("Interquartile mean (IQM) over seeds with a bootstrap interval:"),
         Table(*spread_cells(summary)),
         Text("Attention on the foreground, and loss, with t intervals:"),
-        Table(["paradigm", "foreground attention %", level, "loss (nats)", level], more),
+        Table(["paradigm", "foreground attention %", bounds, "loss (nats)", bounds], more),
     ]
     if plausible := plausibility_cells(summary):
         blocks += [Text(PLAUSIBLE), Table(*plausible)]
@@ -169,9 +168,8 @@ def _options(comparison: Comparison) -> list[Block]:
         for row, picked in zip(comparison.options.to_dict("records"), chosen, strict=True)
     ]
     tried = comparison.options.groupby("paradigm", sort=False).size()
-    counts = ", ".join(f"{name} {count}" for name, count in tried.items())
     text = (
-        f"Options tried: {counts}."
+        f"Options tried: {tally(tried)}."
         + (_UNEQUAL if tried.nunique() > 1 else "")
         + " Learning rate and switch point were chosen by the seed mean of validation "
         + f"{'SAIF' if comparison.select == 'saif' else 'accuracy'}."

@@ -19,6 +19,7 @@ from analysis.words import (
     instances,
     interval,
     known,
+    level,
     made_equal,
     metric_name,
     network_text,
@@ -83,8 +84,8 @@ def comparison_cells(
     first = summary.iloc[0]
     row_of = published_row(first["task"], first["m"], first["architecture"])
     paper = row_of.scores if published else {}
-    level = f"{first['confidence'] * 100:g} % interval"
-    header = ["paradigm", f"{metric_name('saif', threshold)} %", level, "accuracy %", level, "n"]
+    bounds = f"{level(first['confidence'])} interval"
+    header = ["paradigm", f"{metric_name('saif', threshold)} %", bounds, "accuracy %", bounds, "n"]
     header += ["lr", "switch", "options"]
     # The paper's SAIF is at the usual threshold: beside another it would mislead.
     beside = {0: "paper SAIF %"} if threshold == SAIF_THRESHOLD else {}
@@ -110,8 +111,8 @@ def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     Args:
         summary: of one (task, m), with the columns `<metric>_iqm`, `_iqm_low` and `_iqm_high`.
     """
-    level = f"{summary['confidence'].iloc[0] * 100:g} % interval"
-    header = ["paradigm", "SAIF IQM %", level, "accuracy IQM %", level, "n"]
+    bounds = f"{level(summary['confidence'].iloc[0])} interval"
+    header = ["paradigm", "SAIF IQM %", bounds, "accuracy IQM %", bounds, "n"]
     rows = []
     for row in summary.to_dict("records"):
         cells = [str(row["paradigm"])]

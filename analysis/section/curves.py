@@ -1,0 +1,49 @@
+"""Mean curves of learning dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.statistics import CONFIDENCE, named_interval
+
+
+def mean_curves(
+    rows: pd.DataFrame,
+    line: Sequence[str],
+    means: Sequence[str],
+    measures: Sequence[str],
+    confidence: float = CONFIDENCE,
+) -> pd.DataFrame:
+    """Mean and t interval over the seeds of every line, at each evaluation that all seeds have.
+
+    Elsewhere, a mean over other seeds would look like a change.
+
+    Args:
+        rows: one row a (cell, evaluation), with `cell_id`, `seed` and `budget_fraction`.
+        line: columns that tell one line from another.
+        means: columns of which the mean is taken, in their unit.
+        measures: columns that get an interval, too.
+        confidence: of the intervals, in (0, 1).
+
+    Returns:
+        One row a (line, evaluation), lines in the order in which they come: the columns `line`,
+        `budget_fraction`, `num_seeds`, `means`, and each of `measures` with its `_low` and
+        `_high`: bounds NaN when n < 2, all NaN where a seed's value is.
+    """
+    records = []
+    for key, group in rows.sort_values("seed", kind="stable").groupby([*line], sort=False):
+        seeds = group["cell_id"].nunique()
+        for fraction, point in group.groupby("budget_fraction"):
+            if len(point) < seeds:
+                continue
+            record = dict(zip(line, key, strict=True))
+            record |= {"budget_fraction": fraction, "num_seeds": seeds}
+            record |= {name: float(point[name].mean(skipna=False)) for name in means}
+            for name in measures:
+                record |= named_interval(name, point[name], confidence)
+            records.append(record)
+    columns = [*line, "budget_fraction", "num_seeds", *means]
+    columns += [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
+    return pd.DataFrame(records, columns=columns)
