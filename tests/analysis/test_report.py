@@ -599,22 +599,6 @@ def test_what_is_printed_is_no_wider_than_the_terminal(
     assert words[400] <= words[40]
 
 
-def test_ctrl_c_is_one_line(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def interrupted(_: object) -> list[Picture]:
-        raise KeyboardInterrupt
-
-    _write_small(results)
-    monkeypatch.setattr("analysis.comparison.report.chapter.pictures", interrupted)
-    assert main([results.url, "--out", str(tmp_path / "out")]) == 130
-    assert capsys.readouterr().err == "\nstopped; no report was written\n"
-    assert not (tmp_path / "out").exists()
-
-
 def test_as_a_command_without_warnings_for_a_reader_who_leaves(
     results: Results, tmp_path: Path
 ) -> None:
@@ -632,13 +616,6 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
         drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
         assert len(drawn) > 4
         assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
-
-
-def test_refused_as_a_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-m", "analysis.report", str(tmp_path)]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -701,9 +678,6 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
         (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
         (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
         (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
-        (["--budget", "much"], "invalid float value: 'much'"),
-        (["--select", "loss"], "invalid choice: 'loss'"),
-        (["--axis", "steps"], "invalid choice: 'steps'"),
         (["--threshold", "0.5"], "a threshold must be"),
         (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
         (["--out", "{file}/out"], "Choose a folder with --out DIR"),
@@ -723,32 +697,10 @@ def test_a_bad_request_is_one_line(
     _assert_refused([results.url, *arguments], message, capsys)
 
 
-@pytest.mark.parametrize("make", ["nothing", "folder", "tables", "file"])
-def test_a_directory_without_a_finished_cell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: str
-) -> None:
-    where = tmp_path / "results"
-    if make == "folder":
-        where.mkdir()
-    elif make == "tables":
-        make_results(where)
-    elif make == "file":
-        where.touch()
-    message = "holds no finished cell" if make == "tables" else "holds no results"
-    _assert_refused([str(where)], message, capsys)
-
-
 def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:
     _write_small(results)
     with pytest.raises(ResultsError, match="none of the requested cells"):
         write_report(results, tmp_path, cell_ids=["ab"])
-
-
-def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["--help"])
-    assert end.value.code == 0
-    assert "examples:" in capsys.readouterr().out
 
 
 def _assert_refused(

@@ -1,4 +1,4 @@
-"""Before a study starts: what is refused in a moment, and Ctrl-C while Python imports."""
+"""What every command keeps: help and refusals in a moment, one line for people, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,59 +6,291 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from study.terminal.command import INTERRUPTED
+from study.results import Results
+from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
+from tests.made_up.comparisons import make_cell, write
 
-HEAVY = ("torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib")
+HEAVY = {"torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib"}
+OF_ANALYSIS = {"pandas", "pyarrow"}
+"""The package `analysis` imports them for its face."""
+
+CELL = make_cell(data_digest="1abbb00ff3099ecb")
+"""Of the digits that are bundled."""
 
 
-def test_help_and_refusals_import_nothing_heavy() -> None:
+class Command(NamedTuple):
+    """A command with what is peculiar to it.
+
+    Attributes:
+        usual: its arguments, {} stands for a results directory.
+        options: those that its help names, apart from examples.
+        wrong: arguments that it refuses in a moment -> what it says of them.
+        works: the path of a function that it calls while it works.
+        kept: what it says after Ctrl-C.
+    """
+
+    usual: str
+    options: str
+    wrong: dict[str, str]
+    works: str
+    kept: str
+
+
+COMMANDS = {
+    "study.run": Command(
+        "digits --results {}",
+        "digits cifar10 cifar100 --preset switch_point",
+        {
+            "": "the following arguments are required: STUDY",
+            "digist": "unknown study 'digist'. Did you mean 'digits'? Valid: digits, cifar10",
+            "digits --nonsense": "unrecognized arguments: --nonsense",
+            "digits --pla": "unrecognized arguments: --pla",
+            "digits --preset papr": "unknown preset of digits 'papr'. Did you mean 'paper'",
+            "digits --set": "argument --set: expected at least one argument",
+            "digits --set mm=3": "mm",
+            "digits --set m=x": "m",
+            "digits --set architecture=perceptrn": "Did you mean 'perceptron'",
+            "digits --select loss": "argument --select: invalid choice",
+            "digits --search grid": "argument --search: invalid choice: 'grid'",
+            "digits --search optuna": "--search needs --num-samples K",
+            "digits --threads none": "argument --threads",
+        },
+        "study.plan.planning.planned",
+        "the same command goes on where this one ended",
+    ),
+    "study.repeat": Command(
+        f"{{}} {CELL.id}",
+        "RESULTS_DIR CELL_ID --data-dir --cache-dir",
+        {
+            "": "the following arguments are required: RESULTS_DIR, CELL_ID",
+            "results": "the following arguments are required: CELL_ID",
+            "results 3f2a --data": "unrecognized arguments: --data",
+        },
+        "study.repetition.train_cells",
+        "the results are as they were",
+    ),
+    "study.track": Command(
+        "{}",
+        "RESULTS_DIR --tracking --study",
+        {
+            "": "the following arguments are required: RESULTS_DIR",
+            "results --frobnicate": "unrecognized arguments: --frobnicate",
+        },
+        "study.tracking.tracker.MLflowTracker.wait",
+        "the same command goes on where this one ended",
+    ),
+    "study.compact": Command(
+        "{}",
+        "RESULTS_DIR",
+        {
+            "": "the following arguments are required: RESULTS_DIR",
+            "results more": "unrecognized arguments: more",
+        },
+        "study.storage.storage.Storage.remove",
+        "no result is lost, the same command goes on",
+    ),
+    "analysis.report": Command(
+        "{}",
+        "RESULTS_DIR --budget --axis --select --out --study",
+        {
+            "": "the following arguments are required: RESULTS_DIR",
+            "results --budget much": "invalid float value: 'much'",
+            "results --select loss": "invalid choice: 'loss'",
+            "results --axis steps": "invalid choice: 'steps'",
+        },
+        "analysis.comparison.report.chapter.pictures",
+        "no report was written",
+    ),
+}
+
+READERS = [name for name in COMMANDS if name != "study.run"]
+"""Commands that need results; study.run makes them."""
+
+
+Called = Callable[[str, str], tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Called:
+    """Calls a command: its exit status, what it printed, what it said of errors."""
+
+    def call(name: str, arguments: str) -> tuple[int, str, str]:
+        status = import_module(name).main(arguments.split())
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder, but locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path: path.read_bytes() for path in files}
+
+
+def assert_refused(ended: tuple[int, str, str], name: str, *words: str) -> None:
+    status, printed, errors = ended
+    assert (status, printed) == (UNUSABLE, "")
+    assert errors.startswith(f"{name}: ")
+    assert errors.count("\n") == 1
+    for word in words:
+        assert word in errors
+
+
+# --- what was typed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_and_refusals_import_nothing_heavy(name: str) -> None:
     """They take a moment: what takes seconds to import comes after them."""
+    heavy = HEAVY - OF_ANALYSIS if name.startswith("analysis") else HEAVY
     code = f"""
 import sys
-from study import run
-for asked in (["digist"], ["digits", "--preset", "papr"], ["digits", "--set", "mm=3"],
-              ["digits", "--set", "m=x"], ["digits", "--set", "architecture=perceptrn"],
-              ["digits", "--search", "optuna"], ["digits", "--threads", "none"]):
-    assert run.main(asked) == 2, asked
+from {name} import main
+for asked in {list(COMMANDS[name].wrong)}:
+    assert main(asked.split()) == {UNUSABLE}, asked
 try:
-    run.main(["--help"])
+    main(["--help"])
 except SystemExit as end:
     assert end.code == 0
-print([name for name in {HEAVY} if name in sys.modules])
+print(sorted({heavy} & sys.modules.keys()))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]"
-    assert len(done.stderr.splitlines()) == 7
+    refusals = done.stderr.splitlines()
+    for line, words in zip(refusals, COMMANDS[name].wrong.values(), strict=True):
+        assert line.startswith(f"{name}: ")
+        assert words in line
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_options_and_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        import_module(name).main(["--help"])
+    assert end.value.code == 0
+    about, examples = capsys.readouterr().out.split("examples:\n")
+    assert f"python -m {name} " in examples
+    for word in COMMANDS[name].options.split():
+        assert word in about
+
+
+# --- what lies in the results directory
+
+
+@pytest.mark.parametrize("where", ["missing", "file", "folder", "nosuch://x", "memory://none"])
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_results_directory_is_refused(
+    name: str, where: str, tmp_path: Path, call: Called
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    place = where if ":" in where else str(tmp_path / where)
+    assert_refused(call(name, COMMANDS[name].usual.format(place)), name, place)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+@pytest.mark.parametrize("name", ["study.repeat", "study.track", "analysis.report"])
+def test_results_without_a_finished_cell_are_refused(
+    name: str, results: Results, call: Called
+) -> None:
+    ended = call(name, COMMANDS[name].usual.format(results.url))
+    assert_refused(ended, name, results.url, "no finished cell")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_another_schema_is_refused(name: str, results: Results, call: Called) -> None:
+    path = Path(results.url) / "cells" / f"{write(results, CELL).id}.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"attention_study_schema": "99"}), path)
+    ended = call(name, COMMANDS[name].usual.format(results.url))
+    words = f"{path} has results schema 99, this version reads schemas 2 to 4"
+    assert_refused(ended, name, words)
+
+
+@pytest.mark.parametrize("table", ["cells", "evaluations"])
 @pytest.mark.parametrize(
-    ("command", "kept"),
+    ("name", "partner"),
     [
-        ("analysis.report nowhere", "no report was written"),
-        ("study.run digits --plan", "the same command goes on where this one ended"),
-        ("study.repeat nowhere 3f2a", "the results are as they were"),
-        ("study.track nowhere", "the same command goes on where this one ended"),
-        ("study.compact nowhere", "no result is lost, the same command goes on"),
+        ("study.track", True),
+        ("study.compact", True),
+        ("study.compact", False),
+        ("analysis.report", True),
     ],
 )
-def test_ctrl_c_while_python_imports_is_one_line(command: str, kept: str) -> None:
+def test_a_damaged_file_is_named(
+    name: str, table: str, partner: bool, results: Results, call: Called
+) -> None:
+    """Compaction, which removes files, refuses one without its partner in the other table, too."""
+    for seed in range(2):
+        write(results, replace(CELL, seed=seed))
+    path = Path(results.url) / table / f"{CELL.id}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    if not partner:
+        (other,) = {"cells", "evaluations"} - {table}
+        results.storage.remove(f"{other}/{CELL.id}.parquet")
+    before = contents(Path(results.url))
+    ended = call(name, COMMANDS[name].usual.format(results.url))
+    assert_refused(ended, name, f"{path} is damaged (")
+    assert contents(Path(results.url)) == before
+
+
+@pytest.mark.parametrize("name", ["study.run", "study.track", "study.compact"])
+def test_a_running_study_is_let_alone(name: str, results: Results, call: Called) -> None:
+    write(results, CELL)
+    before = contents(Path(results.url))
+    with Results(results.url).lock():
+        ended = call(name, COMMANDS[name].usual.format(results.url))
+    where = f"the results directory {results.url}"
+    assert_refused(ended, name, f"another study is running with {where}")
+    assert contents(Path(results.url)) == before
+
+
+# --- Ctrl-C
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_while_python_imports_is_one_line(name: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", *command.split()],
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        [sys.executable, "-m", name, *COMMANDS[name].usual.format(tmp_path / "none").split()],
+        cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():  # the first of many
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED
-    assert errors == f"\nstopped; {kept}\n"
+    assert errors == f"\nstopped; {COMMANDS[name].kept}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_at_work_is_one_line_and_leaves_the_results(
+    name: str, results_with_store: Results, call: Called, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that is only half there: no report, no temporary file."""
+    results = results_with_store
+    for seed in range(2):
+        write(results, replace(CELL, seed=seed))
+    before = results.evaluations()
+    temporary = Path(results.url).parent / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr(COMMANDS[name].works, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    status, _, errors = call(name, COMMANDS[name].usual.format(results.url))
+    assert status == INTERRUPTED
+    assert errors == f"\nstopped; {COMMANDS[name].kept}\n"
+    pd.testing.assert_frame_equal(results.evaluations(), before)
+    assert list(temporary.iterdir()) == []
+    assert not (Path(results.url) / "report").exists()

@@ -61,9 +61,8 @@ def copied(recorded: Results, tmp_path: Path) -> Results:
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     """Runs the command; gives its exit status and the one line that it printed."""
 
-    def run(results: Results | str, *args: str) -> tuple[int, str]:
-        url = results if isinstance(results, str) else results.url
-        status = repeat.main([url, *args])
+    def run(results: Results, *args: str) -> tuple[int, str]:
+        status = repeat.main([results.url, *args])
         captured = capsys.readouterr()
         text, other = (captured.err, captured.out) if status == 2 else (captured.out, captured.err)
         assert not other
@@ -301,10 +300,7 @@ def test_an_ambiguous_beginning_names_the_cells(
 
 
 def test_what_cannot_be_repeated_is_refused(
-    copied: Results,
-    digits: MosaicTask,
-    run: Callable[..., tuple[int, str]],
-    tmp_path: Path,
+    copied: Results, digits: MosaicTask, run: Callable[..., tuple[int, str]]
 ) -> None:
     cells = ids(copied)
     rewrite(copied, cells["lvml lr=0.1"], {"status": "censored", "status_reason": "stopped"})
@@ -321,35 +317,6 @@ def test_what_cannot_be_repeated_is_refused(
     rewrite(copied, other.id, {"cell": json.dumps(values)})
     status, line = run(copied, other.id)
     assert (status, "cannot be read by this version" in line) == (2, True)
-
-    status, line = run(str(tmp_path / "nowhere"), "3f2a")
-    assert (status, "is no results directory" in line) == (2, True)
-    Results(tmp_path / "empty").prepare()
-    status, line = run(str(tmp_path / "empty"), "3f2a")
-    assert (status, "holds no finished cell" in line) == (2, True)
-    status, line = run(copied)
-    assert (status, "CELL_ID. See `python -m study.repeat --help`" in line) == (2, True)
-
-
-def test_ctrl_c_leaves_nothing_behind(
-    copied: Results,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-
-    def interrupted(work: Work, report: Any) -> dict[str, str]:
-        assert Path(work.results).is_relative_to(tmp_path)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("study.repetition.train_cells", interrupted)
-    before = contents(copied)
-    assert repeat.main([copied.url, ids(copied)["soft lr=0.1"]]) == 130
-    assert "stopped" in capsys.readouterr().err
-    assert contents(copied) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
 def test_a_terminal_shows_the_time_left_and_is_left_clean(

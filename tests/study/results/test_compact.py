@@ -6,17 +6,14 @@ import contextlib
 import uuid
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from study import compact
 from study.cell import Cell
 from study.results import Results
-from study.storage.storage import Storage
 from tests.made_up.comparisons import POINTS, make_cell, write
 from tests.study.results.test_results import (
     CONTRADICTIONS,
-    TABLES,
     WRONG_EVALUATIONS,
     acting_before,
     assert_same,
@@ -207,28 +204,6 @@ def test_contradictions_are_refused(
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.parametrize("partner", [True, False])
-@pytest.mark.parametrize("table", TABLES)
-def test_damaged_files_are_refused(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    table: str,
-    partner: bool,
-) -> None:
-    cells = write_some(results)
-    path = tmp_path / "results" / table / f"{cells[0].id}.parquet"
-    path.write_bytes(path.read_bytes()[:-9])
-    if not partner:
-        (other,) = set(TABLES) - {table}
-        results.storage.remove(f"{other}/{cells[0].id}.parquet")
-    before = snapshot(tmp_path)
-    status, line = run(results, capsys)
-    assert status == 2
-    assert f"{path} is damaged (" in line
-    assert snapshot(tmp_path) == before
-
-
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("kind", WRONG_EVALUATIONS)
 def test_evaluations_that_are_not_the_cell_s_are_refused(
@@ -252,65 +227,3 @@ def test_evaluations_that_are_not_the_cell_s_are_refused(
     assert f"{tmp_path}/results/evaluations/{cells[0].id}.parquet is damaged (" in line
     assert reason in line
     assert snapshot(tmp_path) == before
-
-
-def test_another_schema_is_refused(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cells = write_some(results)
-    path = tmp_path / "results" / "cells" / f"{cells[0].id}.parquet"
-    table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
-    status, line = run(results, capsys)
-    assert status == 2
-    assert "has results schema 0" in line
-
-
-def test_a_running_study_is_let_alone(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_some(results)
-    before = snapshot(tmp_path)
-    with Results(results.url).lock():
-        status, line = run(results, capsys)
-    assert status == 2
-    assert "another study is running" in line
-    assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize("where", ["missing", "file", "folder"])
-def test_what_is_no_results_directory_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
-) -> None:
-    (tmp_path / "file").write_text("")
-    (tmp_path / "folder").mkdir()
-    status, line = run(Results(tmp_path / where), capsys)
-    assert status == 2
-    assert f"{tmp_path / where} is no results directory" in line
-    assert list((tmp_path / "folder").iterdir()) == []
-
-
-@pytest.mark.parametrize("argv", [[], ["a", "b"], ["nosuch://x"]])
-def test_bad_arguments_are_one_line(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert compact.main(argv) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_ctrl_c_is_no_traceback(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_some(results)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Storage, "remove", interrupt)
-    assert compact.main([results.url]) == 130
-    assert "no result is lost" in capsys.readouterr().err
-
-
-def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        compact.main(["--help"])
-    assert end.value.code == 0
-    assert "python -m study.compact results\n" in capsys.readouterr().out

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sqlite3
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,8 @@ from analysis.reading import load
 from study import track
 from study.results import Results
 from study.tracking.store import RunStore
-from study.tracking.tracker import MLflowTracker
 from tests.made_up import trajectories
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import make_cell, write
 from tests.study.tracking.test_tracking import Failing
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
@@ -235,55 +232,23 @@ def test_artifacts_that_cannot_be_written_are_named_at_once(
     assert f"{folder}/digits, which cannot be written (Not a directory)" in errors
 
 
-def test_ctrl_c_says_that_the_command_goes_on(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(tracker: MLflowTracker, *_: object) -> None:
-        main_thread = threading.main_thread().ident
-        assert main_thread is not None
-        signal.pthread_kill(main_thread, signal.SIGINT)
-
-    monkeypatch.setattr(MLflowTracker, "wait", interrupt)
-    status, _, errors = main(capsys, results.url)
-    assert status == 130
-    assert "the same command goes on" in errors
-
-
-def test_a_running_study_keeps_it_out(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with results.lock():
-        status, _, errors = main(capsys, results.url)
-    assert status == 2
-    assert "another study is running" in errors
-    assert snapshot(results) == {}
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["{results}/nowhere"], "holds no results"),
-        (["{empty}"], "holds no finished cell"),
         (["{results}", "--study", "digit"], "Did you mean 'digits'?"),
         (["{results}", "--tracking", "http://u:secret@127.0.0.1:1"], "does not answer"),
         (["{results}", "--tracking", "nonsense://x"], "MLflow cannot track to nonsense://x"),
         (["{results}", "--tracking", "sqlite:////proc/x.db"], "MLflow cannot track to sqlite"),
         (["{results}", "--tracking", "none"], "--tracking URI"),
-        (["memory://{empty}"], "holds no results"),
-        (["nofs://bucket/x"], "nofs"),
-        (["{results}", "--frobnicate"], "study.track --help"),
-        ([], "RESULTS_DIR"),
     ],
 )
 def test_requests_that_cannot_be_carried_out(
     args: list[str],
     message: str,
     results: Results,
-    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    empty = make_results(tmp_path / "empty").url
-    args = [arg.format(results=results.url, empty=empty) for arg in args]
+    args = [arg.format(results=results.url) for arg in args]
     status, printed, errors = main(capsys, *args)
     assert (status, printed) == (2, "")
     assert message in errors
@@ -291,28 +256,6 @@ def test_requests_that_cannot_be_carried_out(
     assert errors.count("\n") == 1
     assert "secret" not in errors
     assert snapshot(results) == {}
-
-
-@pytest.mark.parametrize("table", ["cells", "evaluations"])
-def test_a_damaged_file_is_named(
-    table: str, results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = next((Path(results.url) / table).glob("*.parquet"))
-    file.write_bytes(file.read_bytes()[:100])
-    status, _, errors = main(capsys, results.url)
-    assert status == 2
-    assert file.name in errors
-    assert errors.count("\n") == 1
-    assert snapshot(results) == {}
-
-
-def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        track.main(["--help"])
-    assert stop.value.code == 0
-    text = capsys.readouterr().out
-    for word in ("examples:", "python -m study.track results", "--tracking", "--study"):
-        assert word in text
 
 
 def test_learning_dynamics_are_logged_once(
