@@ -1,7 +1,7 @@
-"""Where the artifacts of MLflow's own database are: beside it, wherever both are moved to.
+"""Keeps MLflow's artifacts beside its database in the results directory, wherever that is moved.
 
-MLflow keeps absolute URIs, one of each experiment and one of each run. So that a results directory
-can be moved and copied, they are corrected when the database is opened.
+MLflow stores absolute URIs of experiments and runs. They are corrected when the database is
+opened, so that a results directory can be moved and copied.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _FOLDER = "mlflow-artifacts"
 
 
 def artifact_root(folder: Path, experiment: str) -> str:
-    """The URI under which an experiment keeps artifacts, beside the database in the folder."""
+    """The URI of an experiment's artifacts, beside the database in a folder."""
     return (folder / _FOLDER / experiment).as_uri()
 
 
 def follow(folder: Path) -> str | None:
     """Corrects the URIs in the database of a folder that has been moved or copied.
 
-    For the one driver, before MLflow opens the database; all of them or, if it is killed, none.
+    Only the driver calls it, before MLflow opens the database. It is one transaction.
 
     Returns:
-        Where the folder was, by what the database said; None where nothing had moved.
+        The folder's former path by the database; None if it has not moved.
     """
     here, before = folder.as_uri(), None
     with contextlib.closing(sqlite3.connect(folder / DATABASE, timeout=20)) as database, database:
@@ -54,13 +54,13 @@ def follow(folder: Path) -> str | None:
 
 
 def require_writable(location: str) -> None:
-    """Checks that artifacts can be written, where they go to a folder that is seen from here.
+    """Checks that artifacts can be written, if they go to a local folder.
 
     Args:
-        location: of an experiment, a path or URI.
+        location: of an experiment's artifacts, a path or URI.
 
     Raises:
-        RequestError: they cannot.
+        RequestError: the folder cannot be written.
     """
     parts = urlsplit(location)
     if parts.scheme not in ("", "file"):

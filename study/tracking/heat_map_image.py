@@ -1,6 +1,6 @@
-"""Focus-prediction heat maps of one cell as a picture, drawn with Pillow in milliseconds.
+"""Draws the focus-prediction heat maps of a cell with Pillow, in milliseconds.
 
-Matplotlib draws those of the report (`analysis.figures.heatmap_figure`), in a tenth of a second:
+Matplotlib draws those of the report (`analysis.figures.heatmap_figure`) in a tenth of a second,
 too long for each of many cells. Axes, shading and outline are the same.
 """
 
@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from study.evaluate.heat_map import HEATMAP_EDGES, SAIF_THRESHOLD
 
 _BINS = len(HEATMAP_EDGES) - 1
-_FIRST = HEATMAP_EDGES.index(SAIF_THRESHOLD)  # bin of SAIF
+_FIRST = HEATMAP_EDGES.index(SAIF_THRESHOLD)  # first bin of SAIF
 
 # Pixels.
 _SIDE = 58  # of a bin
@@ -26,8 +26,7 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 62, 66, 18, 78
 _WIDTH = _LEFT + _PANEL + _RIGHT
 _HEIGHT = _TOP + _PANEL + _BOTTOM
 
-# Greys are drawn and packed in a fourth of the time of colours: the one colour takes the place of
-# a grey.
+# A palette of greys takes a fourth of the time of colours; the one colour replaces a grey.
 _BLACK, _WHITE, _OUTLINE = 0, 254, 255
 _GREYS = [level for grey in range(_OUTLINE) for level in 3 * [round(255 * grey / _WHITE)]]
 _PALETTE = [*_GREYS, 213, 94, 0]  # vermilion
@@ -45,8 +44,8 @@ def heatmap_png(heatmaps: Mapping[str, NDArray[np.float64]], title: str) -> byte
         title: above the panels.
 
     Returns:
-        A PNG file: a_z on x, s_y on y upwards, bins in % of the instances, the darker the more;
-        what is outlined at the top right is SAIF.
+        A PNG file: a_z on x, s_y on y upwards, bins in % of the instances, darker for more; the
+        bins of SAIF at the top right are outlined.
     """
     image = _frame(tuple(heatmaps)).copy()
     draw = ImageDraw.Draw(image)
@@ -70,7 +69,7 @@ def heatmap_png(heatmaps: Mapping[str, NDArray[np.float64]], title: str) -> byte
 
 @functools.cache
 def _frame(names: tuple[str, ...]) -> Image.Image:
-    """All that does not depend on numbers: the same for every cell of a study."""
+    """The axes and labels, which are the same for every cell of a study."""
     image = Image.new("L", (_WIDTH * len(names), _HEIGHT), _WHITE)
     draw = ImageDraw.Draw(image)
     for panel, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""A cell, a study, a group as MLflow's runs have it: names, parameters, tags, metrics."""
+"""Runs of MLflow as cells, studies and groups: names, parameters, tags, metrics."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
 
 
-_PARENT = ""
+PARENT = ""
 """Stands for the cell id of the parent run."""
 
 
-_PARAMS = (
+PARAMS = (
     "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
     "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
     "rationale_rule", "min_count", "budget_amount", "budget_unit",
 )  # fmt: skip
 
 
-_TAGS = (
+TAGS = (
     "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
     "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
 
 
 class Group(Protocol):
-    """What MLflow shows of one paradigm in one comparison, see `analysis.section.summary`."""
+    """The summary of one paradigm in one comparison, see `analysis.section.summary`."""
 
     @property
     def key(self) -> str:
-        """Names the group in its study; holds a ``/``, unlike the id of a cell."""
+        """The group's name in its study; holds a ``/``, unlike a cell id."""
         ...
 
     @property
     def comparison_id(self) -> str:
-        """Groups of one comparison are shown all, or none of them."""
+        """Of a comparison, all groups are shown or none."""
         ...
 
     @property
     def name(self) -> str:
-        """Of the run."""
+        """The name of the run."""
         ...
 
     @property
     def note(self) -> str:
-        """Markdown, shown on the page of the run."""
+        """Markdown for the run's page."""
         ...
 
     @property
     def digest(self) -> str:
-        """Changes with the numbers."""
+        """A digest of the numbers."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Group(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """Numbers that are known."""
+        """Metric -> value, without missing ones."""
         ...
 
     @property
@@ -76,50 +76,51 @@ class Group(Protocol):
         ...
 
     def files(self) -> Mapping[str, bytes]:
-        """Path of an artifact -> what it holds; made when it is asked for."""
+        """Path of an artifact -> its content, made by this call."""
         ...
 
 
-class _Run(NamedTuple):
-    """What is known of a run that MLflow holds."""
+class KnownRun(NamedTuple):
+    """A run that MLflow holds."""
 
     run_id: str
     parent_id: str | None
     complete: bool
     state: str | None
-    """How the cell ended, when the run was logged; of a group, its digest."""
+    """The cell's status when the run was logged; of a group, its digest."""
     is_group: bool
     metrics: frozenset[str]
-    """Of the parent run, none of others."""
+    """Names of the parent run's metrics; empty for other runs."""
 
 
-def _name(run: Any) -> str | None:
-    """The cell id or the key of a run, `_PARENT`, or None for somebody else's run."""
+def name_of(run: Any) -> str | None:
+    """The cell id or group key of a run, or `PARENT`; None for a run of another origin."""
     tags = run.data.tags
-    return _PARENT if tags.get("role") == "study" else tags.get("cell_id") or tags.get("group")
+    return PARENT if tags.get("role") == "study" else tags.get("cell_id") or tags.get("group")
 
 
-def _known_run(run: Any) -> _Run:
+def known_run(run: Any) -> KnownRun:
+    """What is kept of a run of MLflow."""
     tags = run.data.tags
-    return _Run(
+    return KnownRun(
         run_id=run.info.run_id,
         parent_id=tags.get("mlflow.parentRunId"),
         complete=run.info.status == "FINISHED",
         state=tags.get("digest" if "group" in tags else "status"),
         is_group="group" in tags,
-        metrics=frozenset(run.data.metrics if _name(run) == _PARENT else ()),
+        metrics=frozenset(run.data.metrics if name_of(run) == PARENT else ()),
     )
 
 
-def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any]:
-    """One MLflow metric an evaluation, split and measure, stepped by compute.
+def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any]:
+    """One MLflow metric an evaluation, split and measure; its step is the compute.
 
-    What is missing is no metric; a loss that is not a number is one.
+    Missing values are left out, but a NaN loss is kept.
     """
     from mlflow.entities import Metric
 
     finished = datetime.datetime.fromisoformat(cell["finished_at"]).timestamp()
-    for row in _records(evaluations):
+    for row in records(evaluations):
         step = row["compute_flops"] // METRIC_STEP_FLOPS
         seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
         milliseconds = int(1000 * seconds)
@@ -130,26 +131,30 @@ def _metrics(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any
             for name in ("budget_fraction", "train_seconds"):
                 yield Metric(name, row[name], milliseconds, step)
             for name in DYNAMICS:
-                if _known(row[name]):
+                if is_known(row[name]):
                     yield Metric(f"train/{name}", row[name], milliseconds, step)
 
 
 def _says(name: str, value: Any) -> bool:
-    """Whether a metric is known and, as the share of known foregrounds, not of course."""
-    return _known(value) and not (name == "foreground_share" and value == 1)
+    """Whether a metric is worth logging: known, and no `foreground_share` of 1."""
+    return is_known(value) and not (name == "foreground_share" and value == 1)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-def _equal(held: float, value: float) -> bool:
+def is_equal(held: float, value: float) -> bool:
+    """Whether two numbers are equal; NaN equals NaN."""
     return held == value or (math.isnan(held) and math.isnan(value))
 
 
-def _known(value: Any) -> bool:
+def is_known(value: Any) -> bool:
+    """Whether a value is neither missing nor an empty text."""
     return not pd.isna(value) and value != ""
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value as the text of a tag or parameter."""
     return f"{value:g}" if isinstance(value, float) else str(value)

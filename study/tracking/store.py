@@ -1,8 +1,8 @@
-"""MLflow's side of a study: one experiment, and its runs, each logged exactly once.
+"""The runs of a study in MLflow: one experiment, each run logged exactly once.
 
 At the top are the study's own run and the summaries of its groups (a paradigm in a comparison),
-fewer than a hundred, which MLflow can compare; below the study's run is one run a cell. All of it
-is made from the results, so any run can be made again.
+fewer than a hundred, which MLflow can compare. Below the study's run is one run a cell. All runs
+are made from the results, so any can be made again.
 """
 
 from __future__ import annotations
@@ -30,52 +30,50 @@ from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, require_writable
 from study.tracking.heat_map_image import heatmap_png
 from study.tracking.runs import (
-    _PARAMS,
-    _PARENT,
-    _TAGS,
     METRIC_STEP_FLOPS,
+    PARAMS,
+    PARENT,
+    TAGS,
     Group,
-    _equal,
-    _known,
-    _known_run,
-    _metrics,
-    _name,
-    _records,
-    _Run,
-    _text,
+    KnownRun,
+    as_text,
+    is_equal,
+    is_known,
+    known_run,
+    metrics_of,
+    name_of,
+    records,
 )
 from study.tracking.uris import (
     NONE,
     ServerDown,
-    _is_server,
-    _may_pass,
-    _require_store,
-    _without_password,
+    is_server,
+    may_pass,
     reason,
+    require_store,
     tracking_uri,
+    without_password,
 )
 
 BATCH = 100
-"""Cells that are read from the results in one go."""
+"""Cells that are read from the results at once."""
 
 MOST_GROUPS = 98
-"""Summaries of groups that are kept: with the study's run, fewer than 100 runs at the top.
-
-MLflow's views show a hundred runs at first, and are slow with more.
-"""
+"""Summaries that are kept: with the study's run, fewer than 100 runs at the top. MLflow's views
+first show a hundred runs, and are slow with more."""
 
 
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    # A request that is sent twice may act twice. `RunStore` looks at what the first one did.
+    # A repeated request may act twice; `RunStore` looks up what the first one did instead.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
-"""Environment variables of MLflow, where the user has not set them."""
+"""Environment variables of MLflow, unless the user has set them."""
 
 
 def fitting(groups: Sequence[Group]) -> list[Group]:
-    """The first groups that MLflow is to show, see `MOST_GROUPS`, in whole comparisons."""
+    """The first groups up to `MOST_GROUPS`, in whole comparisons."""
     if len(groups) <= MOST_GROUPS:
         return list(groups)
     cut = groups[MOST_GROUPS].comparison_id
@@ -85,16 +83,15 @@ def fitting(groups: Sequence[Group]) -> list[Group]:
 class RunStore:
     """The runs of one study in MLflow, each logged exactly once, in the calling thread.
 
-    A run is known by its experiment and its tag, `cell_id` or `group`, and complete by its status
-    FINISHED.
-    A call that fails may have acted all the same, so what it was to make is looked up before it
-    is tried again: an incomplete run is deleted, a complete one kept, and of two the oldest.
+    A run is identified by its experiment and its tag `cell_id` or `group`; it is complete if its
+    status is FINISHED. A failed call may have acted all the same, so its run is looked up before
+    the next try: incomplete runs are deleted, and the oldest complete one is kept.
 
     Args:
         results, study, uri: as for `open_tracker`; the URI is not `none`.
 
     Raises:
-        ResultsError: as `Results.databases`, where it is asked for.
+        ResultsError: as `Results.databases`, if the URI is None and MLFLOW_TRACKING_URI not set.
     """
 
     def __init__(self, results: Results, study: str, uri: str | None) -> None:
@@ -102,9 +99,9 @@ class RunStore:
         self._study = study
         self._asked_uri = uri
         asked = tracking_uri(uri)
-        self._folder = None if asked else results.databases()  # of a database of our own
+        self._folder = None if asked else results.databases()  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, KnownRun] = {}
         self._looked_up = False
         self.made = 0
         """Runs of cells that were logged so far."""
@@ -112,41 +109,41 @@ class RunStore:
     @property
     def ui_command(self) -> str:
         """The command that shows the runs, or the address of the server that does."""
-        if _is_server(self._uri):
-            return _without_password(self._uri)
-        return f"uv run mlflow ui --backend-store-uri {shlex.quote(_without_password(self._uri))}"
+        if is_server(self._uri):
+            return without_password(self._uri)
+        return f"uv run mlflow ui --backend-store-uri {shlex.quote(without_password(self._uri))}"
 
     @property
     def rebuild_command(self) -> str:
-        """The command that logs what is missing."""
+        """The command that logs missing runs."""
         command = f"uv run python -m study.track {shlex.quote(self._results.url)}"
         if self._asked_uri:
-            command += f" --tracking {shlex.quote(_without_password(self._asked_uri))}"
+            command += f" --tracking {shlex.quote(without_password(self._asked_uri))}"
         return command
 
     def connect(self) -> None:
-        """Opens the store and the experiment, and makes them where they are missing.
+        """Opens the store and the experiment, and makes them if they are missing.
 
-        A database is made and migrated here, once, before any trial runs: processes that do it
-        side by side crash each other.
+        A database is made and migrated here, before any trial runs: processes that do it at the
+        same time crash each other.
 
         Raises:
-            ServerDown: a server that does not answer.
-            RequestError: a store that cannot be used.
+            ServerDown: the server does not answer.
+            RequestError: the store cannot be used.
         """
         try:
             self._connect()
         except RequestError:
             raise
-        except Exception as error:  # a store may raise anything: its own, SQL's, the network's
-            if _is_server(self._uri) and _may_pass(error):
+        except Exception as error:  # a store may raise errors of its own, SQL's or the network's
+            if is_server(self._uri) and may_pass(error):
                 raise ServerDown(
-                    f"the MLflow server {_without_password(self._uri)} does not answer "
+                    f"the MLflow server {without_password(self._uri)} does not answer "
                     f"({reason(error)}). Start it, or choose another with --tracking URI, or "
                     f"--tracking {NONE}."
                 ) from error
             raise RequestError(
-                f"MLflow cannot track to {_without_password(self._uri)} ({reason(error)}). "
+                f"MLflow cannot track to {without_password(self._uri)} ({reason(error)}). "
                 f"Choose another store with --tracking URI, or --tracking {NONE}."
             ) from error
 
@@ -158,8 +155,8 @@ class RunStore:
             from mlflow import MlflowClient
 
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by us
-        _require_store(self._uri)
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # we report errors ourselves
+        require_store(self._uri)
         if self._folder and (before := follow(self._folder)):
             print(
                 f"note: the results were in {before}; MLflow's artifacts are now found in "
@@ -189,31 +186,31 @@ class RunStore:
         """Connects and looks up the study's runs, unless that is done.
 
         Raises:
-            Exception: whatever MLflow raises. So do `log`, `log_groups` and `summarise`; what is
-                there is then looked up anew, since a server may come back with another memory.
+            Exception: whatever MLflow raises. So do `log`, `log_groups` and `summarise`; the runs
+                are then looked up again, since a server may come back without some.
         """
         if self._looked_up:
             return
         self._connect()
         self._tidy()
-        if _PARENT not in self._runs:
+        if PARENT not in self._runs:
             tags = {"role": "study", "metric_step": "training MFLOPs"}
             run = self._client.create_run(self._experiment, run_name=self._study, tags=tags)
-            self._runs[_PARENT] = _known_run(run)
+            self._runs[PARENT] = known_run(run)
         self._adopt()
         self._looked_up = True
 
     def holds(self, name: str) -> bool:
-        """Whether a complete run of a cell or a group was found or logged, whatever it says."""
+        """Whether MLflow has a complete run of a cell or group, whatever its numbers."""
         return name in self._runs
 
     def is_complete(self, metrics: Iterable[str], groups: Sequence[Group] = ()) -> bool:
-        """Whether nothing is missing, as far as that is known without comparing numbers.
+        """Whether nothing is missing; numbers are not compared.
 
-        The study's run was found finished with these metrics, the groups that are to be shown
-        have runs, and no run was made since.
+        That is, the study's run was found finished with these metrics, all groups to show have
+        runs, and no run was made since.
         """
-        parent = self._runs.get(_PARENT)
+        parent = self._runs.get(PARENT)
         held = parent is not None and parent.complete and parent.metrics >= set(metrics)
         return held and all(group.key in self._runs for group in fitting(groups))
 
@@ -221,14 +218,14 @@ class RunStore:
         """Logs the cells that MLflow lacks or holds with another status.
 
         Args:
-            cells: cell id -> its status, or None where that is not known; not more than `BATCH`,
-                since what they hold is in memory at once.
+            cells: cell id -> status, None if not known; at most `BATCH`, since their results are
+                in memory at once.
 
         Yields:
-            Cell id, and why it could not be logged or None, each as soon as that is known.
+            Cell id, and why it could not be logged or None, each at once.
 
         Raises:
-            Exception: as `look_up`, where MLflow does not answer at all.
+            Exception: as `look_up`, if MLflow does not answer at all.
         """
         with self._looked_up_anew_after_errors():
             logged = [i for i, status in cells.items() if status and self._is_logged(i, status)]
@@ -239,10 +236,10 @@ class RunStore:
         """Logs the groups that MLflow lacks or holds with other numbers.
 
         Yields:
-            Key, and why the group could not be logged or None, each as soon as that is known.
+            Key, and why the group could not be logged or None, each at once.
 
         Raises:
-            Exception: as `look_up`, where MLflow does not answer at all.
+            Exception: as `look_up`, if MLflow does not answer at all.
         """
         with self._looked_up_anew_after_errors():
             for group in groups:
@@ -260,9 +257,9 @@ class RunStore:
 
         Args:
             metrics: of the study's own run.
-            files: are attached to it.
-            keys: of the groups that were logged now. Older ones stay as long as there are not
-                more than `MOST_GROUPS`.
+            files: to attach to it.
+            keys: of the groups logged now. Older groups stay while there are at most
+                `MOST_GROUPS`.
 
         Raises:
             Exception: as `look_up`.
@@ -273,19 +270,19 @@ class RunStore:
             self._tidy()  # another driver may have logged the same cells
             self._adopt()
             self._make_room(keys)
-            run_id = self._runs[_PARENT].run_id
+            run_id = self._runs[PARENT].run_id
             held = self._client.get_run(run_id).data.metrics
             now = int(1000 * time.time())
             new = [
                 Metric(name, value, now, 0)
                 for name, value in metrics.items()
-                if name not in held or not _equal(held[name], value)
+                if name not in held or not is_equal(held[name], value)
             ]
             self._client.log_batch(run_id, metrics=new)
             for file in files:
                 self._client.log_artifact(run_id, str(file))
             self._client.set_terminated(run_id)
-            self._runs[_PARENT] = self._runs[_PARENT]._replace(
+            self._runs[PARENT] = self._runs[PARENT]._replace(
                 complete=True, metrics=frozenset({*held, *metrics})
             )
 
@@ -298,43 +295,46 @@ class RunStore:
             self._looked_up = False
             raise
 
-    def _search(self, query: str) -> list[tuple[str, _Run]]:
-        """This study's runs and their names, oldest first; none that others keep there."""
-        found: list[tuple[int, str, str, _Run]] = []
+    def _search(self, query: str) -> list[tuple[str, KnownRun]]:
+        """This study's runs with their names, oldest first, without runs of other origin."""
+        found: list[tuple[int, str, str, KnownRun]] = []
         token = None
         while True:
             page = self._client.search_runs(
                 [self._experiment], query, max_results=500, page_token=token
             )
-            for run in page:  # of which little is kept: there may be 100,000
-                name = _name(run)
+            for run in page:  # little of each is kept, as there may be 100,000
+                name = name_of(run)
                 if name is not None:
-                    found.append((run.info.start_time, run.info.run_id, name, _known_run(run)))
+                    found.append((run.info.start_time, run.info.run_id, name, known_run(run)))
             token = page.token
             if not token:
                 return [(name, known) for _, _, name, known in sorted(found)]
 
     def _tidy(self, query: str = "") -> None:
-        """Looks up runs and leaves one complete run a cell and one parent: the oldest."""
-        kept: dict[str, _Run] = {}
+        """Looks up runs and deletes all but the oldest complete one a name and oldest parent."""
+        kept: dict[str, KnownRun] = {}
         for name, known in self._search(query):
-            if name not in kept and (known.complete or name == _PARENT):
+            if name not in kept and (known.complete or name == PARENT):
                 kept[name] = known
             else:
                 self._client.delete_run(known.run_id)
         self._runs = self._runs | kept if query else kept
 
     def _adopt(self) -> None:
-        """Puts every cell below the one parent that is left: its own may have been a second one,
-        made where MLflow repeated a request whose answer was lost."""
-        parent_id = self._runs[_PARENT].run_id
+        """Puts every cell below the parent that is left.
+
+        A cell's own parent may have been a duplicate, made when MLflow repeated a request whose
+        answer was lost.
+        """
+        parent_id = self._runs[PARENT].run_id
         for name, run in self._runs.items():
-            is_cell = name != _PARENT and not run.is_group
+            is_cell = name != PARENT and not run.is_group
             if is_cell and run.parent_id != parent_id:
                 self._client.set_tag(run.run_id, "mlflow.parentRunId", parent_id)
 
     def _make_room(self, keys: Collection[str]) -> None:
-        """Deletes the groups that are too many, the oldest first and none of these."""
+        """Deletes the oldest groups beyond `MOST_GROUPS`, but none of these."""
         held = [name for name, run in self._runs.items() if run.is_group]
         others = [name for name in held if name not in keys]
         for name in others[: max(0, len(held) - MOST_GROUPS)]:
@@ -344,13 +344,13 @@ class RunStore:
         if not cell_ids:
             return
         try:
-            cells = {row["cell_id"]: row for row in _records(self._results.cells(cell_ids))}
+            cells = {row["cell_id"]: row for row in records(self._results.cells(cell_ids))}
             new = [i for i, cell in cells.items() if not self._is_logged(i, cell["status"])]
             evaluations = self._results.evaluations(new) if new else pd.DataFrame()
         except Exception as error:  # a damaged file, a lost connection to the results
             if len(cell_ids) == 1:
                 yield cell_ids[0], error
-            else:  # one of them cannot be read: which?
+            else:  # log one by one, to find the cell that cannot be read
                 for cell_id in cell_ids:
                     yield from self._log([cell_id])
             return
@@ -366,17 +366,17 @@ class RunStore:
                 yield cell_id, self._log_or_look(cell_id, status, query, log)
 
     def _is_logged(self, name: str, state: str) -> bool:
-        """Whether MLflow holds a run as it is; a censored cell may have gone on since."""
+        """Whether MLflow holds a run with this state; a censored cell may have gone on since."""
         run = self._runs.get(name)
         return run is not None and run.state == state
 
     def _log_or_look(
         self, name: str, state: str, query: str, log: Callable[[], None]
     ) -> Exception | None:
-        """Logs one run; after an error, sees what it left.
+        """Logs one run; after an error, looks up whether it was made all the same.
 
         Returns:
-            Why it could not be logged though MLflow answers, or None.
+            Why it could not be logged, or None.
         """
         try:
             log()
@@ -386,44 +386,44 @@ class RunStore:
         return None
 
     def _start_run(self, name: str, run_name: str, tags: Mapping[str, str]) -> Any:
-        """Makes a run in place of an outdated one."""
+        """Makes a run, in place of an outdated one if there is one."""
         outdated = self._runs.pop(name, None)
         if outdated:
             self._client.delete_run(outdated.run_id)
-        parent = self._runs[_PARENT]
-        if parent.complete:  # not any more
+        parent = self._runs[PARENT]
+        if parent.complete:  # it no longer is
             self._client.update_run(parent.run_id, status="RUNNING")
-            self._runs[_PARENT] = parent._replace(complete=False)
+            self._runs[PARENT] = parent._replace(complete=False)
         return self._client.create_run(self._experiment, run_name=run_name, tags=dict(tags))
 
     def _end_run(self, name: str, run: Any) -> None:
         self._client.set_terminated(run.info.run_id)
-        self._runs[name] = _known_run(run)._replace(complete=True)
+        self._runs[name] = known_run(run)._replace(complete=True)
 
     def _log_cell(self, cell: Mapping[str, Any], evaluations: pd.DataFrame) -> None:
         from mlflow.entities import Param
 
-        values = {name: _text(cell[name]) for name in {*_PARAMS, *_TAGS} if _known(cell[name])}
-        tags = {name: values[name] for name in _TAGS if name in values}
-        held = f"alpha={cell['alpha']:g} " if _known(cell["alpha"]) else ""
-        model = f"{cell['architecture']} " if _known(cell["label_rule"]) else ""
+        values = {name: as_text(cell[name]) for name in {*PARAMS, *TAGS} if is_known(cell[name])}
+        tags = {name: values[name] for name in TAGS if name in values}
+        held = f"alpha={cell['alpha']:g} " if is_known(cell["alpha"]) else ""
+        model = f"{cell['architecture']} " if is_known(cell["label_rule"]) else ""
         run = self._start_run(
             cell["cell_id"],
             f"{cell['paradigm']} {model}m={cell['m']} {held}lr={cell['lr']:g} seed={cell['seed']}",
-            {"mlflow.parentRunId": self._runs[_PARENT].run_id, **tags},
+            {"mlflow.parentRunId": self._runs[PARENT].run_id, **tags},
         )
         run_id = run.info.run_id
-        params = [Param(name, values[name]) for name in _PARAMS if name in values]
-        metrics = list(_metrics(cell, evaluations))
+        params = [Param(name, values[name]) for name in PARAMS if name in values]
+        metrics = list(metrics_of(cell, evaluations))
         self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
         files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
-        # A map of a held attention is one line, and of a linear model theory says more.
+        # With a held attention the map is one line; of a linear model the theory tells more.
         if len(evaluations) and not held and evaluations["mu"].isna().all():
             last = evaluations[evaluations["step"] == evaluations["step"].max()]
             heatmaps = {
                 row["split"]: np.reshape(row["heatmap"], (5, 5))
-                for row in _records(last)
-                if row["heatmap"] is not None  # no foreground of this split is known
+                for row in records(last)
+                if row["heatmap"] is not None  # the split has a known foreground
             }
             if heatmaps:
                 files["heatmap.png"] = heatmap_png(heatmaps, cell["schedule"])
@@ -434,7 +434,7 @@ class RunStore:
     def _log_group(self, group: Group) -> None:
         from mlflow.entities import Metric, Param
 
-        files = group.files()  # first: where it fails, MLflow keeps what it holds
+        files = group.files()  # first, so that MLflow keeps its run if this fails
         tags = {"role": "summary", "group": group.key, "comparison_id": group.comparison_id}
         tags |= {"digest": group.digest, "mlflow.note.content": group.note}
         run = self._start_run(group.key, group.name, tags)
@@ -448,7 +448,7 @@ class RunStore:
         self._end_run(group.key, run)
 
     def _attach(self, run_id: str, files: Mapping[str, bytes]) -> None:
-        """Makes artifacts of a run: path -> what it holds."""
+        """Attaches artifacts to a run: path -> content."""
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files.items():
                 file = Path(folder) / name

@@ -1,8 +1,8 @@
-"""MLflow while a study trains: the driver logs cells in the background, at the end the summaries.
+"""Tracks a study in MLflow: cells in the background while it trains, summaries at the end.
 
-What is logged is read from the results directory, which stays the truth: a run can always be
-made again. `RunStore` knows how runs are logged exactly once, `MLflowTracker` is the thread that
-keeps trying: a tracking server that fails costs a warning, never a cell.
+Runs are made from the results directory, which stays the truth, so a run can always be made again.
+`RunStore` logs each run exactly once. `MLflowTracker` is the thread that keeps trying: a failing
+tracking server costs a warning, never a cell.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from study.tracking.store import BATCH, RunStore, fitting
 from study.tracking.uris import NONE, ServerDown, reason, tracking_uri
 
 FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 1.0, 30.0, 2.0
-"""Seconds before the next try: after one failure; after many; at most, once the study ended."""
+"""Seconds before the next try: after one failure, after many, and most once the study ended."""
 
 FINISH_SECONDS = 60.0
-"""How long the end of a study waits for runs that are missing."""
+"""How long the end of a study waits for missing runs."""
 
 DOWN_SECONDS = 10.0
-"""How long of that it waits for a server that does not answer."""
+"""How much of that it waits for a server that does not answer."""
 
 SILENT_SECONDS = 3.0
 """How long it waits before it says so."""
 
 STOP_SECONDS = 2.0
-"""How long it lets a run that is being logged get to its end."""
+"""How long it waits for the run that is being logged."""
 
 
 class Tracker(Protocol):
@@ -43,26 +43,24 @@ class Tracker(Protocol):
     def log_cells(
         self, cell_ids: Sequence[str], statuses: Mapping[str, str] | None = None
     ) -> None:
-        """Logs recorded cells, soon and in the background; cells that are logged are left.
+        """Logs recorded cells in the background, except those that are logged already.
 
         Args:
-            cell_ids: may have been logged before, now or in another run of the command.
-            statuses: how cells ended, by their ids, where that is known; a cell that is logged
-                with its status need not be read.
+            cell_ids: some may have been logged before, by this command or an earlier one.
+            statuses: cell id -> known end state; a cell that is logged with it is not read.
         """
         ...
 
     def finish(
         self, metrics: Mapping[str, float], files: Sequence[Path], groups: Sequence[Group] = ()
     ) -> None:
-        """Waits for the cells and logs what they come to.
+        """Waits for the cells, then logs the study's own run and its groups.
 
         Args:
             metrics: of the study's own run.
-            files: are attached to it.
-            groups: each gets a run, see `analysis.comparison.report.summaries.group_summaries`;
-            one that is logged
-                with the same numbers is left, one with others replaced.
+            files: to attach to it.
+            groups: each gets a run, see `analysis.comparison.report.summaries.group_summaries`.
+                A run with the same numbers is kept, one with other numbers replaced.
         """
         ...
 
@@ -73,30 +71,30 @@ class Tracker(Protocol):
 
 
 class NullTracker:
-    """Tracks nothing."""
+    """A tracker that does nothing."""
 
     ui_command = None
 
     def log_cells(
         self, cell_ids: Sequence[str], statuses: Mapping[str, str] | None = None
     ) -> None:
-        """Does nothing."""
+        pass
 
     def finish(
         self, metrics: Mapping[str, float], files: Sequence[Path], groups: Sequence[Group] = ()
     ) -> None:
-        """Does nothing."""
+        pass
 
 
 def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
-    """The tracker of a study.
+    """Opens the tracker of a study.
 
-    A server that does not answer is warned of, and tried again while the study trains.
+    If a server does not answer, this warns, and the tracker tries again while the study trains.
 
     Args:
-        results: where the cells are read from.
+        results: where cells are read from.
         study: name of the experiment.
-        uri: MLflow tracking URI; `none`; or None for MLFLOW_TRACKING_URI, and without it a SQLite
+        uri: MLflow tracking URI, or `none`; None: MLFLOW_TRACKING_URI, or without it a SQLite
             database in `Results.databases`.
 
     Raises:
@@ -117,41 +115,39 @@ def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
 
 
 class MLflowTracker:
-    """Logs to MLflow from a thread, which keeps what could not be logged and tries again.
+    """Logs to MLflow from a thread, which tries again what could not be logged.
 
     Args:
-        store: where to; the thread connects it where that was not possible.
+        store: to log to; the thread connects it if that failed before.
     """
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._changed = threading.Condition()  # guards all that follows
-        self._asked: dict[str, str | None] = {}  # cell id -> its status, if that is known
-        self._groups: dict[str, Group] = {}  # by their keys, which are in `_asked`, too
-        self._waiting: dict[str, None] = {}  # ids and keys in order, as a set
+        self._asked: dict[str, str | None] = {}  # cell id or group key -> status, if known
+        self._groups: dict[str, Group] = {}  # by key
+        self._waiting: dict[str, None] = {}  # an ordered set of ids and keys
         self._summary: tuple[Mapping[str, float], Sequence[Path]] | None = None
-        self._summarised = False  # and no cell was logged since
+        self._summarised = False  # whether the summary is logged and no cell since
         self._error: Exception | None = None  # of the last try
-        self._progress = time.monotonic()  # when something was logged last
+        self._progress = time.monotonic()  # time of the last success
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
         self._thread.start()
 
     @property
     def ui_command(self) -> str:
-        """See `RunStore`."""
         return self._store.ui_command
 
     @property
     def missing(self) -> int:
-        """Runs that are not logged, or not yet; the parent is one, once it has a summary."""
+        """How many runs are not logged yet; the parent run counts once it has a summary."""
         with self._changed:
             return len(self._waiting) + self._wants_summary()
 
     def log_cells(
         self, cell_ids: Sequence[str], statuses: Mapping[str, str] | None = None
     ) -> None:
-        """See `Tracker`."""
         known = statuses or {}
         with self._changed:
             self._asked |= {cell_id: known.get(cell_id) for cell_id in cell_ids}
@@ -161,12 +157,11 @@ class MLflowTracker:
     def wait(
         self, seconds: float, patience: float, show: Callable[[int], None] | None = None
     ) -> None:
-        """Returns when nothing is missing, or nothing more is to be expected.
+        """Waits until no run is missing, or until it gives up.
 
         Args:
-            seconds: not longer than this.
-            patience: give up sooner, after so many seconds in which tries failed and no run was
-                logged.
+            seconds: longest wait.
+            patience: seconds without a logged run after which it gives up if the last try failed.
             show: called with the number of missing runs, about twice a second.
         """
         started = time.monotonic()
@@ -187,9 +182,9 @@ class MLflowTracker:
         groups: Sequence[Group] = (),
         seconds: float = FINISH_SECONDS,
     ) -> None:
-        """See `Tracker`. Waits so many seconds, or `DOWN_SECONDS` while the server is down.
+        """See `Tracker.finish`. Waits `seconds`, or `DOWN_SECONDS` while the server is down.
 
-        It says that it waits, unless the number of seconds is infinite.
+        It says that it waits unless `seconds` is infinite.
         """
         started, told = time.monotonic(), False
         shown = fitting(groups)
@@ -209,7 +204,7 @@ class MLflowTracker:
 
         with self._changed:
             self._summary = (dict(metrics), list(files))
-            # The last first: MLflow lists runs from the newest on.
+            # Last group first, as MLflow lists the newest run first.
             self._groups = {group.key: group for group in reversed(shown)}
             self._asked |= dict.fromkeys(self._groups)
             self._waiting |= dict.fromkeys(self._groups)
@@ -229,7 +224,7 @@ class MLflowTracker:
             )
 
     def stop(self) -> None:
-        """Lets the thread end after the run it is at, and waits for that a moment."""
+        """Ends the thread after its current run; waits at most `STOP_SECONDS` for that."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -247,7 +242,7 @@ class MLflowTracker:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     def _next(self) -> dict[str, str | None] | None:
-        """Waits for work: runs, or none and a summary; None when the thread is to end."""
+        """Waits for work: a batch of runs, empty for a summary alone; None: the thread ends."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._waiting or self._wants_summary())
             if self._stopped:
@@ -255,7 +250,7 @@ class MLflowTracker:
             return {i: self._asked[i] for i in itertools.islice(self._waiting, BATCH)}
 
     def _try(self, batch: Mapping[str, str | None]) -> bool:
-        """Logs runs, and the summary when no other run waits; says whether all went well."""
+        """Logs runs, and the summary if no other run waits; returns whether all succeeded."""
         failed = set()
         groups = [self._groups[name] for name in batch if name in self._groups]
         cells = {name: status for name, status in batch.items() if name not in self._groups}
@@ -287,7 +282,7 @@ class MLflowTracker:
         return self._summary is not None and not self._summarised
 
     def _start_over(self) -> None:
-        """MLflow answers; it may have come back without runs that it held."""
+        """Queues runs again that a server, now that it answers, does not hold any more."""
         with self._changed:
             self._error = None
             lost = (i for i in self._asked if i not in self._waiting and not self._store.holds(i))
@@ -298,14 +293,14 @@ class MLflowTracker:
             self._waiting.pop(name, None)
             self._error = error
             if error:
-                self._waiting[name] = None  # after the others
+                self._waiting[name] = None  # to the end of the queue
             else:
                 self._progress = time.monotonic()
                 self._summarised = False
                 self._changed.notify_all()
 
     def _rest(self, seconds: float) -> None:
-        """Waits before the next try: shorter at the end of the study, which is waited for."""
+        """Waits before the next try; shorter once the study waits for its end."""
         with self._changed:
             ending = self._summary is not None
             self._changed.wait_for(

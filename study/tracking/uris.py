@@ -1,4 +1,4 @@
-"""Where MLflow's store is, and why it does not answer."""
+"""The URI of MLflow's store, and why a store does not answer."""
 
 from __future__ import annotations
 
@@ -15,38 +15,39 @@ NONE = "none"
 
 
 class ServerDown(RequestError):
-    """A tracking server that does not answer now, and may later."""
+    """A tracking server does not answer now, but may later."""
 
 
 def tracking_uri(uri: str | None) -> str | None:
-    """The URI that was asked for, by an option or by the environment; None for neither."""
+    """The URI given by the option or else by the environment; None if neither gives one."""
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or None
 
 
 def reason(error: BaseException) -> str:
     """Why something failed, on one line and without passwords.
 
-    MLflow's message for a failed connection is a paragraph; the system's error in it is enough.
+    Of MLflow's paragraph on a failed connection, only the system's error is kept.
     """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError):
             error = cause
         cause = cause.__cause__ or cause.__context__
-    return _without_password((str(error) or repr(error)).splitlines()[0])
+    return without_password((str(error) or repr(error)).splitlines()[0])
 
 
-def _without_password(text: str) -> str:
-    """A text in which `user:password@host` of any URI has no password any more."""
+def without_password(text: str) -> str:
+    """The text with the password of every `user:password@host` in a URI masked."""
     return re.sub(r"(://[^/\s:@]*):\S*@", r"\1:***@", text)
 
 
-def _is_server(uri: str) -> bool:
+def is_server(uri: str) -> bool:
+    """Whether a URI names a tracking server."""
     return uri.startswith(("http://", "https://"))
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether a server was not there or not ready, rather than refused the request."""
+def may_pass(error: Exception) -> bool:
+    """Whether an error may go away: the server was absent or not ready, and refused nothing."""
     from mlflow.exceptions import InvalidUrlException, MlflowException
 
     if not isinstance(error, MlflowException) or isinstance(error, InvalidUrlException):
@@ -54,11 +55,11 @@ def _may_pass(error: Exception) -> bool:
     return error.get_http_status_code() >= 500
 
 
-def _require_store(uri: str) -> None:
-    """Raises at once for an address or a file that cannot be used; MLflow would try for long."""
+def require_store(uri: str) -> None:
+    """Raises at once if an address or file cannot be used; MLflow would go on trying for long."""
     from sqlalchemy import make_url
 
-    if _is_server(uri):
+    if is_server(uri):
         parts = urlsplit(uri)
         if not parts.hostname or parts.port == 0:  # reading the port checks it
             raise ValueError("the address names no host")
