@@ -41,7 +41,7 @@ from study import tasks
 from study.cell import Cell
 from study.cell.work import Work
 from study.compact import compact
-from study.evaluate.heat_map import HEATMAP_EDGES
+from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch
 from study.plan.axes import resolve

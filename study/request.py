@@ -32,7 +32,7 @@ class Request:
         num_samples: suggestions of a search in total, >= 1; None without one.
         objective: validation metrics that a search improves; None: accuracy.
         scheduler: what stops options early that do worse; None: all go to their end.
-        gpus_per_trial: see `study.launch.jobs.Resources`.
+        gpus_per_trial: see `study.launch.job_queue.Resources`.
         threads: CPU threads a trial; None: the machine divided.
         max_concurrent: trials at a time at most.
         max_retries: how often a trial is tried again whose worker was lost.

@@ -15,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     with importing():
-        from study.options import requested
+        from study.run_options import requested
 
     request = requested(argv)  # in a moment; PyTorch and pandas take seconds
     with importing():

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from study.evaluate.heat_map import heatmap as heatmap
-from study.evaluate.heat_map import saif as saif
 from study.evaluate.plausibility import plausibility
+from study.evaluate.saif_and_heat_map import heatmap as heatmap
+from study.evaluate.saif_and_heat_map import saif as saif
 from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores

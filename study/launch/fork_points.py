@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from study.launch.jobs import Job
+from study.launch.job_queue import Job
 from study.storage.storage import Storage
 from study.train.checkpoints import fork_name
 

@@ -8,7 +8,7 @@ from typing import Any
 from study.errors import RequestError
 from study.launch.failures import Failure, failure_of
 from study.launch.fork_points import ForkPoints
-from study.launch.jobs import Job, Jobs, Source
+from study.launch.job_queue import Job, Jobs, Source
 from study.terminal.progress import Progress
 
 

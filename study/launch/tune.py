@@ -1,6 +1,6 @@
 """Distributes cells over Ray Tune: one trial a pack of cells, workers reused between trials.
 
-Tune finds the resources, starts the workers and notices when one is lost. `study.launch.jobs`
+Tune finds the resources, starts the workers and notices when one is lost. `study.launch.job_queue`
 decides what runs next and whether a failed job is tried again; a search algorithm hands its jobs
 to Tune. A trial never raises: it reports why it failed. So an error in Tune is a lost worker.
 """
@@ -24,7 +24,7 @@ from study.hardware import give_back_memory
 from study.launch.cluster import ray_session
 from study.launch.failures import Failure, failure_of, failure_of_trial
 from study.launch.fork_points import ForkPoints
-from study.launch.jobs import Job, Jobs, Resources, Source
+from study.launch.job_queue import Job, Jobs, Resources, Source
 from study.launch.nodes import Cluster
 from study.launch.running import Running
 from study.launch.trial import train_cells

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from study.cell import Cell, Options
-from study.launch.jobs import Job, Resources
+from study.launch.job_queue import Job, Resources
 from study.plan.overhead import Overhead
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from study.cell import Cell
-from study.launch.jobs import Job
+from study.launch.job_queue import Job
 from study.train.cost import ModelFlops
 from study.train.timeline import timeline
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from study.evaluate.heat_map import HEATMAP_EDGES
+from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
 from study.results.coverage import own_id
 from study.results.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, SCHEMAS, Table
 from study.storage.storage import ResultsError, Storage

@@ -9,7 +9,7 @@ from study.search.search import Search
 
 
 class Suggestions:
-    """A search as a `study.launch.jobs.Source`; recorded cells do not run again.
+    """A search as a `study.launch.job_queue.Source`; recorded cells do not run again.
 
     Args:
         search: asked for cells, told of their ends.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from study.evaluate.heat_map import HEATMAP_EDGES, SAIF_THRESHOLD
+from study.evaluate.saif_and_heat_map import HEATMAP_EDGES, SAIF_THRESHOLD
 
 _BINS = len(HEATMAP_EDGES) - 1
 _FIRST = HEATMAP_EDGES.index(SAIF_THRESHOLD)  # first bin of SAIF
@@ -40,7 +40,7 @@ def heatmap_png(heatmaps: Mapping[str, NDArray[np.float64]], title: str) -> byte
 
     Args:
         heatmaps: name -> (5, 5) fractions of the instances, axis 0 = a_z, axis 1 = s_y, as
-            `study.evaluate.heat_map.heatmap` gives them.
+            `study.evaluate.saif_and_heat_map.heatmap` gives them.
         title: above the panels.
 
     Returns:

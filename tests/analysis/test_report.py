@@ -38,9 +38,9 @@ from analysis.words import setting_words
 from study import closing
 from study.cell import Budget
 from study.drive import Trained, Workplace
-from study.options import requested
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
+from study.run_options import requested
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 

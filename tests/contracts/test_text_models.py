@@ -13,8 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import models, paradigms
 from study.cell import PARADIGMS
 from study.evaluate.classification import evaluate, without_rounding
-from study.evaluate.heat_map import heatmap, saif
 from study.evaluate.plausibility import plausibility
+from study.evaluate.saif_and_heat_map import heatmap, saif
 from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE

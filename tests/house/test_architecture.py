@@ -27,7 +27,7 @@ STOREYS = [
     ["analysis.kinds", "analysis.page"],
     ["analysis.comparison.report", "analysis.fixed_focus", "analysis.linear_orthogonal"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
-    ["study.options", "study.repeat", "analysis.section", "analysis.comparison"],
+    ["study.run_options", "study.repeat", "analysis.section", "analysis.comparison"],
     ["study.drive"],
     ["study.plan", "study.repetition", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],

@@ -24,7 +24,7 @@ import click
 import psutil
 import pytest
 
-from study.options import parser
+from study.run_options import parser
 from tests.conftest import PROJECT
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"

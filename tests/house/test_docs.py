@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from study.options import requested
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA
+from study.run_options import requested
 from study.train.axes import AXES
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from study.cell import Cell, Schedule
 from study.launch.fork_points import ForkPoints
-from study.launch.jobs import Job
+from study.launch.job_queue import Job
 from study.plan.prefixes import first_phase, saved_flops, shared_jobs
 from study.storage.storage import Storage
 from study.train.checkpoints import fork_name

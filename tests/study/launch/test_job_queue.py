@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from study.cell import Cell, Schedule
 from study.errors import RequestError
 from study.launch.failures import Failure, failure_of
-from study.launch.jobs import FIRST_PAUSE, LONGEST_PAUSE, Job, Jobs
+from study.launch.job_queue import FIRST_PAUSE, LONGEST_PAUSE, Job, Jobs
 from tests.made_up.comparisons import make_cell
 
 LOST = Failure("worker lost", "killed")
@@ -31,7 +31,7 @@ def cells(count: int) -> list[Cell]:
     return [make_cell(seed=seed) for seed in range(count)]
 
 
-def test_jobs_start_in_order_and_end_once() -> None:
+def test_job_queue_start_in_order_and_end_once() -> None:
     alone = [Job((cell,)) for cell in cells(3)]
     jobs = Jobs(alone)
     taken = [jobs.take() for _ in range(3)]
