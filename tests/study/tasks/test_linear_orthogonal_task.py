@@ -127,14 +127,6 @@ def test_the_number_of_classes_is_needed(num_classes: int | None) -> None:
         tasks.info("linear-orthogonal", Options(num_classes))
 
 
-def test_other_tasks_have_their_own_number() -> None:
-    with pytest.raises(
-        RequestError,
-        match=r"num_classes is for linear-orthogonal, not for digits.*num_classes=none",
-    ):
-        tasks.info("digits", Options(5))
-
-
 def of_train(cell: Cell) -> list[dict]:
     task = tasks.load("linear-orthogonal", options=cell.options)
     outcome = loop.train(cell, task)

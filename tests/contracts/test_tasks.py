@@ -1,0 +1,225 @@
+"""What every task keeps: its declaration, the seed that draws, the batches; see `tasks.base`.
+
+Data that would be downloaded are small and made up here, in the layout of the real ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from study import tasks
+from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
+from study.errors import RequestError
+from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
+from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
+from study.tasks.mosaics.layouts import FileNames
+from tests.made_up.posts import write_posts
+from tests.study.tasks.test_layouts import make, write_official
+
+M, N = 4, 25
+
+
+def _cifar(names: FileNames) -> Callable[[Path], Path]:
+    count = 10 * len(names.class_names)
+    return lambda folder: write_official(folder / "data", names, make(names, 2 * count, count))
+
+
+DATA: Mapping[str, Callable[[Path], Path]] = {
+    "cifar10": _cifar(CIFAR10),
+    "cifar100": _cifar(CIFAR100),
+    "hatexplain": write_posts,
+}
+"""Task that reads a data set -> what writes a small one into a folder."""
+
+OPTIONS = {
+    "linear-orthogonal": Options(num_classes=3),
+    "hatexplain": Options(None, "majority", "majority", 1),
+}
+
+
+class Known(NamedTuple):
+    """A task, how it is loaded again, and a cell of it."""
+
+    name: str
+    info: TaskInfo
+    load: Callable[[], Task]
+    task: Task
+    cell: Cell
+
+
+@pytest.fixture(scope="module", params=tasks.TASKS)
+def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Known:
+    name: str = request.param
+    options = OPTIONS.get(name, NO_OPTIONS)
+    folder = tmp_path_factory.mktemp(name)
+    data = str(DATA[name](folder)) if name in DATA else None
+
+    def load() -> Task:
+        return tasks.load(name, data, str(folder / "cache"), options)
+
+    task = load()
+    cell = Cell(
+        task=name, data_digest=task.facts.digest, m=M, n=N, architecture="any",
+        schedule=Schedule.single("soft", 0.1), seed=0, batch_size=5, budget=Budget(1),
+        train_metrics_size=N, validation_size=20, test_size=22, evaluation_points=(1.0,),
+        **options._asdict(),
+    )  # fmt: skip
+    return Known(name, tasks.info(name, options), load, task, cell)
+
+
+def whole(split: Split) -> Batch:
+    return split.batch(torch.arange(len(split)))
+
+
+def equal(one: Split, other: Split) -> bool:
+    """Bitwise."""
+    return all(
+        (a is None and b is None) or torch.equal(a, b)
+        for a, b in zip(whole(one), whole(other), strict=True)
+    )
+
+
+# --- the declaration
+
+
+def test_a_task_reads_a_data_set_or_takes_none() -> None:
+    assert {name for name in tasks.TASKS if tasks.takes_data_dir(name)} == DATA.keys()
+    assert all(tasks.at_hand(name) for name in tasks.TASKS.keys() - DATA.keys())
+
+
+def test_the_data_are_what_was_declared(known: Known) -> None:
+    task, facts = known.task, known.task.facts
+    assert task.name == known.name
+    assert task.num_classes == known.info.num_classes
+    assert re.fullmatch("[0-9a-f]{16}", facts.digest)
+    assert known.load().facts == facts
+    if facts.sizes:
+        assert facts.sizes.keys() == set(SPLITS)
+        assert sum(facts.lengths.values()) == facts.sizes["train"]
+    else:
+        assert facts.input_shape == known.info.input_shape == known.info.nominal.input_shape
+
+
+@pytest.mark.parametrize("name", tasks.TASKS)
+def test_options_that_a_task_has_not_are_refused(name: str) -> None:
+    own = OPTIONS.get(name, NO_OPTIONS)
+    foreign = {"num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2}
+    assert foreign.keys() == set(Options._fields)
+    for option in foreign.keys() - tasks.TASKS[name].options.keys():
+        owners = ", ".join(tasks.taking(option))
+        message = rf"{option} is for {owners}, not for {name}\..*--set {option}=none"
+        with pytest.raises(RequestError, match=message):
+            tasks.info(name, own._replace(**{option: foreign[option]}))
+    for option in tasks.TASKS[name].options:
+        with pytest.raises(RequestError, match=f"{name} takes .*{option}"):
+            tasks.info(name, own._replace(**{option: None}))
+
+
+def test_noise_stands_for_the_data(known: Known) -> None:
+    """Of as many inputs as asked for, in the shapes of the data, so that steps can be timed."""
+    count = 50
+    noise = known.info.made_up(known.task.facts, count)
+    cell = replace(known.cell, n=count, validation_size=count, test_size=count)
+    splits = noise.splits(cell)
+    assert noise.num_classes == known.task.num_classes
+    assert noise.facts.input_shape == known.task.facts.input_shape
+    for name, split in known.task.splits(known.cell).items():
+        assert len(splits[name]) == count
+        for ours, theirs in zip(whole(splits[name]), whole(split), strict=True):
+            if theirs is None:
+                assert ours is None
+            else:
+                assert ours.dtype == theirs.dtype
+                assert ours.shape[2:] == theirs.shape[2:]
+
+
+# --- what the seed draws
+
+
+def test_the_seed_draws_the_train_split_and_nothing_else(known: Known) -> None:
+    one = known.task.splits(known.cell)
+    again = known.load().splits(known.cell)
+    other = known.task.splits(replace(known.cell, seed=1))
+    assert list(one) == list(SPLITS)
+    for name in SPLITS:
+        assert equal(one[name], again[name])
+    assert not equal(one["train"], other["train"])
+    for name in ("validation", "test"):
+        assert one[name] is other[name]  # held once, whatever the number of cells
+
+
+def test_neither_paradigm_nor_rate_touches_the_data(known: Known) -> None:
+    other = replace(known.cell, schedule=Schedule.hybrid(0.5, 0.3, 0.2), batch_size=3)
+    for one, two in zip(
+        known.task.splits(known.cell).values(), known.task.splits(other).values(), strict=True
+    ):
+        assert equal(one, two)
+
+
+# --- batches
+
+
+def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -> None:
+    sizes = {"train": N, "validation": 20, "test": 22}
+    for name, split in known.task.splits(known.cell).items():
+        segments, labels, foreground, mask = whole(split)
+        assert split.modality is tasks.modality(known.name)
+        assert len(split) == sizes[name] == len(segments)
+        assert segments.shape[1] <= M
+        assert foreground.shape == segments.shape[:2]
+        assert foreground.dtype == torch.bool
+        assert labels.dtype == torch.int64
+        assert torch.equal(labels, split.labels)
+        assert set(labels.tolist()) <= set(range(known.task.num_classes))
+        assert split.bytes_each > 0
+        if mask is None:
+            assert segments.shape[1:] == (M, *known.task.facts.input_shape)
+            assert segments.dtype == torch.float32
+            assert segments.abs().max() <= 1
+            assert torch.equal(foreground.sum(1), torch.ones_like(labels))
+        else:
+            assert (mask.shape, mask.dtype) == (foreground.shape, torch.bool)
+            assert mask.any(dim=1).all()
+            assert not (foreground & ~mask).any()
+
+
+def test_rows_of_a_batch_do_not_depend_on_the_others(known: Known) -> None:
+    for split in known.task.splits(known.cell).values():
+        every = whole(split)
+        rows = torch.tensor([5, 0, 17])
+        some = split.batch(rows)
+        assert torch.equal(some.labels, every.labels[rows])
+        width = some.segments.shape[1]
+        assert width == every.segments.shape[1] or not split.equal_batches
+        for ours, all_of_them in zip(some, every, strict=True):
+            if ours is not None and ours.dim() > 1:
+                assert torch.equal(ours, all_of_them[rows, :width])
+                assert not (all_of_them.dtype == torch.bool and all_of_them[rows, width:].any())
+
+
+def test_passes_hold_each_row_once(known: Known) -> None:
+    for split in known.task.splits(known.cell).values():
+        passes = split.passes(7)
+        assert sorted(torch.cat(list(passes)).tolist()) == list(range(len(split)))
+        assert [len(rows) for rows in passes] == [7] * (len(split) // 7) + [len(split) % 7]
+
+
+def test_a_head_is_the_first_inputs(known: Known) -> None:
+    for split in known.task.splits(known.cell).values():
+        head, first = whole(split.head(6)), split.batch(torch.arange(6))
+        assert all(a is b is None or torch.equal(a, b) for a, b in zip(head, first, strict=True))
+
+
+def test_distinct_segments_and_their_places_give_the_segments_back(known: Known) -> None:
+    for split in known.task.splits(known.cell).values():
+        if split.distinct is not None:
+            names, places, segments = split.distinct
+            assert len(names) == len(names.unique()) <= places.numel()
+            assert torch.equal(segments(names)[places], whole(split).segments)
