@@ -1,1 +1,1 @@
-"""Files: a path or a URL, whole files only."""
+"""The files of a results directory, behind a path or URL."""

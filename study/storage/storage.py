@@ -1,7 +1,7 @@
-"""One directory on a local disk or in an object store: whole files, none ever half written.
+"""A directory on a local disk or in an object store, whose files are never half written.
 
-Results, checkpoints and fork points go through here.
-Names are relative to the directory, with `/` between folders.
+Results, checkpoints and fork points go through here. Names are relative to the directory, with `/`
+between folders.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from study.storage import urls
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_GLANCE = 0.05  # seconds, within which `is_locked` has long let go
+_GLANCE = 0.05  # seconds; `is_locked` holds the lock for far less
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 
 
 class Storage:
-    """One directory.
+    """A directory on a local disk or in an object store.
 
     Args:
         url: local path or fsspec URL.
-        what: it is, for messages.
+        what: the directory is, for messages.
 
     Attributes:
         url: as given; of a `file://` URL, the path.
@@ -41,7 +41,7 @@ class Storage:
 
     Raises:
         ResultsError: no file system is known or installed for the URL, it holds a password, or
-            its bucket is not there or cannot be listed.
+            its bucket does not exist or cannot be listed.
     """
 
     def __init__(self, url: str | os.PathLike[str], what: str = "the results directory") -> None:
@@ -53,9 +53,9 @@ class Storage:
         self._locked = False
 
     def make(self, folder: str) -> None:
-        """Makes a folder of the directory, and the directory, where they are not there.
+        """Makes a folder of the directory, and the directory, if they are missing.
 
-        An object store has none: they are parts of names.
+        An object store has no folders; they are only parts of names.
 
         Raises:
             ResultsError: it cannot be made.
@@ -65,10 +65,10 @@ class Storage:
                 self._fs.makedirs(self._path(folder), exist_ok=True)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a whole file: who reads it sees all of it, or what was there before.
+        """Writes a whole file: a reader sees all of it, or what was there before.
 
-        It makes no folder: a directory that was lost on the way (unmounted, deleted) must not be
-        made anew, empty, while a study runs.
+        It makes no folder, since a directory that is lost while a study runs (unmounted, deleted)
+        must not come back empty.
 
         Raises:
             ResultsError: a full disk, a missing folder, no permission.
@@ -91,8 +91,8 @@ class Storage:
         """The bytes of a file.
 
         Raises:
-            FileNotFoundError: it is not there.
-            ResultsError: it is there and cannot be read.
+            FileNotFoundError: there is no such file.
+            ResultsError: the file cannot be read.
         """
         with self._reading(name):
             if not self.local:
@@ -101,26 +101,26 @@ class Storage:
                 return file.read()
 
     def open(self, name: str) -> pa.NativeFile | io.RawIOBase:
-        """A file to read pieces of.
+        """Opens a file to be read in pieces.
 
         Raises:
-            FileNotFoundError: it is not there.
-            ResultsError: it is there and cannot be opened.
+            FileNotFoundError: there is no such file.
+            ResultsError: the file cannot be opened.
         """
         with self._reading(name):
             if self.local:
                 import pyarrow as pa
 
-                return pa.OSFile(self._path(name), "rb")  # Arrow reads it without Python's lock
+                return pa.OSFile(self._path(name), "rb")  # read without Python's global lock
             self._fs.invalidate_cache()  # others write, too
             file = self._fs.open(self._path(name), "rb")
             return _Pieces(file, lambda: self._reading(name))
 
     def exists(self, name: str) -> bool:
-        """Whether a file or folder of this name is there.
+        """Whether there is a file or folder of this name.
 
         Raises:
-            ResultsError: an object store does not say.
+            ResultsError: an object store cannot be asked.
         """
         if self.local:
             return os.path.exists(self._path(name))
@@ -129,30 +129,30 @@ class Storage:
             return self._fs.exists(self._path(name))
 
     def is_broken_link(self, name: str) -> bool:
-        """Whether a link of this name is there, and what it leads to is not."""
+        """Whether there is a link of this name whose target does not exist."""
         path = self._path(name)
         return self.local and os.path.islink(path) and not os.path.exists(path)
 
     def names(self, folder: str, suffix: str = "") -> list[str]:
-        """Names of the files under a folder and its folders, sorted; none without the folder.
+        """Names of all files under a folder, at any depth, sorted; empty if there is no folder.
 
-        Files that are still being written, or were when their writer was killed, are left out.
+        Unfinished files are left out, whether their writer is at work or was killed.
 
         Raises:
-            ResultsError: the folder is there and cannot be listed.
+            ResultsError: the folder cannot be listed.
         """
         found = self._files(folder)
         return sorted(n for n in found if n.endswith(suffix) and not _PARTIAL.search(n))
 
     def move(self, name: str, to: str) -> str:
-        """Moves a file, making the folders of its new name; never overwrites.
+        """Moves a file and makes the folders of its new name; never overwrites.
 
         Returns:
-            The new name: `to`, or with a number before its extension where `to` is taken.
+            The new name: `to`, with a number before the extension if `to` is taken.
 
         Raises:
-            FileNotFoundError: it is not there.
-            ResultsError: it cannot be moved.
+            FileNotFoundError: there is no such file.
+            ResultsError: the file cannot be moved.
         """
         stem, extension = os.path.splitext(to)
         target, number = to, 0
@@ -165,16 +165,16 @@ class Storage:
         with self._writing(target):
             if self.local:
                 self._fs.mv(self._path(name), self._path(target))
-            else:  # a kill in between leaves both
+            else:  # a kill in between leaves both files
                 self._fs.cp_file(self._path(name), self._path(target))
                 self._fs.rm_file(self._path(name))
         return target
 
     def remove(self, name: str) -> None:
-        """Removes a file; none is no error.
+        """Removes a file; a missing one is no error.
 
         Raises:
-            ResultsError: it is there and cannot be removed.
+            ResultsError: the file cannot be removed.
         """
         with self._writing(name), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
@@ -182,12 +182,11 @@ class Storage:
     def sweep(self, folder: str = "") -> None:
         """Removes the unfinished files that killed writers left under a folder.
 
-        For the one driver: while another holds the lock, its unfinished files are no left-overs,
-        and nothing is removed. An object store has neither locks nor such files: of an upload
-        that a kill ended, it shows nothing.
+        Only the driver calls it. While another driver holds the lock, nothing is removed, since
+        its files may still be finished. An object store has neither locks nor unfinished files.
 
         Raises:
-            ResultsError: one cannot be removed.
+            ResultsError: a file cannot be removed.
         """
         try:
             with contextlib.nullcontext() if self._locked else self.lock():
@@ -212,7 +211,7 @@ class Storage:
             with self._writing(".lock"):
                 file = stack.enter_context(open(self._path(".lock"), "w"))
                 if not _flock(file):
-                    time.sleep(_GLANCE)  # it may be a report that asked whether a study runs
+                    time.sleep(_GLANCE)  # a report may have just asked whether a study runs
                     if not _flock(file):
                         raise Locked(
                             f"another study is running with the results directory {self.url}. "
@@ -225,7 +224,7 @@ class Storage:
     def is_locked(self) -> bool:
         """Whether another process holds the lock of a local directory.
 
-        A lock that cannot be asked for, and an object store, which has none, count as free.
+        A lock that cannot be read counts as free, and so does an object store, which has none.
         """
         if not self.local or self._locked:
             return False
@@ -236,7 +235,7 @@ class Storage:
             return False
 
     def path(self, name: str) -> str:
-        """A name with the directory before it, for people."""
+        """The full path or URL of a name, for people."""
         return f"{self.url.rstrip('/')}/{name}"
 
     def _path(self, name: str) -> str:
@@ -244,7 +243,7 @@ class Storage:
 
     def _write(self, path: str, data: bytes) -> None:
         if not self.local:
-            self._fs.pipe_file(path, data)  # an object appears when it is complete
+            self._fs.pipe_file(path, data)  # an object appears only once it is complete
             return
         partial = f"{path}.{uuid.uuid4().hex}.part"
         try:
@@ -278,7 +277,7 @@ class Storage:
         except FileNotFoundError as error:
             if urls.has_folders(self._fs):
                 return []
-            raise ResultsError(  # an object store lists nothing of a folder that is not there
+            raise ResultsError(  # an object store would list a missing folder as empty
                 f"cannot read {self.path(folder)} ({urls.reason(error)}). "
                 f"{urls.remedy(error, self._fs, '')}."
             ) from error
@@ -312,7 +311,7 @@ class Storage:
 
 
 class _Pieces(io.RawIOBase):
-    """A file in a store, read in pieces: a lost connection is no damage of the file."""
+    """A file in a store; a lost connection raises ResultsError, as the file is not damaged."""
 
     def __init__(self, file: BinaryIO, reading: Callable[[], AbstractContextManager[None]]):
         self._file = file
@@ -340,11 +339,11 @@ class _Pieces(io.RawIOBase):
 
 
 class Locked(ResultsError):
-    """A results directory with which another study runs."""
+    """Another study runs with the results directory."""
 
 
 def _flock(file: IO[Any], kind: int = fcntl.LOCK_EX) -> bool:
-    """Whether a lock could be had; it ends with the file."""
+    """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -353,18 +352,18 @@ def _flock(file: IO[Any], kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def _sync_folder(path: str) -> None:
-    """Makes a rename outlast a power failure."""
+    """Syncs a folder, so that a rename in it survives a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot
             raise
     finally:
         os.close(descriptor)
 
 
 def _unless_gone(error: OSError) -> None:
-    """For `os.walk`, which would take an unreadable folder for an empty one."""
+    """Raises an error of `os.walk`, which would skip an unreadable folder."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error

@@ -1,4 +1,4 @@
-"""What a path or URL of a directory names: its file system, or why it cannot be used."""
+"""Opens the file system of a path or URL, or tells why it cannot be used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from study.errors import ResultsError
 _S3 = ("s3", "s3a")
 _OBJECT_STORES = (*_S3, "gs", "gcs", "abfs", "abfss", "az")
 
-# A file in one request: s3fs would ask for its size first, then fetch pieces at a time, which are
-# of two files where someone replaces it meanwhile. Listings are not kept: others write, too.
+# One request a file: s3fs would ask for its size and fetch it in pieces, which could be of two
+# files if one is replaced meanwhile. Listings are not kept, since others write, too.
 _S3_OPTIONS = {"use_listings_cache": False, "max_concurrency": 1}
 
 _LIBRARIES = {"aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "s3fs"}
-"""Of object stores: what they raise is not always an `OSError`."""
+"""Libraries of object stores, whose errors are not always an `OSError`."""
 
-# A key may hold slashes; what is only digits before a slash is a port.
+# A secret key may hold slashes; mere digits before a slash are a port.
 _PASSWORD = re.compile(r"://[^/@]*:(?!\d+/)[^@]*@")
 _NO_URL = re.compile(rf"({'|'.join(_OBJECT_STORES)}):(?!//)")
 
@@ -41,10 +41,10 @@ _NETWORK = "Check the network and AWS_ENDPOINT_URL"
 
 
 def local_path(url: str | os.PathLike[str]) -> Path | None:
-    """The path that a path or a `file://` URL names; None for URLs of other kinds.
+    """The path of a path or `file://` URL; None for other URLs.
 
     Raises:
-        ResultsError: it is meant to be a URL and is none.
+        ResultsError: the text is a URL with a mistake, such as `s3:bucket`.
     """
     text = os.fspath(url)
     if text.startswith("file://"):
@@ -57,7 +57,7 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
 
 
 def absolute(url: str) -> str:
-    """A path that holds in every working directory; a URL stays.
+    """The absolute path of a path; a URL stays as it is.
 
     Raises:
         ResultsError: as `local_path`.
@@ -67,24 +67,25 @@ def absolute(url: str) -> str:
 
 
 def sqlite_url(path: Path) -> str:
-    """The URL of a SQLite database for SQLAlchemy, with which MLflow and Optuna open theirs.
+    """The URL of a SQLite database for SQLAlchemy, which MLflow and Optuna use.
 
-    SQLAlchemy reads options after a `?` and decodes what follows a `%`.
+    It is quoted, since SQLAlchemy reads options after a `?` and decodes `%`.
     """
     quoted = str(path).translate({ord(sign): f"%{ord(sign):02X}" for sign in "%?#"})
-    # MLflow makes the folder of a `sqlite:` URL as it is written; where that is another one, it is
-    # kept from it by the name of SQLite's driver.
+    # MLflow makes the folder that a `sqlite:` URL spells, which is wrong for a quoted path. With
+    # the driver's name in the URL, it makes none.
     driver = "sqlite" if quoted == str(path) else "sqlite+pysqlite"
     return f"{driver}:///{quoted}"
 
 
 def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The file system of a path or URL, and the path in it without a slash at its end.
+    """The file system of a path or URL, and the path in it without a final slash.
 
-    A bucket must be there and its objects must be listed to us: that is asked once a process.
+    A bucket must exist and be listable, which is checked once a process.
 
     Args:
-        what: it is, for messages.
+        url: path or URL.
+        what: it names, for messages.
 
     Raises:
         ResultsError: no file system is known or installed for it, it holds a password, or its
@@ -118,23 +119,22 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 
 def has_folders(system: fsspec.AbstractFileSystem) -> bool:
-    """Whether folders have to be made; in an object store, making one could make a bucket."""
+    """Whether folders have to be made. In an object store, making one could make a bucket."""
     return not set(_OBJECT_STORES) & set(_protocols(system))
 
 
 def is_local(system: fsspec.AbstractFileSystem) -> bool:
-    """Whether it is a file system of this machine."""
     return "file" in _protocols(system)
 
 
 def is_failure(error: Exception) -> bool:
-    """Whether a file system failed: all else that is raised is a bug."""
+    """Whether an error is a failure of a file system; any other error is a bug."""
     library = type(error).__module__.partition(".")[0]
     return isinstance(error, OSError) or library in _LIBRARIES
 
 
 def reason(error: Exception) -> str:
-    """What failed, without passwords, for a message."""
+    """The reason of a failure for a message, without passwords."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return re.sub(r"://[^/\s]*@", "://", text or type(error).__name__)
 
@@ -152,7 +152,7 @@ def remedy(error: Exception, system: fsspec.AbstractFileSystem, otherwise: str) 
     name = type(error).__name__
     if re.search("Credential|Profile|Token|SSO", name):
         return _CREDENTIALS
-    # Of botocore, the last three; it would need to be imported to ask for their class.
+    # botocore's errors are known by name, to spare its import.
     if isinstance(error, ConnectionError | TimeoutError) or re.search(
         "Endpoint|HTTPClient|Connect|Timeout|Proxy|SSL", name
     ):
@@ -162,7 +162,7 @@ def remedy(error: Exception, system: fsspec.AbstractFileSystem, otherwise: str) 
 
 @functools.cache
 def _require_bucket(system: fsspec.AbstractFileSystem, url: str, what: str) -> None:
-    """Raises ResultsError for a bucket that is not there, or cannot be listed."""
+    """Raises ResultsError if a bucket does not exist or cannot be listed."""
     bucket, key, _ = system.split_path(url)
     try:
         prefix = f"{key.rstrip('/')}/" if key else ""
