@@ -1,7 +1,6 @@
-"""What the commands have in common: how they end, and what they say then.
+"""What all commands share: their options, exit statuses and last words.
 
-A command imports what takes seconds late, where it is guarded, so that what was typed can be
-refused before.
+A command imports slow modules late and inside `guarded`, so that it can refuse bad options first.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from typing import NoReturn
 from study.errors import RequestError
 
 DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
-"""Exit statuses; FAILED: cells failed, numbers differ or runs are missing."""
+"""Exit statuses. FAILED: cells failed, numbers differ or runs are missing."""
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as batch systems and containers send it: stops a study like Ctrl-C."""
+    """SIGTERM, which batch systems and containers send; it stops a study like Ctrl-C."""
 
 
 def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
-    """Runs a command; an unusable request and Ctrl-C end it with one line for people.
+    """Runs a command; an unusable request or Ctrl-C ends it with one line for people.
 
     Args:
         name: of the command, for that line.
         command: returns its exit status.
-        stopped: what is said of Ctrl-C: what is kept, how to go on.
+        stopped: printed after Ctrl-C: what is kept, and how to go on.
     """
     try:
         return command()
@@ -47,8 +46,8 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
 def run_as_command(main: Callable[[], int]) -> NoReturn:
     """Runs a command and ends the process with its exit status; warnings are one line each.
 
-    After Ctrl-C it ends at once: threads that are still in MLflow's or Ray's C++ code can crash an
-    interpreter that takes itself apart.
+    After Ctrl-C the process ends at once: threads in MLflow's or Ray's C++ code could crash an
+    interpreter that shuts down.
     """
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
     status = main()
@@ -64,12 +63,12 @@ def run_as_command(main: Callable[[], int]) -> NoReturn:
 def importing() -> Iterator[None]:
     """Holds Ctrl-C back while modules are imported.
 
-    Extensions that are interrupted while they initialise lose the KeyboardInterrupt, or turn it
+    An extension that is interrupted while it initialises loses the KeyboardInterrupt, or turns it
     into an ImportError that blames the installation.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield  # ignored, or not for this thread
+        yield  # SIGINT is ignored, or goes to another thread
         return
     received: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: received.append(number))
@@ -82,12 +81,12 @@ def importing() -> Iterator[None]:
 
 
 class Parser(argparse.ArgumentParser):
-    """The options of a command; a wrong one is an unusable request.
+    """Parses the options of a command; a wrong one raises RequestError.
 
     Args:
         name: of the module that `python -m` runs.
-        about: what it does.
-        more: what follows the options: examples.
+        about: what the command does.
+        more: text after the options, such as examples.
     """
 
     def __init__(self, name: str, about: str, more: str) -> None:
@@ -100,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def add_results_dir(self) -> None:
-        """The results directory, as the first argument."""
+        """Adds the results directory as the first argument."""
         self.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
 
     def error(self, message: str) -> NoReturn:

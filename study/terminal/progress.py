@@ -1,4 +1,4 @@
-"""Progress of a running study: cells done, running and left, the best so far, the time left."""
+"""The progress of a running study: cells done, running and left, best accuracy, time left."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from study.cell import Cell
 
 TERMINAL_INTERVAL = 1.0
 FILE_INTERVAL = 20.0
-"""Seconds between lines: a terminal's line is rewritten, a log gets a new one."""
+"""Seconds between lines; a terminal's line is rewritten, a file gets a new one."""
 
 
 class Progress:
     """Collects what trials report and prints one line.
 
     Args:
-        cells: what will run.
-        estimates: cell id -> estimated seconds; the time left is scaled by how they come true.
+        cells: to run.
+        estimates: cell id -> estimated seconds; scaled by the time that training really takes.
         concurrent: cells trained at a time.
         finished: cells of the study that were done before.
-        stream: where to print.
+        stream: to print on.
         to_come: further cells, which `add` will name.
-        seconds_each: estimate of one of those.
-        around: estimated seconds until the first cell is heard of, which are left until then, and
-            those from the end of the last cell on, which are left, too.
+        seconds_each: estimate of each of those.
+        around: estimated seconds before the first evaluation, and after the last cell.
 
     Attributes:
-        began: when the first cell was heard of, in seconds of `time.monotonic`; None: not yet.
-        ended_at: when the last one ended.
+        began: time of the first evaluation, in seconds of `time.monotonic`; None: not yet.
+        ended_at: time when the last cell so far ended; None: none has.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Progress:
         self._printed = -float("inf")
 
     def evaluated(self, report: Mapping[str, Any]) -> None:
-        """A running cell reported an evaluation: cell_id, budget_fraction, accuracy, saif."""
+        """Takes an evaluation of a running cell: cell_id, budget_fraction, accuracy, saif."""
         if self.began is None:
             self.began = time.monotonic()
         self._running[report["cell_id"]] = report["budget_fraction"]
@@ -74,7 +73,7 @@ class Progress:
         self.show()
 
     def ended(self, cell_id: str, status: str) -> None:
-        """A cell ended as done, diverged, censored or failed."""
+        """Takes the end of a cell: done, diverged, censored or failed."""
         self._running.pop(cell_id, None)
         self._ended[cell_id] = status
         self.ended_at = time.monotonic()
@@ -85,12 +84,12 @@ class Progress:
         self.show()
 
     def waiting(self, cell_id: str) -> None:
-        """A running cell was lost and will be tried again."""
+        """Notes that a running cell was lost and will be tried again."""
         self._running.pop(cell_id, None)
         self.show()
 
     def add(self, cells: Sequence[Cell], estimates: Mapping[str, float], done: int = 0) -> None:
-        """Some of the cells to come are known: these will run, and `done` were done before."""
+        """Names some of the cells to come: these will run, and `done` were done before."""
         self._paradigms |= {cell.id: cell.paradigm for cell in cells}
         self._estimates |= estimates
         self._finished += done
@@ -107,14 +106,14 @@ class Progress:
         """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``.
 
         Args:
-            width: characters that it has at most; what matters least is left out.
+            width: most characters; the least important parts are left out.
         """
         forms = self._forms()
         fitting = (form for form in forms if width is None or len(form) <= width)
         return next(fitting, forms[-1][:width])
 
     def _forms(self) -> list[str]:
-        """The line, and shorter ones: without names, the best, what follows from the rest."""
+        """The line and ever shorter forms of it, which leave out what matters least."""
         total = self._finished + len(self._paradigms) + self._to_come
         done = self._finished + len(self._ended)
         running, left = len(self._running), self.seconds_left()
@@ -141,9 +140,9 @@ class Progress:
         ]
 
     def seconds_left(self) -> float | None:
-        """The estimate of what is left, scaled by how long training took so far; None at first.
+        """Estimated seconds left, scaled by how long training took so far; None if unknown.
 
-        The start of Ray and its workers, before the first cell is heard of, says nothing of that.
+        The time before the first evaluation, when Ray starts, does not count for that scale.
         """
         spent = sum(self._estimates[cell_id] for cell_id in self._ended)
         spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
@@ -156,14 +155,14 @@ class Progress:
         return passed * max(0.0, total - spent) / spent + self._after
 
     def show(self, last: bool = False) -> None:
-        """Prints the line, unless it did so a moment ago."""
+        """Prints the line unless it was printed a moment ago; `last` prints it always."""
         rewritten = self._stream.isatty()
         now = time.monotonic()
         if not last and now - self._printed < (TERMINAL_INTERVAL if rewritten else FILE_INTERVAL):
             return
         self._printed = now
         if rewritten:
-            # A line that is wrapped cannot be rewritten; one that fills a row is, on some.
+            # A wrapped line cannot be rewritten, and some terminals wrap a line that fills a row.
             width = (terminal.columns() or 80) - 1
             self._stream.write(f"\r\x1b[K{self.line(width)}" + ("\n" if last else ""))
         else:

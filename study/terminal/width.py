@@ -1,4 +1,4 @@
-"""Text for a terminal, no wider than it is; as wide as it comes where it goes elsewhere."""
+"""Folds text to the width of the terminal; text that goes elsewhere stays as it is."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import textwrap
 from collections.abc import Sequence
 
 WIDEST = 99
-"""Of sentences: longer lines are hard to read."""
+"""Widest line of a sentence; longer ones are hard to read."""
 
 
 def columns() -> int | None:
-    """How wide the terminal is, as COLUMNS or the terminal says; None: neither does."""
+    """The terminal's width by COLUMNS or by itself; None if neither gives one."""
     return shutil.get_terminal_size((0, 0)).columns or None
 
 
 def fitted(text: str) -> str:
-    """Lines that are wider than the terminal are folded between words, and go on indented.
+    """Folds lines that are wider than the terminal between words; the rest is indented.
 
-    A word that is wider, as a path, stays whole: it can be copied.
+    A wider word, such as a path, stays whole, so that it can be copied.
     """
     width = columns()
     return "\n".join(part for line in text.split("\n") for part in _folded(line, width))
 
 
 def sentence(text: str) -> str:
-    """A sentence in lines of at most `WIDEST`, or what the terminal has."""
+    """Folds a sentence to `WIDEST` or to a narrower terminal."""
     return "\n".join(_lines(text, min(WIDEST, columns() or WIDEST)))
 
 
@@ -36,11 +36,11 @@ def fits(lines: Sequence[str]) -> bool:
 
 
 def stacked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for a narrow terminal: each row by itself, with a line for each of its cells.
+    """A table for a narrow terminal, with a line for each entry, row after row.
 
     Args:
-        header: names of the columns, the first of which heads the lines of a row.
-        rows: their cells.
+        header: names of the columns; the first heads the lines of a row.
+        rows: their entries.
     """
     lines = []
     for row in rows:
