@@ -18,7 +18,7 @@ TASKS: Mapping[str, Declaration] = {**mosaics_known.TASKS, **posts_known.TASKS}
 
 
 def modality(name: str) -> Modality:
-    """What the inputs of a task are; of a task that is not known here, mosaics."""
+    """The modality of a task; mosaics for an unknown one."""
     return TASKS[name].modality if name in TASKS else MOSAICS
 
 
@@ -28,14 +28,14 @@ def taking(option: str) -> dict[str, Declaration]:
 
 
 def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
-    """What is known of a task without its data.
+    """A task with its options, without its data.
 
     Args:
         name: of `TASKS`.
-        options: what its data depend on, see `study.cell.Cell`.
+        options: of its data, see `study.cell.Cell`.
 
     Raises:
-        RequestError: no such task; or an option that it does not have, or lacks.
+        RequestError: no such task, an option that it does not take, or a missing option.
     """
     if name not in TASKS:
         raise unknown("task", name, TASKS)
@@ -49,7 +49,7 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
 
 
 def takes_data_dir(name: str) -> bool:
-    """Whether a task reads a data set that may lie in any directory."""
+    """Whether a task reads a data set, which `--data-dir` may name."""
     return TASKS[name].data_set is not None
 
 
@@ -73,11 +73,11 @@ def load(
 
     Args:
         name: of `TASKS`.
-        data_dir: directory or URL where the data set lies, the latter is copied to the cache;
-            None: bundled, cached or downloaded. Tasks that are made up take none.
-        cache_dir: where downloads and prepared data are kept; None: the user's cache directory;
-            a URL keeps downloads for all machines, the rest is in the user's cache directory.
-        options: what its data depend on, see `study.cell.Cell`.
+        data_dir: directory of the data set, or a URL, which is copied to the cache; None: bundled,
+            cached or downloaded. Made-up tasks take none.
+        cache_dir: for downloads and prepared data; None: the user's cache directory. A URL keeps
+            only downloads, for all machines; the rest is in the user's cache directory.
+        options: of its data, see `study.cell.Cell`.
 
     Raises:
         RequestError: no such task; or its data is not at hand, damaged or too small.

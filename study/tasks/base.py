@@ -1,7 +1,7 @@
 """The contract of a task: how it is declared, and the splits and batches that it gives.
 
-A *modality* is what tasks share whose inputs are of one sort; a *declaration* is a task before its
-data and options are known, a `TaskInfo` a task with its options, a `Task` a task with its data.
+A `Modality` describes a sort of inputs. A `Declaration` is a task before its options and data are
+known, a `TaskInfo` a task with its options, a `Task` a task with its data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 UNKNOWN_DIGEST = "unknown"
-"""Stands for the data digest where a plan is made without the data."""
+"""The data digest of a plan that is made without the data."""
 
 SPLITS = ("train", "validation", "test")
 
@@ -60,9 +60,9 @@ class Batch(NamedTuple):
         segments: (B, m, ...) as `study.models.base.Model.encode` takes them: of mosaics
             (B, m, C, H, W) float32 in [-1, 1], of posts (B, m) int64 numbers of words.
         labels: (B,) int64, the index of the class.
-        foreground: (B, m) bool, True at the hidden position z of a mosaic, at the rationale of a
-            post, which may have none; used to evaluate, never to train.
-        mask: (B, m) bool, True = real segment; None: all are.
+        foreground: (B, m) bool, True at the hidden position z of a mosaic, or at the rationale of
+            a post, which may be empty; used to evaluate, never to train.
+        mask: (B, m) bool, True = real segment; None: all are real.
     """
 
     segments: Tensor
@@ -75,9 +75,9 @@ class Distinct(NamedTuple):
     """The distinct segments of a split.
 
     Attributes:
-        names: (U,) what `segments` takes, one a segment.
-        places: (n, m) int64, the place in `names` of every segment of every input.
-        segments: some of the names (B,) -> their segments (B, ...), as in a `Batch`.
+        names: (U,) the name of each distinct segment.
+        places: (n, m) int64, the index in `names` of every segment of every input.
+        segments: names (B,) -> their segments (B, ...), as in a `Batch`.
     """
 
     names: Tensor
@@ -92,8 +92,8 @@ class Split(Protocol):
         modality: of the inputs.
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
-        equal_batches: whether all batches of a size have equal shapes, as CUDA graphs need them.
-        distinct: the segments that occur, where inputs share them; None: they share none.
+        equal_batches: whether all batches of a size have equal shapes, as CUDA graphs need.
+        distinct: the segments that occur, if inputs share segments; else None.
     """
 
     @property
@@ -123,7 +123,7 @@ class Split(Protocol):
         ...
 
     def passes(self, count: int) -> Sequence[Tensor]:
-        """All rows, at most so many at a time, in an order that pads little."""
+        """All rows in parts of at most `count`, in an order that pads little."""
         ...
 
     def head(self, count: int) -> Self:
@@ -138,8 +138,8 @@ class Facts:
     Attributes:
         digest: of the data, or `UNKNOWN_DIGEST`.
         input_shape: of one segment as a model takes it.
-        sizes: split -> how many inputs it has; empty: mosaics, drawn as many as asked for.
-        lengths: segments -> how many training inputs have so many; empty: all have m.
+        sizes: split -> number of inputs; empty: mosaics, of which any number can be drawn.
+        lengths: number of segments -> training inputs of that length; empty: all have m.
         notes: sentences about the data, for people.
     """
 
@@ -151,7 +151,7 @@ class Facts:
 
 
 FactsOf = Callable[[str, Options], Facts]
-"""(task, what its data depend on) -> what is known of its data."""
+"""(task, options of its data) -> facts of its data."""
 
 
 class Task(Protocol):
@@ -173,7 +173,7 @@ class Task(Protocol):
     def facts(self) -> Facts: ...
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> Mapping[str, Split]:
-        """What a cell trains on and is evaluated on: `train`, `validation`, `test`.
+        """The splits of a cell: `train`, `validation`, `test`.
 
         The cell's seed draws the train split; the others are fixed.
         """
@@ -182,14 +182,14 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """What is known of a task before its data is at hand.
+    """A task with its options, before its data is at hand.
 
     Attributes:
         input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
         classes: names of the classes; of mosaics, those of the foreground.
         load: (data_dir, cache_dir) -> the task.
-        made_up: (facts, count) -> the same with noise for data, at least `count` inputs a split.
-        nominal: what is supposed of its data before they are at hand.
+        made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
+        nominal: the facts that are assumed before the data is at hand.
     """
 
     input_shape: tuple[int, ...]
@@ -209,9 +209,9 @@ class Declaration:
 
     Attributes:
         modality: of its inputs.
-        info: what is known of it with these options; raises `RequestError` where one is of no use.
-        options: fields of `study.cell.Options` that it takes -> default; it lacks all others.
-        data_set: that it reads; None: it is bundled or made up.
+        info: options -> the task with them; raises `RequestError` if one is of no use.
+        options: fields of `study.cell.Options` that it takes -> default; the others are None.
+        data_set: the data set that it reads; None: it is bundled or made up.
     """
 
     modality: Modality

@@ -1,4 +1,4 @@
-"""Base images: what mosaics are made of, their digest, and the prepared form kept on disk."""
+"""Base images, of which mosaics are made: their digest and their prepared form on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
 
 MADE_UP_IMAGES = 20
-"""Images of a class, in each split of made-up data."""
+"""Images a class in each split of made-up data."""
 
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 _REST = "base_images.json"
@@ -58,7 +58,7 @@ class BaseImages:
         max_value: int,
         source: str,
     ) -> BaseImages:
-        """Checked base images with their digest.
+        """Checks base images and computes their digest.
 
         Args:
             source: where the images are from, for messages.
@@ -95,7 +95,7 @@ class BaseImages:
 
 
 def made_up_images(shape: tuple[int, ...], foreground: Sequence[str]) -> BaseImages:
-    """Noise for images, of each foreground class and one background class.
+    """Noise as images of each foreground class and one background class.
 
     Args:
         shape: of an image: (channels, height, width).
@@ -152,18 +152,18 @@ def save(base: BaseImages, folder: Path) -> None:
 
 
 def load(folder: Path) -> BaseImages:
-    """Reads the prepared form; the arrays are memory-mapped, copy-on-write.
+    """Reads the prepared form and checks its digest; the arrays are memory-mapped, copy-on-write.
 
-    Processes of one machine share the pages, and the arrays count as writable, which
-    `torch.from_numpy` asks for.
+    So processes of one machine share the pages, and the arrays count as writable, which
+    `torch.from_numpy` requires.
 
     Raises:
-        RequestError: it is not there, or damaged: the digest is computed again and compared.
+        RequestError: it is missing or damaged.
     """
     try:
         rest = json.loads((folder / _REST).read_text(encoding="utf-8"))
         arrays = [
-            # A plain view of the map: a np.memmap would pass its type on to every result.
+            # As a plain array: a np.memmap would pass its type on to every result.
             np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False))
             for name in _ARRAYS
         ]
@@ -184,10 +184,10 @@ def load(folder: Path) -> BaseImages:
 
 
 def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
-    """The prepared form in `folder`; where there is none, `read()`, kept there for the next time.
+    """The prepared form in `folder`; if it is missing or damaged, calls `read` and keeps it there.
 
-    Of the processes of a machine that ask at once, one reads and the others wait for it. A damaged
-    folder is made again. A cache that cannot be written costs a warning and time.
+    If several processes of a machine ask at once, one reads and the others wait. A cache that
+    cannot be written costs a warning and time.
 
     Raises:
         RequestError: from `read`.
@@ -196,14 +196,14 @@ def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
     if base is not None:
         return base
     with locked(folder):
-        base = _kept(folder)  # by another process, meanwhile
+        base = _kept(folder)  # another process may have made it meanwhile
         if base is not None:
             return base
         shutil.rmtree(folder, ignore_errors=True)
         base = read()
         try:
             save(base, folder)
-            return load(folder)  # the shared pages, rather than this process's own copy
+            return load(folder)  # shared pages instead of this process's own copy
         except (OSError, RequestError) as error:
             warnings.warn(
                 f"cannot keep the prepared images in {folder} ({error}); every run will prepare "
@@ -214,7 +214,7 @@ def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
 
 
 def _kept(folder: Path) -> BaseImages | None:
-    """The prepared form where it is there and whole."""
+    """The prepared form; None if it is missing or damaged."""
     with contextlib.suppress(RequestError):
         return load(folder)
     return None

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100: where they lie, how they are prepared, torchvision's download."""
+"""CIFAR-10 and CIFAR-100: their files, prepared form and download through torchvision."""
 
 from __future__ import annotations
 
@@ -94,20 +94,20 @@ CIFAR100 = FileNames(
 
 _MAX_VALUE = 255
 _PREPARED_VERSION = 1
-"""Part of the name of the prepared form. Raise it when the readers change what they return."""
+"""Part of the prepared form's name; raise it when the readers return something else."""
 
 _SILENCE_SECONDS = 20.0
-"""A server that says nothing for so long is given up."""
+"""A server that is silent for this long is given up."""
 
 
 def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
     """CIFAR-10, images of 32 x 32 x 3.
 
     Args:
-        data_dir: directory or URL where it lies, in a layout of `study.tasks.mosaics.layouts`;
-            None: it is downloaded.
-        cache_dir: where downloads and prepared images are kept; None: the user's cache directory;
-            a URL keeps downloads for all machines.
+        data_dir: its directory or URL, in a layout of `study.tasks.mosaics.layouts`; None: it is
+            downloaded.
+        cache_dir: for downloads and prepared images; None: the user's cache directory. A URL keeps
+            downloads for all machines.
 
     Raises:
         RequestError: it is not at hand and cannot be downloaded; or its files are incomplete,
@@ -117,7 +117,7 @@ def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> B
 
 
 def load_cifar100(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
-    """CIFAR-100 with its 100 fine classes; else as `load_cifar10`."""
+    """CIFAR-100 with its 100 fine classes; see `load_cifar10`."""
     return _load("cifar100", CIFAR100, data_dir, cache_dir)
 
 
@@ -129,7 +129,7 @@ def _load(task: str, names: FileNames, data_dir: str | None, cache_dir: str | No
 
 
 def data_set(names: FileNames) -> DataSet:
-    """How the files of CIFAR-10 or CIFAR-100 are found."""
+    """CIFAR-10 or CIFAR-100 as a data set that is found, copied or downloaded."""
     return DataSet(
         title=names.title,
         folder=names.folder,
@@ -203,7 +203,7 @@ def _download(names: FileNames, folder: Path, where: str) -> None:
 
 @contextlib.contextmanager
 def _no_warnings() -> Iterator[None]:
-    """Those of torchvision are, as its progress bar, no news to the user."""
+    """Silences torchvision's warnings, which do not concern the user."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -211,7 +211,7 @@ def _no_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _impatient() -> Iterator[None]:
-    """Lets connections fail after some silence; torchvision would wait for as long as TCP does."""
+    """Lets connections fail after `_SILENCE_SECONDS`; torchvision sets no limit."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_SILENCE_SECONDS)
     try:

@@ -14,17 +14,17 @@ DIGITS_FOREGROUND = ("3", "5", "8")
 
 _MAX_VALUE = 16
 _PREPARED = "digits-v1"
-"""Names the prepared form. Raise it when the images or their split change."""
+"""Name of the prepared form; raise the number when the images or their split change."""
 
 
 def load_digits(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
     """The digits, about 2/3 of each class for training and 1/3 for testing.
 
-    Where the prepared form is at hand, scikit-learn is not needed.
+    scikit-learn is needed only if the prepared form is missing.
 
     Args:
         data_dir: must be None.
-        cache_dir: where the prepared form is kept; None: the user's cache directory.
+        cache_dir: for the prepared form; None: the user's cache directory.
 
     Raises:
         RequestError: `data_dir` is given; or scikit-learn is needed and not installed.
@@ -60,7 +60,7 @@ def _read() -> BaseImages:
 
 
 def _test_rows(labels: np.ndarray) -> np.ndarray:
-    """Which rows are test images: a third of each class, bool (N,).
+    """Marks the test images, a third of each class: bool (N,).
 
     Rows are drawn by hash, so that the split depends on no library's random numbers.
     """

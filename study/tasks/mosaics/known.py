@@ -1,4 +1,4 @@
-"""The tasks of mosaics."""
+"""The declared tasks of mosaics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Read = Callable[[str | None, str | None], BaseImages]
 def _info(
     name: str, shape: tuple[int, int, int], foreground: tuple[str, ...], read: _Read
 ) -> TaskInfo:
-    """Of mosaics of images of a shape (C, H, W), some of whose classes are the foreground."""
+    """A task of mosaics from images of a shape (C, H, W) and the names of foreground classes."""
     from study.tasks.mosaics.mosaics import MosaicTask
 
     return TaskInfo(

@@ -1,4 +1,4 @@
-"""The linear orthogonal setting (section 4) as base images, which makes it a task like any."""
+"""The linear orthogonal setting (section 4) as base images, so as a task of mosaics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from study.tasks.mosaics.base_images import BaseImages
 BACKGROUND_AXES = 8
 LARGEST_NUM_CLASSES = 10_000
 
-_COPIES = 10  # of each vector: a tenth of a class is kept for validation
+_COPIES = 10  # of each vector, as a tenth of each class is kept for validation
 _MAX_VALUE = 2  # pixels 0, 1, 2 become -1, 0, 1
 
 

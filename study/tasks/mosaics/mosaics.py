@@ -1,7 +1,7 @@
 """Mosaics (sections 2.2 and 2.4): m base images, one of a foreground class at a hidden position.
 
-Base images are kept once, as uint8; a mosaic is a row of indices into them. n = 40,000 mosaics of
-m = 20 CIFAR images take 3 MB this way and 9.8 GB as float tensors.
+Base images are kept once, as uint8; a mosaic is a row of indices into them. So n = 40,000 mosaics
+of m = 20 CIFAR images take 3 MB instead of 9.8 GB as float tensors.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Mosaics:
         )
 
     def passes(self, count: int) -> Sequence[Tensor]:
-        """All rows, at most so many at a time."""
+        """All rows in parts of at most `count`."""
         return torch.arange(len(self), device=self.labels.device).split(count)
 
     def segments(self, images: Tensor) -> Tensor:
         """The base images of these rows of `images` as float32 (N, C, H, W) in [-1, 1]."""
         pixels = self.images.index_select(0, images)
         scaled = pixels.float().mul_(2 / self.max_value).sub_(1)
-        # A view: channels stay last in memory, where convolutions are faster.
+        # A view, which keeps channels last in memory: convolutions are faster so.
         return scaled.permute(0, 3, 1, 2)
 
     @functools.cached_property
@@ -129,11 +129,11 @@ class MosaicTask:
         }
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Mosaics]:
-        """The mosaics a cell trains on and is evaluated on: `train`, `validation`, `test`.
+        """The splits of a cell: `train`, `validation`, `test`.
 
         The cell's seed draws the train mosaics; the others are fixed for a task and m. Labels and
-        positions are uniform; the foreground image is any image of the label's class; every other
-        segment is an independent image of any background class.
+        positions are uniform. The foreground image is drawn from the label's class, every other
+        segment independently from all background images.
         """
         device = torch.device(device)
         train = (cell.split, "train", cell.m, cell.n, cell.seed, device)
@@ -165,14 +165,14 @@ class MosaicTask:
         )
 
     def _images(self, which: str, device: torch.device) -> Tensor:
-        """The base images on a device, once for all cells of this process."""
+        """The base images on a device, shared by all cells of this process."""
         if (which, device) not in self._resident:
             array = self.base.train_images if which == "train" else self.base.test_images
             self._resident[which, device] = torch.from_numpy(array).to(device)
         return self._resident[which, device]
 
     def _held_out(self) -> np.ndarray:
-        """Which train images are kept for validation: a fixed 10 % of each class, bool (N,)."""
+        """Marks the train images kept for validation, a fixed 10 % of each class: bool (N,)."""
         held_out = np.zeros(len(self.base.train_labels), bool)
         for label in range(len(self.base.class_names)):
             rows = np.flatnonzero(self.base.train_labels == label)
@@ -197,7 +197,7 @@ class MosaicTask:
 def _draw(
     pool: list[np.ndarray], count: int, m: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Index table (count, m) int32, labels (count,) int64, foreground (count, m) bool."""
+    """Draws an index table (count, m) int32, labels (count,) int64, foreground (count, m) bool."""
     rng = np.random.default_rng(seed)
     *foreground, background = pool
     labels = rng.integers(len(foreground), size=count)

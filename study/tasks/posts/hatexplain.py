@@ -1,6 +1,6 @@
-"""HateXplain: posts with the labels and the rationales of several annotators, read or downloaded.
+"""Reads HateXplain: posts with the labels and rationales of several annotators.
 
-No message quotes a post: what is wrong is named by file, line and post id.
+No message quotes a post; messages name the file, the line and the post id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
 
 CLASSES = ("hatespeech", "normal", "offensive")
-"""Label k is the k-th, as in the data set's own scripts."""
+"""Label k is the k-th class, as in the data set's own scripts."""
 
 BASE_URL = "https://raw.githubusercontent.com/hate-alert/HateXplain/master/Data"
 _DATASET = "dataset.json"
@@ -48,17 +48,17 @@ _UNDECIDED = "undecided between labels"
 _REASONS = (_NO_SPLIT, _NOT_IN_DATA, _NO_TOKEN, _WRONG_LENGTH, _UNDECIDED)
 
 _SILENCE_SECONDS = 20.0
-"""A server that says nothing for so long is given up."""
+"""A server that is silent for this long is given up."""
 
 _ID = r"[\w.:-]{1,80}"
-"""What a post id looks like. What does not might be the text of a post, and is not quoted."""
+"""The form of a post id. Anything else might be the text of a post, and is not quoted."""
 
 _PLACES = {
-    # Of the values in the data set only posts are objects with a key.
+    # Among the values in the data set, only posts are objects with a key.
     _DATASET: re.compile(rf'"({_ID})"\s*:\s*\{{'),
     _DIVISIONS: re.compile(rf'"({_ID})"\s*[,\]]'),
 }
-"""Where a post begins in the text of a file."""
+"""Matches the beginning of a post in the text of a file."""
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -72,7 +72,7 @@ _KINDS: dict[type, str] = {
 
 
 class _Post(NamedTuple):
-    """What the files say of a post, checked.
+    """A checked post.
 
     Attributes:
         tokens: words.
@@ -86,7 +86,7 @@ class _Post(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """The usable posts of one split, and how many are left out for what."""
+    """The usable posts of one split, and the number left out for each reason."""
 
     tokens: list[list[str]]
     labels: list[int]
@@ -100,8 +100,8 @@ class _File:
 
     Attributes:
         path: for messages.
-        text: what it holds, to look up lines when there is something to say about them.
-        content: the same, parsed.
+        text: its text, to find line numbers for messages.
+        content: the parsed text.
     """
 
     path: Path
@@ -114,7 +114,7 @@ class _File:
         written = "|".join(re.escape(form) for form in forms)
         key = self.path.name == _DATASET or what == "split"
         after = r"\s*:" if key else ""
-        # The last one: of a key that is there twice, JSON takes the last value.
+        # The last one, since of a repeated key JSON takes the last value.
         place = _last(re.compile(f"(?:{written}){after}").finditer(self.text))
         line = "" if place is None else f", line {_line(self.text, place.start())}"
         shown = repr(name) if re.fullmatch(_ID, name) else "without a usual name"
@@ -135,14 +135,14 @@ def load_posts(
         cache_dir: where downloads are kept; None: the user's cache directory; a URL keeps them
             for all machines.
         label_rule: one of `study.cell.LABEL_RULES`. majority: the label that more annotators gave
-            than any other, posts without one are left out; first: the first annotator's.
+            than any other; posts without one are left out. first: the first annotator's.
         rationale_rule: one of `study.cell.RATIONALE_RULES`. majority: the tokens that at least
-            half of the post's lists mark; union: that any list marks; first: that the first marks.
+            half of the post's lists mark. union: that any list marks. first: that the first marks.
 
     Raises:
         ValueError: no such rule.
-        RequestError: the data set is not at hand and cannot be downloaded; or its files are
-            incomplete, damaged, or hold what the data set cannot; or a split has no usable post.
+        RequestError: the data set is not at hand and cannot be downloaded; its files are
+            incomplete or damaged, or hold what the data set cannot; or a split has no usable post.
     """
     for name, rule, known in (
         ("label_rule", label_rule, LABEL_RULES),
@@ -184,7 +184,7 @@ def _fetch(name: str) -> bytes:
     Raises:
         OSError: no connection, a broken one, silence, or the server refuses.
         http.client.HTTPException: less arrived than was announced.
-        ValueError: what arrived is no JSON.
+        ValueError: the answer is no JSON.
     """
     try:
         with urllib.request.urlopen(f"{BASE_URL}/{name}", timeout=_SILENCE_SECONDS) as response:
@@ -235,7 +235,6 @@ def _load_from(data_dir: Path, label_rule: str, rationale_rule: str) -> Posts:
 
 
 def _counted(left_out: Counter[str]) -> str:
-    """For messages."""
     parts = [f"{left_out[reason]} {reason}" for reason in _REASONS if left_out[reason]]
     return ", ".join(parts) or "it names none"
 
@@ -256,7 +255,7 @@ def _find(data_dir: Path) -> Path:
         missing = [[n for n in _FILES if not (folder / n).is_file()] for folder in folders]
     except OSError as error:
         raise RequestError(f"{data_dir} cannot be read ({why(error)}).") from error
-    # The one that lacks least; where they lack the same, the directory that was asked for.
+    # The folder that lacks fewest files; if equal, the directory that was asked for.
     lacks, folder = min(zip(missing, folders, strict=True), key=lambda pair: len(pair[0]))
     if lacks:
         raise RequestError(f"{folder} has no {' and no '.join(lacks)}. HateXplain is {_ACCEPTED}.")
@@ -267,8 +266,8 @@ def _read(path: Path) -> _File:
     """Reads and parses a file.
 
     Raises:
-        RequestError: it cannot be read, is not UTF-8, no JSON, or no object; or a key is twice in
-            that object, so that it is not clear what is meant.
+        RequestError: it cannot be read, is not UTF-8, no JSON or no object, or the object repeats
+            a key, so that its value is ambiguous.
     """
     try:
         data = path.read_bytes()
@@ -297,7 +296,7 @@ def _read(path: Path) -> _File:
 
 
 def _parse(path: Path, text: str) -> tuple[list[tuple[str, Any]], Any]:
-    """The keys and values of the outermost object, as they are written, and what is parsed."""
+    """The keys and values of the outermost object, repeated ones too, and the parsed content."""
     outermost: list[tuple[str, Any]] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -345,7 +344,7 @@ def _ids(divisions: _File) -> dict[str, list[str]]:
     """The data set's name of a split -> ids of its posts.
 
     Raises:
-        RequestError: a split is missing, is no list of ids, or names a post that is named before.
+        RequestError: a split is missing or no list of ids, or a post is named twice.
     """
     ids: dict[str, list[str]] = {}
     split_of: dict[str, str] = {}
@@ -375,7 +374,7 @@ def _split(ids: list[str], dataset: _File, label_rule: str, rationale_rule: str)
     """The usable posts among `ids`, in their order.
 
     Raises:
-        RequestError: what the data set says of one of them is incomplete or wrong.
+        RequestError: a post's entry is incomplete or wrong.
     """
     result = _Split([], [], [], Counter())
     for post_id in ids:
@@ -401,7 +400,7 @@ def _split(ids: list[str], dataset: _File, label_rule: str, rationale_rule: str)
 
 
 def _label(labels: list[str], rule: str) -> int | None:
-    """The label of a post by a rule, None where the rule decides for none."""
+    """The label of a post by a rule; None if the rule leaves it open."""
     if rule == "first":
         return CLASSES.index(labels[0])
     (winner, votes), *others = Counter(labels).most_common()
@@ -411,7 +410,7 @@ def _label(labels: list[str], rule: str) -> int | None:
 
 
 def _rationale(marks: list[list[int]], rule: str) -> np.ndarray | None:
-    """The rationale of a post by a rule: (tokens,) bool, None where no token is marked.
+    """The rationale of a post by a rule: (tokens,) bool; None if no token is marked.
 
     Args:
         marks: lists of 0 and 1, equally long; there may be none.
@@ -427,7 +426,7 @@ def _rationale(marks: list[list[int]], rule: str) -> np.ndarray | None:
 
 
 def _post(entry: Any) -> _Post:
-    """What the data set says of a post.
+    """Checks the data set's entry of a post.
 
     Raises:
         RequestError: it is incomplete or wrong; the message names neither file nor post.
@@ -490,7 +489,7 @@ def _expect(value: Any, kind: type, what: str) -> None:
 
 def _expect_texts(values: list[Any], what: str) -> None:
     """Refuses a list that holds anything but text."""
-    if all(isinstance(value, str) for value in values):  # words are many, so no call for each
+    if all(isinstance(value, str) for value in values):  # fast, as there are many words
         return
     for number, value in enumerate(values, 1):
         _expect(value, str, f"{what} {number}")

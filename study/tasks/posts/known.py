@@ -1,4 +1,4 @@
-"""The tasks of posts."""
+"""The declared tasks of posts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from study.tasks.base import POSTS, Declaration, Facts, Task, TaskInfo
 from study.tasks.posts import hatexplain
 
 _SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
-_WORDS, _LENGTH = 24_991, 23  # of its training split: the vocabulary, and words a post
+_WORDS, _LENGTH = 24_991, 23  # vocabulary and mean words a post of its training split
 
 
 def _hatexplain(options: Options) -> TaskInfo:

@@ -1,4 +1,4 @@
-"""Labelled posts, whatever data set they are of."""
+"""Labelled posts of any data set."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Posts:
         classes: names of the C classes.
         tokens: split -> posts -> words, at least one.
         labels: split -> (N,) int64 in [0, C).
-        rationales: split -> posts -> (tokens,) bool, True: a word of the rationale, at least one;
-            or None: nobody marked a word, or the rule leaves none.
-        left_out: reason, such as "in no split" -> number of posts > 0, always in the same order.
+        rationales: split -> posts -> (tokens,) bool, True at the words of the rationale, at least
+            one; or None if no word is marked, or the rule leaves none.
+        left_out: reason, such as "in no split" -> number of posts > 0, in a fixed order.
     """
 
     classes: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Texts as tasks: segments are the words of a post, the foreground is its rationale.
 
-Posts differ in length: a batch is padded to its longest post, and a mask tells the real words.
+Posts differ in length, so a batch is padded to its longest post, and a mask marks the real words.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from study.tasks.base import POSTS, SPLITS, UNKNOWN_DIGEST, Batch, Facts
 from study.tasks.posts.posts import Posts
 
 PADDING, UNKNOWN = 0, 1
-"""Numbers of no word, and of every word that is not in the vocabulary."""
+"""Word numbers of padding, and of every word that is not in the vocabulary."""
 
 _FIRST_WORD = 2
-_SEGMENT_FLOATS = 100  # of a word's vector: what a pass through the networks is sized by
+_SEGMENT_FLOATS = 100  # size of a word vector, by which passes through the networks are sized
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Texts:
         return 4 * self.words.shape[1] * _SEGMENT_FLOATS
 
     def batch(self, rows: Tensor) -> Batch:
-        """The posts of these rows, an int64 tensor (B,), padded to the longest of them."""
+        """The posts of these rows, an int64 tensor (B,), padded to the longest one."""
         lengths = self.lengths[rows]
         longest = int(lengths.max())
         positions = torch.arange(longest, device=lengths.device)
@@ -82,7 +82,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class NumberedPosts:
-    """The posts of one split behind one another.
+    """The posts of one split, one after another.
 
     Attributes:
         words: (sum of lengths,) int32 numbers of words.
@@ -112,7 +112,7 @@ class NumberedPosts:
 
 
 class TextTask:
-    """Classification of posts of which some words are the reason for the label.
+    """Classification of posts, some of whose words are the reason for the label.
 
     Args:
         name: of the task; part of the seeds.
@@ -131,11 +131,10 @@ class TextTask:
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Texts]:
-        """The posts a cell trains on and is evaluated on: `train`, `validation`, `test`.
+        """The splits of a cell: `train`, `validation`, `test`, as the data set has them.
 
-        The data's own splits. Of more posts than the cell takes, it takes as many without
-        replacement: its seed draws those to train on, the others are fixed. Posts are cut at m
-        words.
+        A cell that takes fewer posts than a split has draws them without replacement: the train
+        posts by its seed, the others by fixed seeds. Posts are cut at m words.
         """
         device = torch.device(device)
         return {
@@ -153,8 +152,8 @@ class TextTask:
 def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     """A data set of posts as a task.
 
-    The vocabulary is that of the training split: the words that occur at least
-    `options.min_count` times in it, before posts are cut. All others are one word, the unknown.
+    The vocabulary is the words that occur at least `options.min_count` times in the training
+    split, before posts are cut. All other words are one word, the unknown.
 
     Raises:
         RequestError: no word occurs so often.
@@ -181,7 +180,7 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
 
 
 def made_up_texts(name: str, facts: Facts, count: int, num_classes: int) -> TextTask:
-    """The task with noise for posts, as long as real ones: steps take as long on them.
+    """The task with noise for posts of real lengths, on which steps take as long.
 
     Args:
         name: of the task.
@@ -207,7 +206,7 @@ def made_up_texts(name: str, facts: Facts, count: int, num_classes: int) -> Text
 
 
 def nominal_facts(vocabulary_size: int, sizes: Mapping[str, int], mean_length: int) -> Facts:
-    """What is supposed of data that is not at hand."""
+    """The facts assumed of data that is not at hand."""
     shape = (vocabulary_size + _FIRST_WORD,)
     return Facts(UNKNOWN_DIGEST, shape, sizes, {mean_length: sizes["train"]})
 
@@ -246,7 +245,7 @@ def _digest(numbered: Mapping[str, NumberedPosts], vocabulary: Sequence[str]) ->
 def _notes(
     posts: Posts, numbered: Mapping[str, NumberedPosts], words: int, options: Options
 ) -> list[str]:
-    """What people should know of the data, a sentence each."""
+    """Sentences about the data, for people."""
     lengths = numbered["train"].lengths
     seldom = f" that occur at least {options.min_count} times" if options.min_count != 1 else ""
     counts = {split: f"{len(numbered[split].labels):,}" for split in SPLITS}
@@ -277,7 +276,7 @@ def _marked_posts(posts: NumberedPosts) -> np.ndarray:
 
 
 def _wholly_marked(posts: NumberedPosts) -> float:
-    """Of the posts with a rationale, the share whose every word is in it."""
+    """Of the posts with a rationale, the share whose words are all in it."""
     starts = np.cumsum(posts.lengths) - posts.lengths
     whole = np.logical_and.reduceat(posts.rationale, starts)
     return float(whole.sum() / max(1, _marked_posts(posts).sum()))

@@ -1,1 +1,1 @@
-"""Where data come from: downloads, archives, folders, the cache."""
+"""Sources of data: directories, shared storage, downloads and the cache."""

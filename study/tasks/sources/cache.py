@@ -1,4 +1,4 @@
-"""The local cache: where it is, and folders that are whole and made by one process at a time."""
+"""The local cache, whose folders are complete and made by one process at a time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ CACHE_VARIABLE = "ATTENTION_STUDY_CACHE"
 
 
 def is_url(place: str | os.PathLike[str] | None) -> bool:
-    """Whether it names a place on shared storage, such as s3://bucket/folder."""
+    """Whether a place is on shared storage, such as s3://bucket/folder."""
     return "://" in str(place)
 
 
 def absolute(place: str | None) -> str | None:
-    """A directory as processes with another working directory find it; a URL stays one.
+    """The absolute path of a directory; a URL or None stays.
 
     Raises:
-        RequestError: it is meant to be a URL and is none.
+        RequestError: it is a URL with a mistake.
     """
     if place is None or is_url(place):
         return place
@@ -32,10 +32,10 @@ def absolute(place: str | None) -> str | None:
 
 
 def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
-    """The directory of this machine where data are kept.
+    """The cache directory of this machine.
 
     Args:
-        cache_dir: a directory; None or a URL, which keeps downloads only: `default_cache_dir()`.
+        cache_dir: a directory. None, or a URL (which keeps only downloads): `default_cache_dir()`.
     """
     if cache_dir is None or is_url(cache_dir):
         return default_cache_dir()
@@ -52,26 +52,26 @@ def default_cache_dir() -> Path:
 def locked(folder: Path) -> Iterator[None]:
     """Lets one process of this machine at a time make a folder of the cache; others wait.
 
-    The lock is a file beside the folder, held by `flock`, so it ends with its holder, however that
-    ends. The file stays: to remove it would let two processes lock two files of one name. Where
-    the file system knows no locks or cannot be written, nobody waits, and what several processes
-    make at once is made several times.
+    The lock is a file beside the folder, held by `flock`, so it ends even with a killed holder.
+    The file stays, since removing it would let two processes lock two files of one name. If the
+    file system knows no locks or cannot be written, nobody waits, and several processes may make
+    the folder at once.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context(open(folder.with_name(f".{folder.name}.lock"), "a"))
             fcntl.flock(file, fcntl.LOCK_EX)
-            for left in folder.parent.glob(_partial_name(folder, "*")):  # by a killed holder
+            for left in folder.parent.glob(_partial_name(folder, "*")):  # of a killed holder
                 shutil.rmtree(left, ignore_errors=True)
         yield
 
 
 @contextlib.contextmanager
 def whole(folder: Path) -> Iterator[Path]:
-    """An empty folder to fill, which becomes `folder` at the end: nobody sees half of it.
+    """An empty folder to fill, renamed to `folder` at the end, so that nobody sees half of it.
 
-    Where another process was faster, its folder stays. After an error there is nothing.
+    If another process was faster, its folder stays. After an error there is no folder.
 
     Raises:
         OSError: it cannot be made or renamed.

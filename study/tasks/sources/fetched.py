@@ -1,16 +1,16 @@
-"""Where a data set is read from: a directory, a copy of shared storage, or its download.
+"""Reads a data set from a directory, a copy of shared storage, or its download.
 
     --data-dir DIR    is read in place
-    --data-dir URL    is copied to the cache of this machine, also where it is file:///folder
+    --data-dir URL    is copied to the cache of this machine, even if it is file:///folder
     --cache-dir URL   keeps the download for all machines, each of which copies it to its cache
-    neither           is downloaded to the cache of this machine
+    neither           downloads it to the cache of this machine
 
 Shared storage is s3://bucket/folder or any other URL that fsspec knows. A copy is a folder
-`fetched/<name>` of the cache. Its name stands for the URL and for names, sizes and versions of
-the files, so that changed data is copied anew. One process of a machine copies and the others wait
-for it, and what broke off is never taken for a copy.
+`fetched/<name>` of the cache. The name is a hash of the URL and of the names, sizes and versions
+of the files, so that changed data is copied anew. One process of a machine copies and the others
+wait; an interrupted copy is never used.
 
-In `--cache-dir URL` a download is `downloads/<data set>/`, complete when its manifest is there.
+In `--cache-dir URL` a download is `downloads/<data set>/`, complete once it has its manifest.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MANIFEST = "manifest.json"
 """Written last beside the files of a download: {"files": {name: {"size", "sha256"}}}."""
 
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-"""What file systems call the version of a file, the most telling first."""
+"""Names that file systems give the version of a file, the most precise first."""
 
-_AT_A_TIME = 8  # files in memory, each whole; Parquet shards have 120 MB
+_AT_A_TIME = 8  # whole files in memory; a Parquet shard has 120 MB
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class DataSet:
     Attributes:
         title: for messages.
         folder: of its download, in `downloads` of the cache.
-        accepted: the layouts that are read, for messages.
-        belongs: whether a reader may want a file of this name, relative to the directory.
-        download: (empty folder, where it will be kept, for a message) fills the folder with the
-            official files, none in a folder of its own; raises a `RequestError`.
+        accepted: the accepted layouts, for messages.
+        belongs: whether a file belongs to it, by its name relative to the directory.
+        download: (empty folder, its later place for a message) fills the folder with the official
+            files, without subfolders; raises a `RequestError`.
     """
 
     title: str
@@ -63,22 +63,23 @@ class DataSet:
 
     @property
     def downloads(self) -> str:
-        """Where the download is kept, in a cache and on shared storage alike."""
+        """The folder of the download, in a cache as on shared storage."""
         return f"downloads/{self.folder}"
 
 
 def read_data_set(
     data_set: DataSet, data_dir: str | None, cache_dir: str | None, read: Callable[[Path], T]
 ) -> T:
-    """What `read` returns for the folder of a data set, wherever that comes from.
+    """Reads a data set from its directory, copy or download; makes those if they are missing.
 
     Args:
-        data_dir: directory or URL where it lies; None: it is downloaded.
-        cache_dir: directory of the cache, or URL where downloads are kept for all machines.
+        data_set: to read.
+        data_dir: its directory or URL; None: it is downloaded.
+        cache_dir: directory of the cache, or URL that keeps downloads for all machines.
         read: reads the files in a folder; raises a `RequestError`.
 
     Raises:
-        RequestError: the data set is not at hand and cannot be had; or from `read`.
+        RequestError: the data set cannot be copied or downloaded; or from `read`.
     """
     cache = cache_root(cache_dir)
     if data_dir is not None and not is_url(data_dir):
@@ -122,7 +123,7 @@ class _File(NamedTuple):
 
     Attributes:
         size: in bytes.
-        version: changes with the content: an ETag or a time; empty where `sha256` is known.
+        version: an ETag or time, which changes with the content; empty if `sha256` is known.
         sha256: of the content.
     """
 
@@ -142,10 +143,10 @@ class _Source(Storage):
         super().__init__(url, "the data directory")
 
     def files(self) -> dict[str, _File]:
-        """Name -> what is known of each file that is not hidden.
+        """Name -> file, without hidden ones.
 
         Raises:
-            RequestError: they cannot be listed, or have no sizes.
+            RequestError: the files cannot be listed, or have no sizes.
         """
         found: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(FileNotFoundError), self._reading(""):
@@ -154,7 +155,7 @@ class _Source(Storage):
         files = {}
         for path, info in found.items():
             name = path.removeprefix(f"{self._root}/")
-            # "..", or an empty one, would lead out.
+            # "..", or an empty part, would lead out of the folder.
             if any(not part or part.startswith(".") for part in name.split("/")):
                 continue
             if not isinstance(info["size"], int):
@@ -172,9 +173,9 @@ class _Files:
     """The files of a data set on shared storage.
 
     Attributes:
-        source: where they are.
-        folder: of `source` in which they lie; empty: `source` itself.
-        files: name in that folder -> what is known of it; at least one.
+        source: the storage.
+        folder: their folder in `source`; empty: `source` itself.
+        files: name in that folder -> file; at least one.
     """
 
     source: _Source
@@ -183,24 +184,24 @@ class _Files:
 
     @property
     def checked(self) -> bool:
-        """Whether checksums tell that files belong together."""
+        """Whether all files have checksums, so that a mix of versions would show."""
         return all(file.sha256 for file in self.files.values())
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """The full path or URL of the folder, for messages."""
         return self.source.path(self.folder).rstrip("/")
 
     def copy(self, cache: Path) -> Path:
-        """Where their copy is, or would be."""
+        """The folder of their copy, whether it exists or not."""
         known = json.dumps([self.where, sorted(self.files.items())])
         return cache / "fetched" / hashlib.sha256(known.encode()).hexdigest()[:16]
 
     def read(self, name: str) -> bytes:
-        """One file, whole.
+        """Reads one file.
 
         Raises:
-            RequestError: it cannot be read, or is not what is known of it.
+            RequestError: it cannot be read, or its size or checksum is wrong.
         """
         path = f"{self.folder}/{name}".lstrip("/")
         known = self.files[name]
@@ -220,7 +221,7 @@ class _Files:
         return self.changed(f"{name} {fault}")
 
     def changed(self, fault: str) -> RequestError:
-        """For files that others write while they are copied."""
+        """The error for files that changed while they were copied."""
         return RequestError(
             f"the data set in {self.where} changed while it was copied ({fault}). Run the command "
             "again when it is complete."
@@ -249,12 +250,12 @@ def _listed(data_set: DataSet, source: _Source) -> _Files:
 
 
 def _fetch(data_set: DataSet, files: _Files, cache: Path) -> Path:
-    """The copy of the files, made now where it is not there."""
+    """The copy of the files, made now if it is missing."""
     copy = files.copy(cache)
     if copy.is_dir():
         return copy
     with locked(copy):
-        if copy.is_dir():  # by another process, meanwhile
+        if copy.is_dir():  # another process made it meanwhile
             return copy
         size = sum(file.size for file in files.files.values())
         print(
@@ -266,7 +267,7 @@ def _fetch(data_set: DataSet, files: _Files, cache: Path) -> Path:
         try:
             with whole(copy) as partial, ThreadPoolExecutor(_AT_A_TIME) as pool:
                 for _ in pool.map(lambda name: _copy(files, name, partial), files.files):
-                    pass  # what went wrong is raised here, and the rest is cancelled
+                    pass  # an error is raised here, and the rest is cancelled
                 if not files.checked and _listed(data_set, files.source).files != files.files:
                     raise files.changed("it has other files now")
         except OSError as error:
@@ -289,14 +290,14 @@ def _copy(files: _Files, name: str, folder: Path) -> None:
 
 
 def _shared_download(data_set: DataSet, url: str, cache: Path) -> _Files:
-    """The download on shared storage, put there now where it is missing."""
+    """The download on shared storage, made now if it is missing."""
     source = _Source(url)
     files = _manifest(data_set, source)
     if files is not None:
         return files
     with locked(cache / "fetched" / data_set.folder):
         files = _manifest(data_set, source)
-        if files is not None:  # put there by another process of this machine
+        if files is not None:  # another process of this machine made it meanwhile
             return files
         try:
             source.make(data_set.downloads)
@@ -323,7 +324,7 @@ def _upload(data_set: DataSet, source: _Source, folder: Path) -> _Files:
 
 
 def _manifest(data_set: DataSet, source: _Source) -> _Files | None:
-    """The files of a download on shared storage, None where it is missing or incomplete."""
+    """The files of a download on shared storage; None if it is missing or incomplete."""
     try:
         manifest = source.read(f"{data_set.downloads}/{MANIFEST}")
     except FileNotFoundError:
@@ -362,9 +363,9 @@ def _read_download(data_set: DataSet, cache: Path, read: Callable[[Path], T]) ->
 
 @contextlib.contextmanager
 def _downloaded(data_set: DataSet, cache: Path) -> Iterator[Path]:
-    """The folder of the official files, a temporary one where the cache cannot be written."""
+    """The folder of the official files; a temporary one if the cache cannot be written."""
     place = cache / data_set.downloads
-    # os.path, for which a cache that cannot even be looked into is no error.
+    # os.path.isdir, which raises nothing if the cache cannot be entered.
     if not os.path.isdir(place) and not _can_write(place.parent):
         with tempfile.TemporaryDirectory() as temporary:
             reason = f"a temporary folder: the cache cannot be written, see {CACHE_VARIABLE}"
@@ -373,7 +374,7 @@ def _downloaded(data_set: DataSet, cache: Path) -> Iterator[Path]:
         return
     if not os.path.isdir(place):
         with locked(place):
-            if not os.path.isdir(place):  # else another process was faster
+            if not os.path.isdir(place):  # unless another process was faster
                 try:
                     with whole(place) as partial:
                         data_set.download(partial, str(place))
@@ -394,7 +395,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def why(error: BaseException) -> str:
-    """What an exception says, on one line."""
+    """The reason of an exception, on one line."""
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     if isinstance(reason, OSError):
         reason = reason.strerror or reason

@@ -4,9 +4,9 @@
     parquet        train*.parquet and test*.parquet, as Hugging Face keeps them
     class folders  train/<class name>/*.png and test/<class name>/*.png
 
-`find` tells which layout a directory has and which files belong to it; `read` reads them. Whatever
-is wrong with a file is a `RequestError` of one line that names the file. No file is trusted:
-pickles may name nothing but what arrays need, and only four image formats are decoded.
+`find` finds the layout of a directory and its files; `read` reads them. A faulty file raises a
+`RequestError` of one line that names the file. No file is trusted: pickles may name only what
+arrays need, and only four image formats are decoded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["FileNames", "Found", "Images", "find", "may_belong", "read"]
 
 
 def may_belong(name: str, names: FileNames) -> bool:
-    """Whether `find` may take a file for one of the data set, by its name alone.
+    """Whether a file may belong to the data set, by its name alone.
 
     Args:
         name: relative to the directory, with `/` between folders.
@@ -49,7 +49,7 @@ def may_belong(name: str, names: FileNames) -> bool:
 
 
 def find(data_dir: Path, names: FileNames) -> Found:
-    """The files of a data set under `data_dir`, which may be the official folder or its parent.
+    """Finds the files of a data set in `data_dir`, which may be the official folder or its parent.
 
     Raises:
         RequestError: the directory is missing, empty, in no accepted layout, or incomplete.
@@ -83,7 +83,7 @@ def find(data_dir: Path, names: FileNames) -> Found:
 
 
 def read(found: Found, names: FileNames) -> tuple[Images, Images]:
-    """The train and the test images of the files that `find` found.
+    """Reads the train and the test images of the files that `find` found.
 
     Raises:
         RequestError: a file is damaged, of another data set, or holds a label or an image that

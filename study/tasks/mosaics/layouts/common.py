@@ -1,4 +1,4 @@
-"""What the layouts share: names, found files, images, and how one image is decoded."""
+"""What the layouts share: names, found files, images, and the decoding of an image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "WEBP")
 
 @dataclass(frozen=True)
 class FileNames:
-    """How one data set is named and laid out.
+    """The names of one data set's files, classes and columns.
 
     Attributes:
         title: for messages.
@@ -29,7 +29,7 @@ class FileNames:
         train: the official files of the train split, in order.
         test: the official files of the test split.
         meta: the official file that lists the class names.
-        meta_key: under which key.
+        meta_key: key of the class names in it.
         label_key: key of the labels in the official files.
         label_column: column of the labels in the Parquet layout.
         misspelt: class names that published copies spell wrong, with the right ones.
@@ -47,14 +47,14 @@ class FileNames:
     misspelt: Mapping[str, str] = field(default_factory=dict)
 
     def label(self, class_name: str) -> int | None:
-        """The label of a class name in any letter case, None if there is no such class."""
+        """The label of a class name in any letter case; None if there is no such class."""
         name = class_name.lower()
         name = self.misspelt.get(name, name)
         return self.class_names.index(name) if name in self.class_names else None
 
     @property
     def accepted_layouts(self) -> str:
-        """For messages."""
+        """The accepted layouts, for messages."""
         return (
             f"{self.folder}/ as torchvision keeps it, Hugging Face Parquet (train*.parquet and "
             "test*.parquet), or class folders (train/<class>/*.png and test/<class>/*.png)"
@@ -95,12 +95,12 @@ class Images(NamedTuple):
 
 
 def visible(folder: Path) -> list[Path]:
-    """What a folder holds, hidden entries left out, by name."""
+    """The entries of a folder without hidden ones, sorted by name."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def reason_of(error: BaseException) -> str:
-    """What an exception says first, on one line."""
+    """The first sentence of an exception, on one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = " ".join(str(error).split())

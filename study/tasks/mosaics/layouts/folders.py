@@ -24,7 +24,7 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 def find_class_folders(data_dir: Path, names: FileNames) -> Found | None:
-    """The images in train/ and test/, None where there is neither folder.
+    """The images in train/ and test/; None if there is neither folder.
 
     Raises:
         RequestError: a split is missing or empty, or a folder is no class.
@@ -41,8 +41,8 @@ def find_class_folders(data_dir: Path, names: FileNames) -> Found | None:
 def _class_images(data_dir: Path, split: str, names: FileNames) -> tuple[Path, ...]:
     """The images of a split, in order.
 
-    The order is that of the file names where they tell all images of the split apart, as in an
-    export named by the official index; else class by class.
+    They are in the order of their file names if these are unique in the split, as in an export
+    named by the official index; else class by class.
     """
     split_folder = data_dir / split
     if not split_folder.is_dir():
@@ -72,7 +72,7 @@ def _class_images(data_dir: Path, split: str, names: FileNames) -> tuple[Path, .
 
 
 def _natural(stem: str) -> list[str | int]:
-    """Sort key by which 2 comes before 10."""
+    """A sort key that puts 2 before 10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", stem)]
 
 

@@ -1,6 +1,6 @@
 """The official layout: pickles in cifar-10-batches-py/ or cifar-100-python/.
 
-No file is trusted: its pickles may name nothing but what arrays need.
+No file is trusted: its pickles may name only what arrays need.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from study.tasks.mosaics.layouts.common import (
 
 
 def find_official(data_dir: Path, names: FileNames) -> Found | None:
-    """The official files in a directory or in its subfolder, None where there is not one.
+    """The official files in a directory or in its subfolder; None if there are none.
 
     Raises:
-        RequestError: some of them are missing.
+        RequestError: some of the files are missing.
     """
     expected = (*names.train, *names.test, names.meta)
     for folder in (data_dir / names.folder, data_dir):
@@ -50,13 +50,13 @@ def find_official(data_dir: Path, names: FileNames) -> Found | None:
     return None
 
 
-# What a pickled array consists of. Functions that NumPy keeps under different names in different
-# versions are taken from an array, so that files of any version can be read.
+# The parts of a pickled array. Functions whose names differ between versions of NumPy are taken
+# from an array, so that files of any version can be read.
 _RECONSTRUCT = np.empty(0).__reduce__()[0]
 _FROM_BUFFER = np.empty(1).__reduce_ex__(5)[0]
 _PICKLE_MAY_NAME: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): lambda kind, *_: np.dtype(_text(kind)),  # old files say it in bytes
+    ("numpy", "dtype"): lambda kind, *_: np.dtype(_text(kind)),  # bytes in old files
     ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
     ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
     ("numpy.core.numeric", "_frombuffer"): _FROM_BUFFER,
@@ -66,7 +66,7 @@ _PICKLE_MAY_NAME: dict[tuple[str, str], Any] = {
 
 
 class _ArrayUnpickler(pickle.Unpickler):
-    """Reads arrays, lists and text; whatever else a pickle asks for is refused, not run."""
+    """Reads arrays, lists and text; anything else that a pickle names is refused, not run."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _PICKLE_MAY_NAME:
@@ -77,7 +77,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 def _unpickle(path: Path, names: FileNames) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            # The official files were written by Python 2, whose text is bytes here.
+            # Python 2 wrote the official files; its text becomes bytes.
             content = _ArrayUnpickler(file, encoding="bytes").load()
         if not isinstance(content, dict):
             raise TypeError(f"it holds one {type(content).__name__}, no dictionary")
@@ -109,7 +109,7 @@ def read_official(path: Path, names: FileNames) -> Images:
     """The images of one official file.
 
     Raises:
-        RequestError: it is damaged, lacks a key, or holds wrong shapes or labels.
+        RequestError: it is damaged or lacks a key, or its shapes or labels are wrong.
     """
     content = _unpickle(path, names)
     missing = [key for key in ("data", names.label_key) if key not in content]

@@ -25,7 +25,7 @@ _BATCH_ROWS = 4096
 
 
 def find_parquet(data_dir: Path, entries: list[Path], names: FileNames) -> Found | None:
-    """The Parquet files in a directory or in one subfolder, None where there is not one.
+    """The Parquet files in a directory or in one subfolder; None if there are none.
 
     Raises:
         RequestError: a split or shard is missing, or there are several data sets.
@@ -136,7 +136,7 @@ def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
 
 
 def _listed_classes(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
-    """The class names that Hugging Face writes into a file's metadata, None where it did not."""
+    """The class names in a file's metadata by Hugging Face; None if there are none."""
     try:
         described = json.loads((metadata or {})[b"huggingface"])
         return [str(name) for name in described["info"]["features"][column]["names"]]
