@@ -50,6 +50,7 @@ for _name, _value in SETTINGS.items():
     os.environ.setdefault(_name, _value)
 
 PROJECT = Path(__file__).parents[1]
+REAL_DATA = PROJECT.parent / "shared" / "data"
 ALLOWED_SKIPS = frozenset(
     {
         "needs ../shared/data, the real data at hand",
@@ -76,6 +77,9 @@ _ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 )
 
+needs_data = pytest.mark.skipif(
+    not REAL_DATA.is_dir(), reason="needs ../shared/data, the real data at hand"
+)
 needs_cuda = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
 )

@@ -1,4 +1,4 @@
-"""HateXplain: labels and rationales by every rule, what is left out, bad files, the download.
+"""HateXplain: labels and rationales by every rule, what is left out, bad files.
 
 Posts are made up of fruit and colours.
 """
@@ -6,14 +6,9 @@ Posts are made up of fruit and colours.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +16,9 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import CLASSES, load_posts
 from study.tasks.posts.posts import Posts
-from tests.study.tasks.test_base_images import entries
-
-DATA = Path(__file__).parents[4] / "shared" / "data"
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="needs ../shared/data, the real data at hand"
-)
+from tests.conftest import PROJECT, REAL_DATA, needs_data
 
 HATE, NORMAL, OFFENSIVE = CLASSES
 FRUIT = ("green", "apple", "red", "cherry")
@@ -476,209 +465,6 @@ def test_a_split_without_usable_posts_says_why(tmp_path: Path) -> None:
     )
 
 
-# The download
-
-
-class Server(ThreadingHTTPServer):
-    """Serves files of given content on the loopback device.
-
-    Attributes:
-        files: path -> content; another path is a 404.
-        cut: bytes that are announced and never sent.
-        may_answer: unset while the server is to be silent.
-        asked: the paths of all requests.
-    """
-
-    daemon_threads = False  # so that closing waits for the last answer
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files: dict[str, bytes] = {}
-        self.cut = 0
-        self.may_answer = threading.Event()
-        self.may_answer.set()
-        self.asked: list[str] = []
-
-    def handle_error(self, *_: object) -> None:
-        """A client that has gone is no news."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        self.server.may_answer.wait()
-        content = self.server.files.get(self.path)
-        if content is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content) + self.server.cut))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server that has the fruit in the place of the data set's repository."""
-    with Server() as server:
-        folder = write(tmp_path / "served")
-        server.files = {f"/Data/{path.name}": path.read_bytes() for path in folder.iterdir()}
-        monkeypatch.setattr(
-            hatexplain, "BASE_URL", f"http://127.0.0.1:{server.server_address[1]}/Data"
-        )
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.may_answer.set()
-        server.shutdown()
-        thread.join()
-
-
-def refused_download(cache: Path) -> str:
-    with pytest.raises(RequestError) as caught:
-        load_posts(cache_dir=str(cache))
-    assert "\n" not in str(caught.value)
-    assert list(cache.rglob("*.json")) == []
-    assert entries(cache / "downloads") == []
-    return str(caught.value)
-
-
-def test_downloads_once(tmp_path: Path, server: Server, capfd: pytest.CaptureFixture[str]) -> None:
-    cache = tmp_path / "cache"
-    posts = load_posts(cache_dir=str(cache))
-    assert_equal(posts, load_posts(str(tmp_path / "served")))
-    place = cache / "downloads" / "hatexplain"
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert printed.err == f"downloading HateXplain from {hatexplain.BASE_URL} to {place}\n"
-    assert entries(cache / "downloads") == ["hatexplain"]
-    for path in (tmp_path / "served").iterdir():
-        assert (place / path.name).read_bytes() == path.read_bytes()
-    assert server.asked == ["/Data/dataset.json", "/Data/post_id_divisions.json"]
-
-    assert_equal(load_posts(cache_dir=str(cache)), posts)
-    assert capfd.readouterr().err == ""
-    assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize("name", ["dataset.json", "post_id_divisions.json"])
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("cut short", "IncompleteRead("),
-        ("half", "what arrived as {name} is damaged or no JSON)"),
-        ("page", "what arrived as {name} is damaged or no JSON)"),
-        ("nothing", "what arrived as {name} is damaged or no JSON)"),
-        ("other encoding", "what arrived as {name} is damaged or no JSON)"),
-        ("nested", "what arrived as {name} is damaged or no JSON)"),
-        ("404", "Not Found)"),
-    ],
-)
-def test_a_broken_download_is_refused_and_not_kept(
-    tmp_path: Path, server: Server, name: str, fault: str, reason: str
-) -> None:
-    whole = dict(server.files)
-    content = server.files.pop(f"/Data/{name}")
-    if fault == "cut short":
-        server.cut = 7
-    if fault != "404":
-        server.files[f"/Data/{name}"] = {
-            "cut short": content,
-            "half": content[: len(content) // 2],
-            "page": b"<html>",
-            "nothing": b"",
-            "other encoding": b'"\xe8"',
-            "nested": b"[" * 100_000,
-        }[fault]
-    message = refused_download(tmp_path / "cache")
-    assert message.startswith(
-        f"HateXplain is not at hand and could not be downloaded ({reason.format(name=name)}"
-    )
-    assert "--data-dir DIR: dataset.json and post_id_divisions.json" in message
-
-    server.files, server.cut = whole, 0
-    assert load_posts(cache_dir=str(tmp_path / "cache")).tokens["test"] == [["fig"]]
-
-
-def test_no_network_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Server() as closed:
-        port = closed.server_address[1]
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(hatexplain, "BASE_URL", f"http://127.0.0.1:{port}/Data")
-    assert refused_download(tmp_path) == (
-        "HateXplain is not at hand and could not be downloaded (Connection refused). Pass it with "
-        "--data-dir DIR: dataset.json and post_id_divisions.json as in the data set's repository, "
-        "in DIR or in DIR/Data. The study digits needs no download."
-    )
-
-
-def test_a_silent_server_is_given_up(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert hatexplain._SILENCE_SECONDS <= 20
-    monkeypatch.setattr(hatexplain, "_SILENCE_SECONDS", 0.2)
-    server.may_answer.clear()
-    start = time.monotonic()
-    assert "could not be downloaded (timed out)" in refused_download(tmp_path / "cache")
-    assert time.monotonic() - start < 15
-
-
-def test_downloads_without_a_cache(
-    tmp_path: Path, server: Server, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    posts = load_posts(cache_dir=str(tmp_path / "file"))
-    assert_equal(posts, load_posts(str(tmp_path / "served")))
-    assert capfd.readouterr().err == (
-        f"downloading HateXplain from {hatexplain.BASE_URL} to a temporary folder: the cache "
-        "cannot be written, see ATTENTION_STUDY_CACHE\n"
-    )
-
-
-def test_a_relative_cache_is_kept_too(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    load_posts(cache_dir="cache")
-    assert entries(tmp_path / "cache" / "downloads") == ["hatexplain"]
-
-
-def test_a_download_that_another_process_won(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "cache" / "downloads" / "hatexplain"
-    fetch = hatexplain._fetch
-
-    def slow_fetch(name: str) -> bytes:
-        if not place.exists():
-            write(place)
-        return fetch(name)
-
-    monkeypatch.setattr(hatexplain, "_fetch", slow_fetch)
-    assert load_posts(cache_dir=str(tmp_path / "cache")).tokens["test"] == [["fig"]]
-    assert entries(place.parent) == ["hatexplain"]
-
-
-def test_a_place_that_is_taken_is_named(tmp_path: Path, server: Server) -> None:
-    (tmp_path / "cache" / "downloads").mkdir(parents=True)
-    (tmp_path / "cache" / "downloads" / "hatexplain").touch()
-    with pytest.raises(RequestError, match=r"downloads/hatexplain cannot be written \(Not a dir"):
-        load_posts(cache_dir=str(tmp_path / "cache"))
-
-
-def test_a_damaged_download_says_how_to_get_it_again(tmp_path: Path) -> None:
-    folder = write(tmp_path / "downloads" / "hatexplain")
-    os.truncate(folder / "dataset.json", 100)
-    with pytest.raises(RequestError, match=r"is no JSON.*Or delete .*hatexplain: the next run"):
-        load_posts(cache_dir=str(tmp_path))
-
-
 # The rest
 
 
@@ -689,14 +475,12 @@ def test_importing_needs_no_torch() -> None:
         "package.__path__ = ['study/tasks']; sys.modules['study.tasks'] = package;"
         "sys.modules['torch'] = None; import study.tasks.posts.hatexplain"
     )
-    subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], check=True, cwd=Path(__file__).parents[3]
-    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, cwd=PROJECT)
 
 
 @needs_data
 def test_the_real_posts() -> None:
-    posts = load_posts(str(DATA / "hatexplain"))
+    posts = load_posts(str(REAL_DATA / "hatexplain"))
     assert {split: len(tokens) for split, tokens in posts.tokens.items()} == {
         "train": 15_383,
         "validation": 1_922,

@@ -1,0 +1,361 @@
+"""What every download of a data set keeps: once, whole or not at all, one clear line.
+
+A server on the loopback device has small made-up files in the place of the published ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+import os
+import socket
+import tarfile
+import threading
+import time
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from study import tasks
+from study.errors import RequestError
+from study.tasks.mosaics import cifar
+from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
+from study.tasks.mosaics.layouts import FileNames
+from study.tasks.posts import hatexplain
+from study.tasks.posts.hatexplain import load_posts
+from study.tasks.sources.fetched import DataSet
+from tests.study.tasks import test_hatexplain_loader as posts
+from tests.study.tasks.test_base_images import assert_equal, entries
+from tests.study.tasks.test_layouts import make, write_official
+
+Patch = pytest.MonkeyPatch
+
+
+class Source(NamedTuple):
+    """A data set that can be downloaded.
+
+    Attributes:
+        module: that downloads it.
+        load: (data_dir, cache_dir) -> the data.
+        assert_equal: that two loads gave the same data.
+        write: leaves the published files in a folder.
+        publish: makes the module ask a URL; gives path -> content of what is asked for.
+        damaged: what is said of a file that arrived, but not whole.
+    """
+
+    module: Any
+    load: Callable[..., Any]
+    assert_equal: Callable[[Any, Any], None]
+    write: Callable[[Path], Path]
+    publish: Callable[[Path, str, Patch], dict[str, bytes]]
+    damaged: str
+
+
+def _cifar(names: FileNames, load: Callable[..., Any]) -> Source:
+    def publish(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
+        """As one archive, with its checksums made known to torchvision."""
+        from torchvision import datasets  # takes seconds
+
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w:gz") as tar:
+            tar.add(folder, names.folder)
+
+        def md5(data: bytes) -> str:
+            return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+        def checked(files: tuple[str, ...]) -> list[list[str]]:
+            return [[name, md5((folder / name).read_bytes())] for name in files]
+
+        known = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
+        patch.setattr(known, "url", f"{url}/images.tar.gz")
+        patch.setattr(known, "tgz_md5", md5(file.getvalue()))
+        patch.setattr(known, "train_list", checked(names.train))
+        patch.setattr(known, "test_list", checked(names.test))
+        patch.setattr(known, "meta", {**known.meta, "md5": checked((names.meta,))[0][1]})
+        return {"/images.tar.gz": file.getvalue()}
+
+    return Source(
+        module=cifar,
+        load=load,
+        assert_equal=assert_equal,
+        write=lambda folder: write_official(folder, names, make(names)),
+        publish=publish,
+        damaged="the archive arrived damaged: its checksum is wrong",
+    )
+
+
+def _publish_posts(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
+    patch.setattr(hatexplain, "BASE_URL", f"{url}/Data")
+    names = ("dataset.json", "post_id_divisions.json")
+    return {f"/Data/{name}": (folder / name).read_bytes() for name in names}
+
+
+SOURCES = {
+    "cifar10": _cifar(CIFAR10, load_cifar10),
+    "cifar100": _cifar(CIFAR100, load_cifar100),
+    "hatexplain": Source(
+        module=hatexplain,
+        load=load_posts,
+        assert_equal=posts.assert_equal,
+        write=posts.write,
+        publish=_publish_posts,
+        damaged="what arrived as {name} is damaged or no JSON",
+    ),
+}
+
+FAULTS: dict[str, Callable[[bytes], bytes | None]] = {
+    "half": lambda content: content[: len(content) // 2],
+    "page": lambda _: b"<html>",
+    "nothing": lambda _: b"",
+    "other encoding": lambda _: b'"\xe8"',
+    "nested": lambda _: b"[" * 100_000,
+    "not there": lambda _: None,
+}
+"""What the server has in the place of a file."""
+
+
+class Server(ThreadingHTTPServer):
+    """Serves files of given content on the loopback device.
+
+    Attributes:
+        files: path -> content; another path is a 404.
+        cut: how many of the bytes that are announced are never sent.
+        may_answer: unset while the server is to be silent.
+        meanwhile: is called before each answer.
+        asked: the paths of all requests.
+    """
+
+    daemon_threads = False  # so that closing waits for the last answer
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.cut = 0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.asked: list[str] = []
+
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone is no news."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_HEAD(self) -> None:
+        """As torchvision asks, before it asks for a file."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        self.server.may_answer.wait()
+        self.server.meanwhile()
+        content = self.server.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content[: len(content) - self.server.cut])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Published(NamedTuple):
+    """A data set on a server.
+
+    Attributes:
+        data_set: as its task declares it.
+        served: a folder with the same files.
+        cache: a cache directory, which is not there yet.
+    """
+
+    source: Source
+    data_set: DataSet
+    server: Server
+    served: Path
+    cache: Path
+
+    @property
+    def place(self) -> Path:
+        """Of the download."""
+        return self.cache / "downloads" / self.data_set.folder
+
+    def load(self, cache: Path | str | None = None) -> Any:
+        return self.source.load(cache_dir=str(cache or self.cache))
+
+    def assert_whole(self, loaded: Any) -> None:
+        here = self.source.load(str(self.served), str(self.served.parent / "another cache"))
+        self.source.assert_equal(loaded, here)
+
+    def refusal(self) -> str:
+        """What is said where it cannot be downloaded; nothing is kept of it."""
+        with pytest.raises(RequestError) as caught:
+            self.load()
+        message = str(caught.value)
+        start = f"{self.data_set.title} is not at hand and could not be downloaded ("
+        assert message.startswith(start)
+        assert message.endswith(
+            f"). Pass it with --data-dir DIR: {self.data_set.accepted}. The study digits needs no "
+            "download."
+        )
+        assert "\n" not in message
+        assert entries(self.cache / "downloads") == []
+        return message.removeprefix(start)
+
+
+@pytest.fixture(params=SOURCES)
+def published(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch
+) -> Iterator[Published]:
+    source = SOURCES[request.param]
+    data_set = tasks.TASKS[request.param].data_set
+    assert data_set is not None
+    with Server() as server:
+        served = source.write(tmp_path / "served")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        server.files = source.publish(served, url, monkeypatch)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield Published(source, data_set, server, served, tmp_path / "cache")
+        server.may_answer.set()
+        server.shutdown()
+        thread.join()
+
+
+def test_every_data_set_is_tested() -> None:
+    assert SOURCES.keys() == {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
+
+
+def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str]) -> None:
+    first = published.load()
+    published.assert_whole(first)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"downloading {published.data_set.title} ")
+    assert printed.err.endswith(f" to {published.place}\n")
+    assert printed.err.count("\n") == 1
+    assert entries(published.place.parent) == [published.place.name]
+    for path in published.served.iterdir():
+        assert (published.place / path.name).read_bytes() == path.read_bytes()
+    asked = list(published.server.asked)
+    assert set(asked) == published.server.files.keys()
+
+    published.source.assert_equal(published.load(), first)
+    assert capfd.readouterr().err == ""
+    assert published.server.asked == asked
+
+
+# Where a server refuses, torchvision leaves the connection to the garbage collector.
+@pytest.mark.filterwarnings("ignore:.*socket:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_broken_download_is_refused_and_not_kept(published: Published, fault: str) -> None:
+    whole = dict(published.server.files)
+    for path, content in whole.items():
+        broken = FAULTS[fault](content)
+        published.server.files = {**whole, path: broken} if broken is not None else {}
+        reason = published.refusal()
+        name = path.rpartition("/")[2]
+        expected = published.source.damaged.format(name=name)
+        assert reason.startswith("Not Found)" if broken is None else f"{expected})")
+    published.server.files = whole
+    published.assert_whole(published.load())
+
+
+def test_a_connection_that_breaks_off_is_noticed(published: Published) -> None:
+    published.server.cut = 7
+    assert published.refusal().startswith(("IncompleteRead(", published.source.damaged))
+    published.server.cut = 0
+    published.assert_whole(published.load())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (urllib.error.URLError(OSError(-2, "Name or service not known")), "Name or service not"),
+        (urllib.error.URLError(OSError(111, "Connection refused")), "Connection refused"),
+        (urllib.error.URLError(TimeoutError("timed out")), "timed out"),
+        (urllib.error.HTTPError("", 503, "Service Unavailable", None, None), "Service Unavail"),  # type: ignore[arg-type]
+        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
+        (http.client.IncompleteRead(b""), "IncompleteRead"),
+    ],
+    ids=["no name", "refused", "time-out", "server error", "reset", "incomplete"],
+)
+def test_no_network_is_one_clear_line(
+    published: Published, error: Exception, reason: str, monkeypatch: Patch
+) -> None:
+    def urlopen(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    assert published.refusal().startswith(reason)
+
+
+def test_a_silent_server_is_given_up(published: Published, monkeypatch: Patch) -> None:
+    assert published.source.module._SILENCE_SECONDS <= 20
+    monkeypatch.setattr(published.source.module, "_SILENCE_SECONDS", 0.2)
+    published.server.may_answer.clear()
+    before, start = socket.getdefaulttimeout(), time.monotonic()
+    assert published.refusal().startswith("timed out)")
+    assert time.monotonic() - start < 15
+    assert socket.getdefaulttimeout() == before
+
+
+def test_downloads_without_a_cache(
+    published: Published, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "cannot keep the prepared images")
+        published.assert_whole(published.load(tmp_path / "file"))
+    assert capfd.readouterr().err.endswith(
+        " to a temporary folder: the cache cannot be written, see ATTENTION_STUDY_CACHE\n"
+    )
+
+
+def test_a_relative_cache_is_kept_too(
+    published: Published, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    published.load("cache")
+    assert entries(published.place.parent) == [published.place.name]
+
+
+def test_a_download_that_another_process_won(published: Published) -> None:
+    def won() -> None:
+        if not published.place.exists():
+            published.source.write(published.place)
+
+    published.server.meanwhile = won
+    published.assert_whole(published.load())
+    assert entries(published.place.parent) == [published.place.name]
+
+
+def test_a_place_that_is_taken_is_named(published: Published) -> None:
+    published.place.parent.mkdir(parents=True)
+    published.place.touch()
+    words = rf"{published.place.name} cannot be written \(Not a dir"
+    with pytest.raises(RequestError, match=words):
+        published.load()
+
+
+def test_a_damaged_download_says_how_to_get_it_again(published: Published) -> None:
+    published.source.write(published.place)
+    largest = max(published.place.iterdir(), key=lambda path: path.stat().st_size)
+    os.truncate(largest, 100)
+    words = rf"{largest.name} is .*Or delete .*{published.place.name}: the next run"
+    with pytest.raises(RequestError, match=words):
+        published.load()
+    assert published.server.asked == []
