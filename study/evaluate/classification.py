@@ -1,4 +1,4 @@
-"""What a model is measured by on a split: a_z, s_y, heat map, SAIF, accuracy, loss, incentive."""
+"""Evaluates a model on a split: loss, accuracy, a_z, s_y, heat map, SAIF, incentive."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.evaluate.plausibility import plausibility
-from study.evaluate.saif_and_heat_map import heatmap as heatmap
-from study.evaluate.saif_and_heat_map import saif as saif
+from study.evaluate.saif_and_heat_map import heatmap, saif
 from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
@@ -28,16 +27,16 @@ _FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftp
 class _Part:
     """Some inputs of a split, as a paradigm takes them.
 
-    f, and g where it sees single segments, have run once a distinct segment: a segment is then its
-    place in the tables of their outputs.
+    f has run once for each distinct segment, and so has g if it sees single segments. A segment is
+    then its index in the tables of their outputs.
 
     Attributes:
-        focus: looks scores up; not called where attention is given.
+        focus: looks scores up; not called if attention is given.
         classifier: looks logits up, or is the model's.
-        segments: (B, m) int64 places in the tables, or (B, m, ...) segments.
-        scores: (B, m) of the focus, -inf where `mask` is False; None: segments are places, and the
-            focus looks them up.
-        mask: (B, m) bool, True = real segment; None: all are.
+        segments: (B, m) int64 indices in the tables, or (B, m, ...) segments.
+        scores: (B, m) of the focus, -inf where `mask` is False; None: segments are indices, and
+            the focus looks them up.
+        mask: (B, m) bool, True = real segment; None: all are real.
         labels: (B,) int64.
         foreground: (B, m) bool.
     """
@@ -51,7 +50,7 @@ class _Part:
     foreground: Tensor
 
     def attention(self, paradigm: Paradigm, alpha: float | None) -> Tensor | None:
-        """(B, m) to give to a paradigm, None where it attends by itself."""
+        """The attention (B, m) to give to a paradigm; None: it attends by itself."""
         if alpha is not None:
             return held_attention(alpha, self.foreground)
         return None if self.scores is None else paradigm.attend(self.scores)
@@ -70,17 +69,17 @@ def evaluate(
 
     Args:
         model: on the device of the split.
-        paradigm: whose loss to use; one whose loss is exact.
+        paradigm: gives the loss; one whose loss is exact.
         split: mosaics or posts.
         alpha: attention held on the foreground; None: the focus attends.
-        with_incentive: where alpha is held, also measure what a better focus would gain.
-        inference: whose formula predicts; None: that of `paradigm`.
+        with_incentive: if alpha is held, also measure what a better focus would gain.
+        inference: the paradigm that predicts; None: `paradigm`.
 
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
-        `incentive_slope` (`study.paradigms.held.Incentive`); or None where any output is not
-        finite. Where the foreground of no input is known, what needs it is missing.
+        `incentive_slope` (`study.paradigms.held.Incentive`). Metrics of the foreground are None
+        if no input has a known foreground. None if any output is not finite.
     """
     inference = inference or paradigm
     mixes = paradigm.mixes or inference.mixes
@@ -122,10 +121,7 @@ def evaluate(
 
 
 def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
-    """(5, B) float64: a_z, s_y, whether the focus is true, the prediction true, z known.
-
-    Where z is not known, a_z is 0.
-    """
+    """(5, B) float64: a_z (0 if z is unknown), s_y; whether focus, prediction are true, z known."""
     focus_true = part.foreground.gather(1, attention.argmax(dim=1, keepdim=True)).squeeze(1)
     a_z = (attention * part.foreground).sum(dim=1)
     s_y = probabilities.gather(1, part.labels[:, None]).squeeze(1)
@@ -141,7 +137,7 @@ def _of_foreground(
     prediction_true: NDArray[np.float64],
     modality: Modality,
 ) -> dict[str, Any]:
-    """The metrics of inputs whose foreground is known, at least one, from values (B,) of each."""
+    """The metrics of inputs with a known foreground, at least one, from their values (B,)."""
     return {
         "saif": saif(a_z, s_y, modality.saif_threshold),
         "foreground_attention_mean": float(a_z.mean()),
@@ -154,7 +150,7 @@ def _of_foreground(
 
 
 def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:
-    """Plausibility, from attention, rationale and mask, each (B, m), of parts that differ in m."""
+    """Plausibility from parts that differ in m: attention, rationale and mask, each (B, m)."""
     widest = max(mask.shape[1] for _, _, mask in parts)
     arrays = [
         np.concatenate(
@@ -167,7 +163,7 @@ def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, floa
 
 
 def without_rounding(attention: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Attention to 20 bits: words that are equal but for rounding in float32 are a tie."""
+    """Attention to 20 bits, so that words that differ only by float32 rounding are a tie."""
     mantissa, exponent = np.frexp(attention.astype(np.float64))
     return np.ldexp(np.round(np.ldexp(mantissa, 20)), exponent - 20)
 
@@ -178,8 +174,8 @@ def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Itera
     Args:
         model: to evaluate.
         split: of inputs.
-        mixes: whether the classifier sees sums of segments, so that there is no table of it.
-        focus_needed: else the focus is not called.
+        mixes: whether the classifier sees sums of segments, which no table can hold.
+        focus_needed: whether to call the focus.
     """
     if split.distinct is None:
         yield from _of_own_segments(model, split, mixes)
@@ -188,7 +184,7 @@ def _parts(model: Model, split: Split, mixes: bool, focus_needed: bool) -> Itera
 
 
 def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]:
-    """f, and g where it sees single segments, run once a real segment of a part."""
+    """Parts for which f, and g unless it mixes, run once for each real segment."""
     for rows in split.passes(pass_size(split.bytes_each, split.labels.device)):
         inputs, labels, foreground, mask = split.batch(rows)
         assert mask is not None
@@ -212,7 +208,7 @@ def _of_shared_segments(
     mixes: bool,
     focus_needed: bool,
 ) -> Iterator[_Part]:
-    """f, and g where it sees single segments, run once a distinct segment of the whole split."""
+    """Parts for which f, and g unless it mixes, run once for each distinct segment of a split."""
     places = distinct.places
     m = places.shape[1]
     scores, logits = _tables(model, distinct, split.bytes_each // m, mixes, focus_needed)
@@ -224,7 +220,7 @@ def _of_shared_segments(
             classifier: Classifier = model.classifier
             if focus_needed:
                 looked_up = scores[places[rows]]
-        else:  # a segment is its place in the tables
+        else:  # a segment is its index in the tables
             segments, classifier = places[rows], logits.__getitem__
         labels, foreground = split.labels[rows], split.foreground[rows]
         yield _Part(scores.__getitem__, classifier, segments, looked_up, None, labels, foreground)
@@ -233,10 +229,7 @@ def _of_shared_segments(
 def _tables(
     model: Model, distinct: Distinct, segment_bytes: int, mixes: bool, focus_needed: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """f (U,) of every distinct segment, and g (U, C) unless it sees sums of segments.
-
-    A focus that is not needed is not called; its scores are empty then.
-    """
+    """f (U,) of every distinct segment, empty if it is not needed; g (U, C), None if it mixes."""
     device = distinct.names.device
     scores, logits = [torch.empty(0, device=device)], []
     for names in distinct.names.split(pass_size(segment_bytes, device)):

@@ -1,9 +1,9 @@
 """Plausibility: how well attention agrees with the tokens that people marked. On NumPy alone.
 
-The measures that the HateXplain data set reports (Mathew et al., "HateXplain: A Benchmark Dataset
-for Explainable Hate Speech Detection", AAAI 2021, on plausibility). They are those of the ERASER
-benchmark (DeYoung et al., ACL 2020, section 4), with the attention as the model's rationale: the
-tokens of largest attention where a measure needs a selection, each a span of its own.
+The measures are those of HateXplain (Mathew et al., "HateXplain: A Benchmark Dataset for
+Explainable Hate Speech Detection", AAAI 2021, on plausibility), taken from the ERASER benchmark
+(DeYoung et al., ACL 2020, section 4). The attention is the model's rationale. If a measure needs a
+selection, it is the tokens of largest attention, each a span of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TOP_TOKENS = 5
 """How many tokens the attention selects, as in HateXplain's evaluation."""
 
 IOU_THRESHOLD = 0.5
-"""From which intersection over union on a selected span matches a marked one."""
+"""Least intersection over union at which a selected span matches a marked one."""
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -26,12 +26,12 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
 
     Args:
         attention: (B, m) float; finite at real tokens, anything elsewhere.
-        rationale: (B, m) bool, True = marked; without effect where `mask` is False. Posts
-            without a marked token are left out.
-        mask: (B, m) bool, True = real token; those of a post stand side by side.
+        rationale: (B, m) bool, True = marked; ignored where `mask` is False. Posts without a
+            marked token are left out.
+        mask: (B, m) bool, True = real token; those of a post are contiguous.
 
     Returns:
-        NaN for all three where no post has a marked token, else
+        NaN for all three if no post has a marked token, else
 
         - token_f1: mean over posts of the F1 of selected against marked tokens, in [0, 1].
         - iou_f1: F1 of the mean precision and the mean recall of spans, in [0, 4/3]: as in
@@ -45,7 +45,8 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
     a, marked, real = _clean(attention, rationale, mask)
     if not len(a):
         return dict.fromkeys(("token_f1", "iou_f1", "auprc"), float("nan"))
-    # Ascending and stable, as in HateXplain's evaluation: of equal tokens, the later is larger.
+    # Ascending and stable, as in HateXplain's evaluation: of equal tokens, the later one counts
+    # as larger.
     order = np.argsort(a, axis=1, kind="stable")
     selected = np.zeros_like(real)
     np.put_along_axis(selected, order[:, -TOP_TOKENS:], True, axis=1)
@@ -64,7 +65,7 @@ def plausibility(attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike) ->
 def _clean(
     attention: ArrayLike, rationale: ArrayLike, mask: ArrayLike
 ) -> tuple[Numbers, Flags, Flags]:
-    """Attention, -inf at padding, marked and real tokens of the posts with a marked token."""
+    """Attention (-inf at padding), marked and real tokens, of the posts with a marked token."""
     a, real = np.asarray(attention, np.float64), np.asarray(mask, np.bool_)
     marked = np.asarray(rationale, np.bool_)
     if not a.shape == marked.shape == real.shape or a.ndim != 2:
@@ -90,14 +91,14 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
     """F1 of mean precision and mean recall of spans (ERASER: macro-averaged partial match).
 
     Every selected token is a span of one token; the marked spans are the maximal runs of marked
-    tokens. A selected span matches where its intersection over union with a marked span is at
-    least `IOU_THRESHOLD`; with a run of r tokens around it that is 1 / r, so r is 1 or 2.
-    Precision of a post: matched / selected spans; recall: matched / marked spans. Both tokens of a
-    run of two may match it: recall is at most 2, not 1, and the F1 at most 4/3, as there.
+    tokens. A selected span matches if its intersection over union with a marked span is at least
+    `IOU_THRESHOLD`. In a run of r tokens that is 1 / r, so r is 1 or 2. Precision of a post:
+    matched / selected spans; recall: matched / marked spans. Both tokens of a run of two may match
+    it, so as in ERASER recall is at most 2 and the F1 at most 4/3.
     """
     starts = marked.copy()
     starts[:, 1:] &= ~marked[:, :-1]
-    run = np.cumsum(starts).reshape(marked.shape)  # number of the run that a marked token is in
+    run = np.cumsum(starts).reshape(marked.shape)  # number of a marked token's run
     length = np.bincount(run[marked], minlength=run.max() + 1)[run]
     matched = (selected & marked & (length * IOU_THRESHOLD <= 1)).sum(axis=1)
     precision = float(np.mean(matched / selected.sum(axis=1)))
@@ -108,8 +109,8 @@ def _iou_f1(selected: Flags, marked: Flags) -> float:
 def _auprc(scores: Numbers, marked: Flags) -> float:
     """Mean over posts of the trapezoidal area under the precision-recall curve.
 
-    The curve starts at recall 0, precision 1 and has a point for each different score: the
-    precision and recall of the tokens that have at least this score.
+    The curve starts at recall 0, precision 1. It has a point for each distinct score: precision
+    and recall of the tokens with at least this score.
 
     Args:
         scores: (B, m), each row falls; -inf at padding.
@@ -121,14 +122,14 @@ def _auprc(scores: Numbers, marked: Flags) -> float:
     precision[:, 1:] = found / np.arange(1, m + 1)
     recall = np.zeros((num_posts, m + 1))
     recall[:, 1:] = found / found[:, -1:]
-    # A point is where the score changes after a token; j = 0 is the start, j the j-th token.
+    # There is a point wherever the score changes after a token; 0 is the start, j the j-th token.
     is_point = scores > -np.inf
     is_point[:, :-1] &= scores[:, :-1] > scores[:, 1:]
     latest = np.maximum.accumulate(np.where(is_point, np.arange(1, m + 1), 0), axis=1)
-    before = np.zeros_like(latest)  # place of the point before the one at hand
+    before = np.zeros_like(latest)  # index of the previous point
     before[:, 1:] = latest[:, :-1]
     width = recall[:, 1:] - np.take_along_axis(recall, before, axis=1)
     height = (precision[:, 1:] + np.take_along_axis(precision, before, axis=1)) / 2
-    # Added up in order, which padding at the end does not change by a bit.
+    # Summed in order, so that padding at the end does not change a bit.
     areas = np.cumsum(np.where(is_point, width * height, 0.0), axis=1)[:, -1]
     return float(areas.mean())

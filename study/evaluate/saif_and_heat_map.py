@@ -14,7 +14,7 @@ HEATMAP_EDGES = MOSAICS.heatmap_edges
 
 SAIF_THRESHOLD = MOSAICS.saif_threshold
 OVERSHOOT = 1e-6
-"""How far above 1 a probability may lie by rounding before it is an error."""
+"""How far a probability may exceed 1 by rounding; more is an error."""
 
 
 def heatmap(
@@ -31,7 +31,7 @@ def heatmap(
 
     Returns:
         (len(edges) - 1, len(edges) - 1) fractions of the instances, axis 0 = a_z, axis 1 = s_y;
-        NaN everywhere without an instance.
+        all NaN if there is no instance.
 
     Raises:
         ValueError: a value is outside [0, 1] by more than `OVERSHOOT`, or a score is NaN.
@@ -49,7 +49,7 @@ def saif(
 ) -> float:
     """Strongly accurate interpretable fraction: the share with a_z and s_y >= threshold.
 
-    Args and errors as in `heatmap`; NaN without an instance.
+    Args and errors as in `heatmap`; NaN if there is no instance.
     """
     a_z, s_y = _clean(foreground_attention, true_class_score)
     return float(np.mean((a_z >= threshold) & (s_y >= threshold))) if len(a_z) else float("nan")
