@@ -43,11 +43,11 @@ def build(
         name: architecture, one of `names(task)`.
         task: name in `study.tasks`; `scripts` and `paper` differ between data sets.
         input_shape: of one segment, without the batch axis: (channels, height, width), or of
-            text (numbers of words,).
+            text (number of words,).
         num_classes: C.
         width: factor on every hidden width, > 0.
-        seed: draws the initial weights; encoder, focus and classifier have separate streams, so
-            that a focus starts equal beside any classifier.
+        seed: draws the initial weights. Encoder, focus and classifier have separate streams, so
+            that a focus starts equal with any classifier.
 
     Raises:
         RequestError: no such architecture for this task.

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 
 class Network(nn.Sequential):
-    """Layers one after the other, computed in a precision; weights and outputs are float32.
+    """Layers in sequence, computed in a precision; weights and outputs are float32.
 
     Args:
         layers: in order.
         precision: one of `study.cell.PRECISIONS`. With bfloat16, convolutions and linear layers
-            multiply in bfloat16 (`torch.autocast`). What a paradigm does with the outputs, the
-            loss included, and the update of the weights stay in float32.
+            multiply in bfloat16 (`torch.autocast`). All that a paradigm computes from the outputs,
+            the loss and the update of the weights stay in float32.
     """
 
     def __init__(self, *layers: nn.Module, precision: str = "float32") -> None:
@@ -39,7 +39,7 @@ class Model(nn.Module):
         classifier: g, segments (N, ...) -> logits (N, C).
         encoder: (inputs (B, m, ...), mask (B, m) or None) -> segments (B, m, ...); None: inputs
             are segments.
-        segment_shape: of one segment that an encoder makes.
+        segment_shape: of a segment that the encoder makes.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Model(nn.Module):
         self.classifier = classifier
         self.encoder = encoder
         self.segment_shape = segment_shape
-        # Of convolution weights; on a CPU convolutions run faster this way.
+        # On a CPU, convolutions are faster with this layout of their weights.
         self.to(memory_format=torch.channels_last)
 
     def encode(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -62,7 +62,7 @@ class Model(nn.Module):
         return inputs if self.encoder is None else self.encoder(inputs, mask)
 
     def projections(self) -> dict[str, float]:
-        """Numbers that stand for the weights, by name: none, unless theory knows of some."""
+        """The theory's projections of the weights, by name; empty for most models."""
         return {}
 
 
@@ -73,10 +73,10 @@ Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
 def in_precision(
     precision: str, device: torch.device
 ) -> contextlib.AbstractContextManager[object]:
-    """What is computed within is multiplied in a precision, one of `study.cell.PRECISIONS`."""
+    """A context whose products are computed in a precision, one of `study.cell.PRECISIONS`."""
     if precision == "float32":
         return contextlib.nullcontext()
-    # Every weight is used once a pass: nothing to gain from keeping its cast.
+    # Every weight is used once a pass, so caching its cast gains nothing.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 

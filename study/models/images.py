@@ -16,14 +16,14 @@ from study.models.base import Builder, Model, Network, initialise, scaled
 class Net:
     """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
 
-    The sources write ReLU before pooling. Both orders give the same bits, outputs and gradients,
-    because ReLU is monotone; pooling first leaves ReLU a quarter of the values
+    The sources write ReLU before pooling. Both orders give bitwise the same outputs and gradients,
+    because ReLU is monotone; pooling first leaves a quarter of the values to ReLU
     (`tests/contracts/test_models.py`, docs/performance.md).
 
     Args:
-        convs: (channels, kernel, stride, pool) of each convolution; no padding; pool 1 is none.
+        convs: (channels, kernel, stride, pool) of each convolution, without padding; pool 1: none.
         linears: hidden widths; the output layer is added.
-        bias: biases, initialised to zero.
+        bias: whether layers have biases, initialised to zero.
     """
 
     convs: Sequence[tuple[int, int, int, int]]
@@ -71,7 +71,7 @@ _LENET_CONVS = ((6, 5, 1, 2), (16, 5, 1, 2))
 _SMALL = Net(convs=((16, 5, 2, 1), (32, 3, 2, 1)), linears=(64,))
 _PERCEPTRON = Net(convs=(), linears=(64, 32))
 
-# Read off the published scripts; fully specified there.
+# As in the published scripts, which specify them fully.
 scripts_cifar10 = _model(
     focus=Net(_THREE_CONVS, (512, 64, 10), bias=False),
     classifier=Net(_LENET_CONVS, (120, 84, 10)),
@@ -80,13 +80,13 @@ scripts_cifar100 = _model(
     focus=Net(_THREE_CONVS, (512, 64), bias=False),
     classifier=Net(((16, 5, 1, 2), (32, 5, 1, 2)), (120,)),
 )
-# A.2 gives the depths only; the widths are those of the scripts' focus.
+# A.2 gives only the depths; the widths are those of the scripts' focus.
 paper_cifar10 = _model(
     focus=Net(_THREE_CONVS, (512, 64, 10)), classifier=Net(_THREE_CONVS, (512, 64, 10))
 )
 paper_cifar100 = _model(
     focus=Net(((32, 3, 1, 2), (64, 3, 1, 2)), (512,)), classifier=Net(_THREE_CONVS, (512, 64))
 )
-# Strided instead of pooled: the quick presets on two CPU cores.
+# Strided instead of pooled, for the quick presets on two CPU cores.
 small = _model(_SMALL, _SMALL)
 perceptron = _model(_PERCEPTRON, _PERCEPTRON)

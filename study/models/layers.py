@@ -1,4 +1,4 @@
-"""Layers of the encoders of text, which torch.nn lacks or pads."""
+"""Layers of the text encoders that torch.nn lacks, or computes on padding, too."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SLOWEST_WAVE = 10_000.0
 class SelfAttention(nn.Module):
     """One layer of multi-head self-attention, without residual, normalisation or dropout.
 
-    Only real words are projected; `torch.nn.MultiheadAttention` would project padding, too, which
+    Only real words are projected; `torch.nn.MultiheadAttention` would also project padding, which
     is half of a batch of posts (docs/log.md).
 
     Args:
-        size: of the vectors in and out.
-        heads: each attends with size / heads features.
+        size: of input and output vectors.
+        heads: number of heads; each attends with size / heads features.
     """
 
     def __init__(self, size: int, heads: int) -> None:
@@ -27,9 +27,9 @@ class SelfAttention(nn.Module):
         self.queries, self.keys, self.values, self.out = (nn.Linear(size, size) for _ in range(4))
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """(N, size) of the real words of (B, m) `mask`, row by row -> the same; float32.
+        """Vectors (N, size) of the real words of `mask` (B, m), row by row -> (N, size) float32.
 
-        Padding is attended with exactly zero.
+        Padding gets an attention of exactly zero.
         """
         q, k, v = (self._by_head(layer(vectors), mask) for layer in self._projections())
         scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, m, m)
@@ -45,7 +45,7 @@ class SelfAttention(nn.Module):
 
 
 def padded(real: Tensor, mask: Tensor) -> Tensor:
-    """(N, ...) at the True places of (B, m) `mask`, row by row, and 0 elsewhere: (B, m, ...)."""
+    """Puts (N, ...) at the True places of `mask` (B, m), row by row, 0 elsewhere: (B, m, ...)."""
     out = real.new_zeros((*mask.shape, *real.shape[1:]))
     out[mask] = real
     return out
@@ -64,7 +64,7 @@ def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
 
 
 class Part(nn.Module):
-    """Reads some of the features of a segment: (N, features) -> (N, stop - start)."""
+    """Selects some features of a segment: (N, features) -> (N, stop - start)."""
 
     def __init__(self, start: int, stop: int) -> None:
         super().__init__()

@@ -9,10 +9,10 @@ from study.models.base import Model, Network
 
 
 class LinearModel(Model):
-    """f(x) = u x and g(x) = W x without biases, from zero, as the theorems have it."""
+    """f(x) = u x and g(x) = W x without biases, initialised to zero, as in the theorems."""
 
     def projections(self) -> dict[str, float]:
-        """The weights projected on the directions that Theorems 1 and 2 move them along.
+        """The weights projected on the directions in which they move by Theorems 1 and 2.
 
         Foreground segments are the first C unit vectors, s_k = e_k. Returns mu, the component of
         W along the matrix of rows s_k - (1/C) sum_k' s_k', and nu, that of u along sum_k s_k.
@@ -29,7 +29,7 @@ class LinearModel(Model):
 def linear(
     input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
 ) -> Model:
-    """See `study.models.base.Builder`; width and seed are without effect."""
+    """See `study.models.base.Builder`; width and seed have no effect."""
     size = int(torch.Size(input_shape).numel())
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         u, w = nn.Linear(size, 1, bias=False), nn.Linear(size, num_classes, bias=False)

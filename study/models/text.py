@@ -14,10 +14,10 @@ HEADS = 2
 
 
 class Embedding(nn.Module):
-    """The encoder of HateXplain-1: a word is its vector, whatever stands beside it.
+    """The encoder of HateXplain-1: each word is its vector, whatever its context.
 
     Args:
-        num_words: numbers of words, padding and the unknown word included.
+        num_words: of the vocabulary, padding and the unknown word included.
     """
 
     def __init__(self, num_words: int) -> None:
@@ -25,16 +25,15 @@ class Embedding(nn.Module):
         self.words = nn.Embedding(num_words, EMBEDDING_SIZE)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, m) int64 -> (B, m, 100) float32; what stands in padding means nothing."""
+        """(B, m) int64 -> (B, m, 100) float32; vectors of padding mean nothing."""
         return self.words(tokens)
 
 
 class ContextualEmbedding(Embedding):
-    """The encoder of HateXplain-2: a word's vector, and what self-attention makes of its post.
+    """The encoder of HateXplain-2: a word's vector, and its contextual vector in the post.
 
-    Vector and sinusoidal position go through one layer of self-attention with two heads of 50.
-    A segment holds both parts: the classifier reads the first, the vector itself; the focus reads
-    the second, the layer's output.
+    Vector and sinusoidal position go through one layer of self-attention with two heads of 50. A
+    segment holds both parts: the classifier reads the vector itself, the focus the layer's output.
     """
 
     def __init__(self, num_words: int, precision: str) -> None:
