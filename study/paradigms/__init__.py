@@ -25,7 +25,7 @@ REGISTERED = {
 
 
 def get(name: str) -> Paradigm:
-    """The paradigm of that name.
+    """The paradigm of a name.
 
     Raises:
         RequestError: no such paradigm; names the nearest.

@@ -1,4 +1,4 @@
-"""The contract of a paradigm, and what all paradigms do with segments, scores and masks.
+"""The contract of a paradigm, and the operations on segments, scores and masks that all share.
 
 Symbols of the paper (section 2.3) and their names here: f `focus`, g `classifier`, x_j
 `segments[:, j]`, a `attention`, y `labels`, sigma_k(g(x)) `class_probabilities[:, k]`.
@@ -20,7 +20,7 @@ Classifier = Callable[[Tensor], Tensor]
 
 
 class Attended:
-    """Segments, the attention that they get and the classifier: what a loss is made of.
+    """Segments, their attention and the classifier, from which a loss is computed.
 
     Args:
         scores: f(x_j), (B, m), -inf where a segment is not real.
@@ -42,7 +42,7 @@ class Attended:
         self.attention = self.log_attention.exp()
 
     def softmax(self) -> Tensor:
-        """a_j by the softmax itself; `attention`, by way of its logarithm, rounds otherwise."""
+        """a_j by the softmax itself; `attention` goes by its logarithm and rounds differently."""
         return self.scores.softmax(dim=1)
 
     def log_attention_at(self, index: Tensor) -> Tensor:
@@ -56,13 +56,13 @@ class Attended:
     def mixture(self) -> Tensor:
         """sum_j a_j x_j: (B, ...)."""
         segments = self.segments
-        if self.mask is not None:  # what stands in padding may be anything, and 0 * NaN is NaN
+        if self.mask is not None:  # padding may be NaN, and 0 * NaN is NaN
             padding = ~self.mask.reshape(*self.mask.shape, *[1] * (segments.dim() - 2))
             segments = segments.masked_fill(padding, 0.0)
         return torch.einsum("bm,bm...->b...", self.attention, segments)
 
     def picked(self) -> Tensor:
-        """x_j*, j* = argmax_j a_j, of equal ones the first: (B, ...)."""
+        """x_j*, where j* is the first argmax of a_j: (B, ...)."""
         rows = torch.arange(len(self.segments), device=self.segments.device)
         return self.segments[rows, self.scores.argmax(dim=1)]
 
@@ -78,9 +78,9 @@ class Attended:
 
 
 class Given(Attended):
-    """The same with an attention that is given, not computed from scores (fixed focus, section 3).
+    """`Attended` with a given attention instead of scores (fixed focus, section 3).
 
-    It may be exactly 0 at a real segment, where its logarithm has no derivative.
+    The attention may be exactly 0 at a real segment, where its logarithm has no derivative.
 
     Args:
         attention: (B, m), rows sum to 1.
@@ -99,7 +99,7 @@ class Given(Attended):
         return self.attention
 
     def log_attention_at(self, index: Tensor) -> Tensor:
-        """See `Attended`. The logarithm comes last, of what is picked: 0 is never drawn."""
+        """See `Attended`. The logarithm is taken last, of drawn segments only, which are not 0."""
         return self.attention.gather(1, index).log()
 
     def log_mean(self, log_values: Tensor) -> Tensor:
@@ -114,15 +114,15 @@ class Given(Attended):
 class Paradigm(ABC):
     """A way to train and to predict with a focus and a classifier.
 
-    A paradigm declares the attributes, `loss_of`, `probabilities` and `cost`, and `attend` where
-    its attention is no softmax.
+    A paradigm declares the attributes, `loss_of`, `probabilities` and `cost`, and `attend` if its
+    attention is no softmax.
 
     Attributes:
         name: as in a schedule.
         exact: name of the paradigm whose loss is the expectation of this one's: its own unless it
-            samples. Evaluations use it, so that they draw nothing.
-        mixes: whether the classifier sees the attention-weighted sum of the segments. Where it
-            sees single segments, its outputs can be looked up in a table.
+            samples. Evaluations use that one, so that they draw nothing.
+        mixes: whether the classifier sees the attention-weighted sum of the segments. If it sees
+            single segments, its outputs can be looked up in a table.
         held: whether section 3 defines its loss for an attention that is held.
     """
 
@@ -148,10 +148,10 @@ class Paradigm(ABC):
             classifier: (N, ...) -> (N, C) logits.
             segments: (B, m, ...) float.
             labels: (B,) int64 in [0, C).
-            mask: (B, m) bool, True = real segment; at least one real segment a row. Neither focus
-                nor classifier ever sees a segment that is not real.
-            attention: (B, m), rows sum to 1; when given, it replaces the softmax of the focus
-                (fixed focus, section 3) and the focus is not called.
+            mask: (B, m) bool, True = real segment; at least one a row. Focus and classifier see
+                only real segments.
+            attention: (B, m), rows sum to 1; if given, it replaces the softmax of the focus (fixed
+                focus, section 3), which is not called.
             generator: random stream of paradigms that sample.
 
         Returns:
@@ -168,7 +168,7 @@ class Paradigm(ABC):
         mask: Tensor | None = None,
         attention: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The paradigm's own inference (section 2.3); the arguments are those of `loss`.
+        """The paradigm's own inference (section 2.3); arguments as for `loss`.
 
         Returns:
             attention (B, m), rows sum to 1, exactly 0 where `mask` is False; and
@@ -196,27 +196,28 @@ class Paradigm(ABC):
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """The loss, see `loss`, of segments that are attended to."""
+        """The loss that `loss` returns, from attended segments."""
 
     @abstractmethod
     def probabilities(self, attended: Attended) -> Tensor:
-        """The class probabilities (B, C), see `predict`, of segments that are attended to."""
+        """The class probabilities (B, C) that `predict` returns, from attended segments."""
 
     def attention(self, attended: Attended) -> Tensor:
-        """The attention (B, m) that `predict` gives."""
+        """The attention (B, m) that `predict` returns."""
         return attended.attention
 
     def attend(self, scores: Tensor) -> Tensor:
-        """The attention that scores of the focus give: their softmax, unless a paradigm differs.
+        """The attention (B, m) from scores of the focus: their softmax, unless overridden.
 
-        Evaluations ask for it where the classifier sees sums: the focus has run once a distinct
-        segment then, and a sum does not tell which segments are in it.
+        Evaluations call it if the classifier sees sums of segments: then the focus has already run
+        once for each distinct segment.
 
         Args:
             scores: (B, m), -inf where a segment is not real; at least one real segment a row.
 
         Returns:
-            (B, m), rows sum to 1, exactly 0 where a segment is not real: what `predict` returns.
+            The attention that `predict` returns: rows sum to 1, exactly 0 where a segment is not
+            real.
         """
         return scores.softmax(dim=1)
 

@@ -19,16 +19,15 @@ class Hard(Paradigm):
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """See `Paradigm.loss`."""
         log_p = of_label(attended.log_probabilities(), labels)
         return -(attended.attention * log_p).sum(dim=1).mean()
 
     def probabilities(self, attended: Attended) -> Tensor:
-        """See `Paradigm.predict`. Of equal scores, the first segment is taken."""
+        """See `Paradigm.predict`. Of equal scores, the first segment counts."""
         return attended.classifier(attended.picked()).softmax(dim=1)
 
     def attention(self, attended: Attended) -> Tensor:
-        """See `Paradigm.predict`. Recorded evaluations hold it rounded like this."""
+        """See `Paradigm.predict`. Recorded evaluations have this rounding."""
         return attended.softmax()
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

@@ -26,7 +26,6 @@ class HardSampled(Hard):
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """See `Paradigm.loss`."""
         segments = attended.segments
         drawn = _draw(attended.log_attention, generator)
         log_a = attended.log_attention_at(drawn)

@@ -1,6 +1,6 @@
-"""Fixed focus (section 3): attention is held on the foreground, only the classifier trains.
+"""Fixed focus (section 3): attention is held on the foreground, and only the classifier trains.
 
-Here alone the hidden foreground is used to train: it is what alpha is held on.
+Only here does training use the hidden foreground, on which alpha is held.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 STEP = 0.01
-"""By how much the focus improves in the finite difference of section 3.2."""
+"""Step in alpha of the finite difference of section 3.2."""
 
 
 class Incentive(NamedTuple):
-    """Why a focus would improve, at one classifier (section 3.2).
+    """The incentive of the focus to improve, at one classifier (section 3.2).
 
     Attributes:
         loss: L(alpha), in nats.
@@ -33,7 +33,7 @@ def held_attention(alpha: float | Tensor, foreground: Tensor) -> Tensor:
     """alpha on the foreground and the rest on the background, each shared evenly.
 
     Args:
-        alpha: in [0, 1], a number or a scalar tensor, which may have a gradient.
+        alpha: in [0, 1], a number or a scalar tensor, maybe with a gradient.
         foreground: (B, m) bool, True at the foreground; at least one of each kind a row.
 
     Returns:
@@ -47,7 +47,7 @@ def held_attention(alpha: float | Tensor, foreground: Tensor) -> Tensor:
 def incentive(
     loss_with: Callable[[Tensor], Tensor], alpha: float, foreground: Tensor
 ) -> Incentive:
-    """The loss, its finite difference and its slope where attention is held at alpha.
+    """The loss, its finite difference and its slope with attention held at alpha.
 
     Args:
         loss_with: attention (B, m) -> the mean loss, a scalar tensor, differentiable.

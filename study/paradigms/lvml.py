@@ -23,10 +23,9 @@ class LVML(Paradigm):
         return -attended.log_mean(of_label(attended.log_probabilities(), labels)).mean()
 
     def probabilities(self, attended: Attended) -> Tensor:
-        """See `Paradigm.predict`."""
         probabilities = attended.log_probabilities().exp()
         mixture = torch.einsum("bm,bmc->bc", attended.attention, probabilities)
-        # A float32 sum over many segments may exceed 1 by more than rounding of one number.
+        # A float32 sum over many segments may exceed 1 by more than one rounding.
         return mixture / mixture.sum(dim=1, keepdim=True)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

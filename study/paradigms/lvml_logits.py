@@ -1,4 +1,4 @@
-"""Logits averaged by the attention: what the published scripts train and predict with as LVML."""
+"""Logits averaged by the attention: the "LVML" of the published scripts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from study.paradigms.base import Attended, Paradigm
 class LVMLLogits(Paradigm):
     """L = -log sigma_y( sum_j a_j g(x_j) ); s_k = sigma_k( sum_j a_j g(x_j) ).
 
-    The scripts' HateXplain models do this in the place of `LVML`, which averages probabilities.
-    It is no likelihood of the mosaic model: where g is linear it is `Soft`, at m calls of g.
+    The scripts' HateXplain models use this in place of `LVML`, which averages probabilities. It is
+    no likelihood of the mosaic model: with a linear g it equals `Soft`, at m calls of g.
     """
 
     name = "lvml-logits"
@@ -23,11 +23,9 @@ class LVMLLogits(Paradigm):
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """See `Paradigm.loss`."""
         return functional.cross_entropy(_mean_logits(attended), labels)
 
     def probabilities(self, attended: Attended) -> Tensor:
-        """See `Paradigm.predict`."""
         return _mean_logits(attended).softmax(dim=1)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

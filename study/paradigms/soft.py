@@ -20,11 +20,9 @@ class Soft(Paradigm):
     def loss_of(
         self, attended: Attended, labels: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """See `Paradigm.loss`."""
         return functional.cross_entropy(attended.classifier(attended.mixture()), labels)
 
     def probabilities(self, attended: Attended) -> Tensor:
-        """See `Paradigm.predict`."""
         return attended.classifier(attended.mixture()).softmax(dim=1)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
