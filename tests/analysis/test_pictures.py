@@ -53,7 +53,8 @@ def test_all_pictures_in_the_order_of_the_report(
         "switch-point-saif", "switch-point-accuracy", "learning-rate-saif",
         "learning-rate-accuracy", "best-of-k-saif", "best-of-k-accuracy",
     ]  # fmt: skip
-    for picture in found.values():
+    for name, picture in found.items():
+        assert FILE_STEM.fullmatch(name)  # which a later report knows
         assert re.search(r"\bn(=|: \w+ )2\b", picture.caption), picture.caption
         split = "train" if picture.name == "heatmaps-train" else "test"
         assert f"{split} split" in picture.caption
@@ -154,9 +155,3 @@ def test_no_false_reason_for_a_missing_mark(results: Results) -> None:
     _, found = _pictures(only)
     caption = found["learning-rate-saif"].caption
     assert "1 mark is missing where no option can be chosen (validation score not" in caption
-
-
-def test_every_picture_has_a_name_that_a_later_report_knows(
-    searched: tuple[Comparison, dict[str, Picture]],
-) -> None:
-    assert all(FILE_STEM.fullmatch(name) for name in searched[1])

@@ -408,6 +408,7 @@ def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
     for end in ("png", "pdf"):
         (folder / "figures" / f"compute-saif-00000000.{end}").touch()
     foreign = [f"figures/{name}" for name in ("mine-00000000.png", "compute-saif.png", "a.txt")]
+    foreign += ["notes.csv", "trajectories.csv", "table1.txt"]
     for name in foreign:
         (folder / name).touch()
     with not_drawn():
@@ -576,27 +577,6 @@ def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
     with Results(results.url).lock():
         _assert_refused([results.url], "A study is running with it: ask again when", capsys)
     _assert_refused([results.url], "Run or resume the study first", capsys)
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_what_is_printed_is_no_wider_than_the_terminal(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _write_small(results)
-    write(results, make_cell(momentum=0.5))
-    write(results, make_cell("hybrid", switch_point=0.9))
-    printed = {}
-    for width in (400, 40):
-        monkeypatch.setenv("COLUMNS", str(width))
-        assert main([results.url, "--out", str(tmp_path / "out"), "--axis", "mosaics"]) == 0
-        *lines, _ = capsys.readouterr().out.splitlines()  # the path stays whole
-        printed[width] = lines
-        assert max(map(len, lines)) <= width
-    words = {width: set(re.split(r"[\s:-]+", " ".join(lines))) for width, lines in printed.items()}
-    assert words[400] <= words[40]
 
 
 def test_as_a_command_without_warnings_for_a_reader_who_leaves(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,11 +24,6 @@ from tests.conftest import not_drawn
 from tests.made_up import comparisons as comparisons
 from tests.made_up import trajectories as trajectories
 from tests.made_up.comparisons import make_results
-
-TABLES_OF_COMPARISONS = {
-    "comparison.csv", "effort.csv", "options.csv", "paired.csv", "paired.md", "paired.tex",
-    "table1.csv", "table1.md", "table1.tex",
-}  # fmt: skip
 
 
 def write_comparison(results: Results, **columns: str) -> None:
@@ -62,15 +56,6 @@ def test_comparisons_leave_cells_of_learning_dynamics_out(results: Results) -> N
         assert len(comparison.cells) == 4
     assert set(evaluations["task"]) == {"digits", "linear-orthogonal"}
     assert held.id in set(evaluations["cell_id"])
-
-
-def test_the_cut_is_not_lowered_by_them(results: Results) -> None:
-    write_comparison(results)
-    (alone,) = compare_results(results)
-    trajectories.write_study(results, seeds=1)
-    (beside,) = compare_results(results)
-    pd.testing.assert_frame_equal(alone.summary, beside.summary)
-    pd.testing.assert_frame_equal(alone.paired, beside.paired)
 
 
 def test_without_a_comparison_there_is_none(results: Results) -> None:
@@ -187,56 +172,6 @@ def test_missing_cells_are_counted_over_both_kinds(results: Results, tmp_path: P
     write_report(results, tmp_path / "out", cell_ids=ids)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "1 of 3 planned cells have no result" in text
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_a_report_of_dynamics_replaces_one_of_comparisons(
-    results: Results, tmp_path: Path
-) -> None:
-    folder = tmp_path / "out"
-    comparisons.write(results, comparisons.make_cell())
-    write_report(results, folder)
-    mine = [folder / "notes.csv", folder / "trajectories.csv", folder / "table1.txt"]
-    for path in mine:
-        path.touch()
-    assert set(TABLES_OF_COMPARISONS) <= {path.name for path in folder.iterdir()}
-    other = make_results(tmp_path / "other")
-    trajectories.write_study(other, seeds=1)
-    write_report(other, folder)
-    names = {path.name for path in folder.iterdir()}
-    assert not TABLES_OF_COMPARISONS & names
-    assert {path.name for path in mine} <= names
-    old = {name for name in names if name.startswith("trajectories-")}
-    assert old
-    trajectories.write_study(other, seeds=1, n=20_000)  # another key
-    write_report(other, folder)
-    names = {path.name for path in folder.iterdir()}
-    assert not old & names
-    write_report(results, folder)
-    assert set(TABLES_OF_COMPARISONS) <= {path.name for path in folder.iterdir()}
-
-
-def test_old_figures_of_dynamics_are_removed(alone: tuple[Results, Path], tmp_path: Path) -> None:
-    results, folder = alone
-    shutil.copytree(folder, tmp_path / "out")
-    figures = tmp_path / "out" / "figures"
-    old = [
-        figures / f"{name}-00000000.png"
-        for name in ("trajectories", "trajectories-2", "curvature", "fixed-focus-loss")
-    ]
-    for path in old:
-        path.touch()
-    with not_drawn():
-        write_report(results, tmp_path / "out")
-    assert not any(path.exists() for path in old)
-    for path in folder.rglob(
-        "*"
-    ):  # the same to the byte, but for figures, which test_figures.py draws
-        if path.is_file():
-            assert (tmp_path / "out" / path.relative_to(folder)).read_bytes() == path.read_bytes()
-
-
-# --- the command line
 
 
 @pytest.mark.usefixtures("no_pictures")
