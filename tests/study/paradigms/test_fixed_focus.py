@@ -20,9 +20,9 @@ from study.theory.linear_orthogonal import INCENTIVE_STEP
 from study.train import loop
 from study.train.checkpoints import Checkpoints
 from study.train.cost import cell_flops, training_flops
-from study.train.member import Member, Outcome
+from study.train.member import Member
 from tests.conftest import tiny_cell, tiny_flops
-from tests.study.train.test_checkpoints import Killed, Killing
+from tests.made_up.training import Killed, Killing, numbers
 
 ALPHAS = (0.0, 0.25, 0.6, 1.0)
 EXACT = ("soft", "hard", "lvml")
@@ -30,10 +30,6 @@ EXACT = ("soft", "hard", "lvml")
 
 def held_cell(digits: MosaicTask, name: str = "soft", alpha: float = 0.6, **changes) -> Cell:
     return tiny_cell(digits, Schedule.single(name, 0.1), alpha=alpha, **changes)
-
-
-def numbers(outcome: Outcome) -> list[dict]:
-    return [{k: v for k, v in row.items() if k != "train_seconds"} for row in outcome.evaluations]
 
 
 def model(seed: int = 0) -> Model:

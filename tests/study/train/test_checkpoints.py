@@ -22,35 +22,15 @@ from study.train.checkpoints import Checkpoints, discard, fork_name, sweep
 from study.train.loop import train, train_pack
 from study.train.member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
+from tests.made_up.training import Killed, Killing, make_storage, numbers
 
 FLOPS = tiny_flops()
-TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 SCHEDULES = [
     Schedule.single("soft", 0.1),
     Schedule.single("hard-sampled", 0.1),
     Schedule.hybrid(0.1, 0.05, 0.4),
     Schedule((Phase("lvml", 0.1, 0.3), Phase("hard-sampled", 0.05, 0.6), Phase("soft", 0.1))),
 ]
-
-
-class Killed(BaseException):
-    """Stands for kill -9: what a trial never catches."""
-
-
-class Killing(Checkpoints):
-    """Saves after the given steps, and dies after the last of them."""
-
-    def __init__(self, storage: Storage, steps: Sequence[int], **changes: Any) -> None:
-        super().__init__(storage, interval=1e9, **changes)
-        self._steps = list(steps)
-
-    def _is_overdue(self, members: Sequence[Member]) -> bool:
-        return members[0].steps in self._steps
-
-    def save(self, members: Sequence[Member]) -> None:
-        super().save(members)
-        if members[0].steps == self._steps[-1]:
-            raise Killed
 
 
 @functools.cache
@@ -62,23 +42,6 @@ def straight(cell: Cell, task: MosaicTask) -> Outcome:
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     return make_storage(tmp_path / "results")
-
-
-def make_storage(path: Path) -> Storage:
-    storage = Storage(path)
-    for folder in ("checkpoints", "forks"):
-        storage.make(folder)
-    return storage
-
-
-def numbers(outcome: Outcome) -> dict[str, Any]:
-    """All of an outcome but the times, and how it began."""
-    values = dataclasses.asdict(outcome)
-    for name in (*TIMES, "shared_prefix"):
-        del values[name]
-    for row in values["evaluations"]:
-        del row["train_seconds"]
-    return values
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.paradigm)

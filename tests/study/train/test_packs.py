@@ -19,13 +19,9 @@ from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import loop, member, packs
 from study.train.cost import ModelFlops
-from study.train.member import Outcome
 from study.train.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
-
-
-def numbers(outcome: Outcome) -> list[dict]:
-    return [{k: v for k, v in row.items() if k != "train_seconds"} for row in outcome.evaluations]
+from tests.made_up.training import numbers
 
 
 @pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])

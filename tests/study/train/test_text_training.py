@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from pathlib import Path
 
@@ -10,31 +9,21 @@ import pytest
 import torch
 
 from study.cell import PARADIGMS, Cell, Schedule
-from study.storage.storage import Storage
 from study.tasks.posts.texts import TextTask
 from study.train.checkpoints import Checkpoints
 from study.train.loop import train, train_pack
 from study.train.member import Outcome
 from study.train.timeline import timeline
 from tests.made_up.posts import load, text_cell, text_flops, write_posts
+from tests.made_up.training import Killed, Killing, make_storage, numbers
 
 ARCHITECTURES = ("embedding", "self-attention")
 SCHEDULES = [*(Schedule.single(name, 0.1) for name in PARADIGMS), Schedule.hybrid(0.1, 0.03, 0.5)]
-TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> TextTask:
     return load(write_posts(tmp_path_factory.mktemp("posts")))
-
-
-def numbers(outcome: Outcome) -> Outcome:
-    """Without what depends on the clock."""
-    rows = [
-        {name: value for name, value in row.items() if name not in TIMES}
-        for row in outcome.evaluations
-    ]
-    return dataclasses.replace(outcome, evaluations=rows, **dict.fromkeys(TIMES, 0.0))
 
 
 @functools.cache
@@ -86,36 +75,15 @@ def test_packed_equals_separate(task: TextTask, architecture: str, name: str) ->
     assert [numbers(each) for each in together] == [numbers(alone(c, task)) for c in cells]
 
 
-class Killed(BaseException):
-    """Stands for kill -9."""
-
-
-class KilledAfter(Checkpoints):
-    """Saves after some steps, and dies."""
-
-    def __init__(self, storage: Storage, steps: int) -> None:
-        super().__init__(storage, interval=1e9)
-        self._steps = steps
-
-    def due(self, members: object) -> bool:
-        return members[0].steps == self._steps  # type: ignore[index]
-
-    def save(self, members: object) -> None:
-        super().save(members)  # type: ignore[arg-type]
-        raise Killed
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.paradigm)
 def test_resumed_equals_uninterrupted(
     task: TextTask, tmp_path: Path, architecture: str, schedule: Schedule
 ) -> None:
     cell = text_cell(task, schedule, architecture)
-    storage = Storage(tmp_path)
-    for folder in ("checkpoints", "forks"):
-        storage.make(folder)
+    storage = make_storage(tmp_path)
     with pytest.raises(Killed):
-        train(cell, task, checkpoints=KilledAfter(storage, 7))
+        train(cell, task, checkpoints=Killing(storage, [7]))
     resumed = train(cell, task, checkpoints=Checkpoints(storage, 1e9))
     assert numbers(resumed) == numbers(alone(cell, task))
 

@@ -15,17 +15,11 @@ from study.cell import PARADIGMS, Budget, Phase, Schedule
 from study.evaluate.classification import evaluate
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import cost, loop
-from study.train.member import Outcome
 from study.train.optimiser import SGD
 from study.train.order import batch_order
 from study.train.timeline import steps_by_phase, timeline
 from tests.conftest import tiny_cell
-
-TIMES = ("train_seconds",)
-
-
-def numbers(outcome: Outcome) -> list[dict]:
-    return [{k: v for k, v in row.items() if k not in TIMES} for row in outcome.evaluations]
+from tests.made_up.training import numbers
 
 
 @pytest.mark.parametrize("name", PARADIGMS)
@@ -111,9 +105,9 @@ def test_the_optimiser_is_pytorchs(momentum: float) -> None:
 def test_a_hybrid_is_soft_until_its_switch_point(digits: MosaicTask) -> None:
     soft = loop.train(tiny_cell(digits, Schedule.single("soft", 0.1)), digits)
     hybrid = loop.train(tiny_cell(digits, Schedule.hybrid(0.1, 0.02, 0.5)), digits)
-    before = [row for row in numbers(hybrid) if row["budget_fraction"] <= 0.5]
-    assert before == [row for row in numbers(soft) if row["budget_fraction"] <= 0.5]
-    after = [row for row in numbers(hybrid) if row["budget_fraction"] > 0.5]
+    before = [row for row in numbers(hybrid)["evaluations"] if row["budget_fraction"] <= 0.5]
+    assert before == [row for row in numbers(soft)["evaluations"] if row["budget_fraction"] <= 0.5]
+    after = [row for row in numbers(hybrid)["evaluations"] if row["budget_fraction"] > 0.5]
     assert {row["inference"] for row in before} == {"soft"}
     assert {row["inference"] for row in after} == {"hard"}
 

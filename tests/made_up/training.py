@@ -1,0 +1,52 @@
+"""What tests of training share: outcomes without their times, checkpoints that die."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from study.storage.storage import Storage
+from study.train.checkpoints import Checkpoints
+from study.train.member import Member, Outcome
+
+TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
+
+
+def numbers(outcome: Outcome) -> dict[str, Any]:
+    """All of an outcome but the times, and whether it began at another's fork point."""
+    values = dataclasses.asdict(outcome)
+    for name in (*TIMES, "shared_prefix"):
+        del values[name]
+    for row in values["evaluations"]:
+        del row["train_seconds"]
+    return values
+
+
+def make_storage(path: Path) -> Storage:
+    """Of a results directory, with the folders that training writes to."""
+    storage = Storage(path)
+    for folder in ("checkpoints", "forks"):
+        storage.make(folder)
+    return storage
+
+
+class Killed(BaseException):
+    """Stands for kill -9: what a trial never catches."""
+
+
+class Killing(Checkpoints):
+    """Saves after the given steps, and dies after the last of them."""
+
+    def __init__(self, storage: Storage, steps: Sequence[int], **changes: Any) -> None:
+        super().__init__(storage, interval=1e9, **changes)
+        self._steps = list(steps)
+
+    def _is_overdue(self, members: Sequence[Member]) -> bool:
+        return members[0].steps in self._steps
+
+    def save(self, members: Sequence[Member]) -> None:
+        super().save(members)
+        if members[0].steps == self._steps[-1]:
+            raise Killed
