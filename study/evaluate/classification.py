@@ -121,7 +121,7 @@ def evaluate(
 
 
 def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
-    """(5, B) float64: a_z (0 if z is unknown), s_y; whether focus, prediction are true, z known."""
+    """(5, B) float64: a_z (0 if z is unknown), s_y, focus true, prediction true, z known."""
     focus_true = part.foreground.gather(1, attention.argmax(dim=1, keepdim=True)).squeeze(1)
     a_z = (attention * part.foreground).sum(dim=1)
     s_y = probabilities.gather(1, part.labels[:, None]).squeeze(1)

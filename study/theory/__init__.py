@@ -1,5 +1,5 @@
-"""The linear orthogonal setting of section 4, solved: numbers without a network.
+"""The linear orthogonal setting of section 4, solved without a network.
 
-What it computes is derived in docs/dynamics.md. It needs numpy, scipy and pandas; nothing else in
-`study` imports it, so a trial runs without scipy.
+docs/dynamics.md derives the formulas. It needs numpy, scipy and pandas; nothing else in `study`
+imports it, so a trial runs without scipy.
 """

@@ -1,14 +1,14 @@
 """What the three paradigms share in the linear orthogonal setting (section 4).
 
-There the weights are w_k = mu [s_k - (1/C) sum s_k'] and u = nu sum s_k. Background segments have
-zero mean and are orthogonal to all s_k, so their scores and logits are 0. All of it follows from
+The weights are w_k = mu [s_k - (1/C) sum s_k'] and u = nu sum s_k. Background segments have zero
+mean and are orthogonal to all s_k, so their scores and logits are 0. Everything follows from
 
     alpha = e^nu / (e^nu + m - 1)    attention on the foreground
-    beta  = e^mu / (e^mu + C - 1)    probability that the classifier gives the true class at it
+    beta  = e^mu / (e^mu + C - 1)    probability of the true class at the foreground
     1 / C                            the same at a background segment
 
-Differences such as 1 - alpha and beta - 1/C are computed without subtraction: the smallest of
-them decide the loss at late times and the incentive at early ones.
+Differences such as 1 - alpha and beta - 1/C are computed without subtraction: small ones decide
+the loss at late times and the incentive at early times.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class State:
 class Paradigm(Protocol):
     """The population loss of a paradigm, its derivatives and its two gradient flows.
 
-    `Elapsed time` is t as a function of mu. It is explicit where alpha is fixed (Theorem 1). Where
+    The elapsed time is t as a function of mu. It is explicit if alpha is fixed (Theorem 1). If
     both train (Theorem 2), d nu / d mu = (1 - alpha) times a function of mu alone, so that
 
         nu + (e^nu - 1) / (m - 1) = F(mu)
@@ -106,11 +106,11 @@ class Paradigm(Protocol):
         ...
 
     def fixed_elapsed(self, mu: Floats, alpha: float, num_classes: int) -> Floats:
-        """alpha t, at which a classifier that trains from zero at fixed alpha has reached mu."""
+        """alpha t at which a classifier that trains from zero at fixed alpha reaches mu."""
         ...
 
     def fixed_bound(self, alpha_times: Floats, alpha: float, num_classes: int) -> Floats:
-        """A mu that is not below the one reached at alpha t; no exponential of it overflows."""
+        """An upper bound of the mu reached at alpha t, whose exponentials do not overflow."""
         ...
 
     def slowness(self, state: State) -> Floats:
@@ -131,8 +131,8 @@ def attention_of(nu: Floats, m: int) -> tuple[Floats, Floats]:
 def focus_of(integral: Floats, m: int) -> Floats:
     """The nu >= 0 at which nu + (e^nu - 1) / (m - 1) has the given value >= 0.
 
-    Newton's method from above: the function is convex and increases, so it falls to the root.
-    Both terms are positive, so each alone bounds nu.
+    Newton's method from above converges, since the function is convex and increasing. Both terms
+    are positive, so each alone bounds nu.
     """
     nu = np.minimum(integral, np.log1p((m - 1) * integral))
     for _ in range(100):
@@ -145,7 +145,7 @@ def focus_of(integral: Floats, m: int) -> Floats:
 
 
 def exp_remainder(x: Floats) -> Floats:
-    """e^x - 1 - x, to full relative accuracy near 0, too."""
+    """e^x - 1 - x, with full relative accuracy even near 0."""
     small = np.clip(x, -1, 1)
     series = np.zeros_like(small)
     for k in range(20, 1, -1):  # x^2/2 (1 + x/3 (1 + x/4 (...)))

@@ -1,4 +1,4 @@
-"""What a caller may ask of the theory; everything else is a `RequestError` of one line."""
+"""Checks the arguments of the theory; a wrong one raises a `RequestError` of one line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from study.errors import RequestError
 
 LATEST = 1e300
-"""The greatest time that can be asked for: e^mu grows as t, and must stay a number."""
+"""The latest time that is accepted: e^mu grows as t, and must stay finite."""
 
 LEAST_MU = -500.0
-"""The least mu that can be asked for: e^-mu must stay a number, C times, too."""
+"""The least mu that is accepted: C e^-mu must stay finite."""
 
 Floats = NDArray[np.float64]
 

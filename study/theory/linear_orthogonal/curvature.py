@@ -37,8 +37,8 @@ def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataF
 
     Returns:
         One row a time, columns t, mu, nu, loss (nats), gradient_norm, eigenvalue_min and
-        eigenvalue_max of the Hessian, condition_number |largest| / |smallest| in absolute value
-        (inf where the smallest is 0), rate = |gradient|^2 / loss = -d log(loss) / dt.
+        eigenvalue_max of the Hessian, condition_number |largest| / |smallest| by absolute value
+        (inf if the smallest is 0), rate = |gradient|^2 / loss = -d log(loss) / dt.
 
     Raises:
         RequestError: an argument is out of its range.
@@ -52,7 +52,7 @@ def along(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.DataF
 
 
 def at(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> pd.DataFrame:
-    """The same at given states, so that paradigms can be compared where they are equally far.
+    """The curvature at given states, to compare paradigms that are equally far.
 
     Args:
         paradigm: soft, hard or lvml.
@@ -72,13 +72,13 @@ def at(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) ->
 
 
 def gradient(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> Floats:
-    """(K, 2) dL/dp and dL/dq at the states (K,) mu, nu. Arguments and errors as of `at`."""
+    """(K, 2) dL/dp and dL/dq at the states (K,) mu, nu. Arguments and errors as for `at`."""
     formulas, state, _ = _given(paradigm, m, num_classes, mu, nu)
     return _gradient(formulas, state)
 
 
 def hessian(paradigm: str, m: int, num_classes: int, mu: ArrayLike, nu: ArrayLike) -> Floats:
-    """(K, 2, 2) second derivatives in (p, q) at the states (K,) mu, nu; as of `at`."""
+    """(K, 2, 2) second derivatives in (p, q) at the states (K,) mu, nu; otherwise as `at`."""
     formulas, state, _ = _given(paradigm, m, num_classes, mu, nu)
     pp, pq, qq = _hessian(formulas, state)
     return np.stack([np.stack([pp, pq], axis=-1), np.stack([pq, qq], axis=-1)], axis=-2)
@@ -110,10 +110,10 @@ def _hessian(formulas: Paradigm, state: State) -> tuple[Floats, Floats, Floats]:
 
 
 def _eigenvalues(pp: Floats, pq: Floats, qq: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of symmetric 2 x 2 matrices: smallest and largest in absolute value, least and greatest."""
+    """Eigenvalues of symmetric 2 x 2 matrices: smallest, largest by absolute value, min, max."""
     middle, spread = (pp + qq) / 2, np.hypot((pp - qq) / 2, pq)
     largest = middle + np.copysign(spread, middle)
-    # The other one from the determinant: the difference of two equal numbers would be rounding.
+    # The other one from the determinant, as the difference of near numbers would be rounding.
     safe = np.where(largest == 0, 1.0, largest)
     smallest = np.where(largest == 0, 0.0, (pp / safe) * qq - (pq / safe) * pq)
     return smallest, largest, np.minimum(smallest, largest), np.maximum(smallest, largest)

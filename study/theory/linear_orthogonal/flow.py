@@ -1,9 +1,9 @@
 """Theorems 1 and 2 of the paper as tables: a linear model in the linear orthogonal setting.
 
-The formulas of a paradigm are in its own module (`soft`, `hard`, `lvml`), their derivation is in
-docs/dynamics.md. Nothing is stepped through time. Where alpha is fixed, t(mu) is explicit. Where
-both train, nu follows from mu by a first integral, and t(mu) is an integral of a smooth positive
-function. Both are inverted by SciPy's bracketing root finder.
+Each paradigm's formulas are in its own module (`soft`, `hard`, `lvml`); docs/dynamics.md derives
+them. Nothing is stepped through time. If alpha is fixed, t(mu) is explicit. If both train, nu
+follows from mu by a first integral, and t(mu) is an integral of a smooth positive function. Both
+are inverted by SciPy's bracketing root finder.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from study.theory.linear_orthogonal.soft import Soft
 PARADIGMS: dict[str, Paradigm] = {p.name: p for p in (Soft(), Hard(), LVML())}
 
 INCENTIVE_STEP = 0.01
-"""By which the attention is raised to measure the incentive (section 3.2)."""
+"""Step in attention over which the incentive is measured (section 3.2)."""
 
 COLUMNS = ["t", "mu", "nu", "alpha", "beta", "loss", "incentive"]
 
 _PANEL = 0.5
-"""Width in mu of a piece on which dt/dmu is integrated. Its nearest singularity is about 1 away
-from the real line (m = 100), so that 16 nodes leave nothing but rounding."""
+"""Width in mu of a panel on which dt/dmu is integrated. Its nearest singularity is about 1 away
+from the real line (m = 100), so that 16 nodes are exact to rounding."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 _REACHABLE = ("loss", "alpha", "beta")
 
 _LATEST_MU = 600.0
-"""How far `time_to` looks; the time there, about e^mu, is still a number."""
+"""How far `time_to` looks; the time there, about e^mu, is still finite."""
 
 _ROUNDING = 1e-12
-"""Of a start value as a caller computes it: log C, 1/m, 1/C."""
+"""Tolerance for a start value (log C, 1/m, 1/C) as a caller computes it."""
 
 
 def trajectory(
@@ -68,7 +68,7 @@ def trajectory(
         One row a time, in the order of `times`, columns t, mu, nu (scales of the classifier and
         of the focus), alpha, beta (attention and probability of the true class at the
         foreground), loss and incentive (nats; the incentive is L(alpha) - L(min(alpha + .01, 1))
-        at the same mu). Where alpha is fixed, nu is the one that gives it: -inf at 0, inf at 1.
+        at the same mu). If alpha is fixed, nu is the one that gives it: -inf at 0, inf at 1.
 
     Raises:
         RequestError: an argument is out of its range.
@@ -93,7 +93,7 @@ def trajectory(
 
 
 def time_to(paradigm: str, m: int, num_classes: int, column: str, values: ArrayLike) -> Floats:
-    """When the joint gradient flow of Theorem 2 reaches given values of a column.
+    """The times at which the joint gradient flow of Theorem 2 reaches given values of a column.
 
     Args:
         paradigm: soft, hard or lvml.
@@ -170,7 +170,7 @@ def incentive_slope(paradigm: str, alpha: ArrayLike, mu: ArrayLike, num_classes:
 
 
 def floor(paradigm: str, alpha: ArrayLike, num_classes: int) -> Floats:
-    """What the loss tends to as t goes to infinity at fixed alpha, in nats.
+    """The limit of the loss as t goes to infinity at fixed alpha, in nats.
 
     soft 0 (log C at alpha = 0), hard (1 - alpha) log C, lvml -log(alpha + (1 - alpha) / C).
 
@@ -184,9 +184,9 @@ def asymptote(paradigm: str, m: int, num_classes: int, times: ArrayLike) -> pd.D
     """Leading order of Theorem 2 for large t: columns t, mu, nu, loss.
 
     e^mu ~ t. nu ~ 2 log log t + log((m-1)(C-1)/(2C)) (soft), log t + log((m-1) log C / C) (hard),
-    log t + log((m-1)(C-1)/C^2) (lvml). Loss ~ (C-1)/t (soft), (2C-1)/t (hard and lvml). What is
-    left out falls as log(t)/t (hard, lvml), but for soft only as 1/log t (mu) and
-    log log t / log^2 t (nu). NaN where t <= 1, where no such thing can be said.
+    log t + log((m-1)(C-1)/C^2) (lvml). Loss ~ (C-1)/t (soft), (2C-1)/t (hard and lvml). The error
+    falls as log(t)/t (hard, lvml), but for soft only as 1/log t (mu) and log log t / log^2 t (nu).
+    NaN at t <= 1, where the expansion does not hold.
 
     Raises:
         RequestError: an argument is out of its range.
@@ -212,7 +212,7 @@ def paradigm_of(name: str) -> Paradigm:
     """The formulas of a paradigm.
 
     Raises:
-        RequestError: there is none of that name.
+        RequestError: no such paradigm.
     """
     if not isinstance(name, str) or name not in PARADIGMS:
         raise unknown("paradigm", name, PARADIGMS)
@@ -222,7 +222,7 @@ def paradigm_of(name: str) -> Paradigm:
 def on_trajectory(
     formulas: Paradigm, m: int, num_classes: int, mu: Floats
 ) -> tuple[State, Floats]:
-    """The state and the nu of Theorem 2 where its classifier has reached mu >= 0."""
+    """The state and nu of Theorem 2 when the classifier has reached mu >= 0."""
     nu = focus_of(formulas.first_integral(mu, num_classes), m)
     alpha, background = attention_of(nu, m)
     return State(mu, alpha, background, num_classes), nu
@@ -243,8 +243,8 @@ def joint_mu(formulas: Paradigm, m: int, num_classes: int, t: Floats) -> Floats:
     edges, elapsed = _clock(formulas, m, num_classes, until_time=t.max(initial=0.0))
     before = np.clip(np.searchsorted(elapsed, t, side="right") - 1, 0, len(edges) - 2)
     start = edges[before]
-    # In the first panel no paradigm is twice as fast as at zero, where mu' = 1 / (m C): a bracket
-    # that is near in relative terms, too, however early it is.
+    # In the first panel no paradigm is twice as fast as at zero, where mu' = 1 / (m C). So this
+    # bracket is tight even for very early times.
     early = np.minimum(_PANEL, 2 * t / (m * num_classes))
     end = np.where(before == 0, early, start + _PANEL)
 
@@ -257,7 +257,7 @@ def joint_mu(formulas: Paradigm, m: int, num_classes: int, t: Floats) -> Floats:
 def _falling(
     formulas: Paradigm, m: int, num_classes: int, column: str
 ) -> Callable[[Floats], Floats]:
-    """mu -> a number that falls along Theorem 2: log loss, -nu (alpha) or -mu (beta)."""
+    """A function of mu that falls along Theorem 2: log loss, -nu (alpha) or -mu (beta)."""
 
     def height(mu: Floats) -> Floats:
         if column == "beta":
@@ -275,7 +275,7 @@ def _clock(
     until_time: float = 0.0,
     until_mu: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Edges in mu of panels that pass a time and a mu, and the time at each edge."""
+    """Edges in mu of panels that reach past a time and a mu, and the time at each edge."""
     edges, elapsed = np.zeros(1), np.zeros(1)
     integrate = partial(_integrate, formulas, m, num_classes)
     while elapsed[-1] <= until_time or edges[-1] <= until_mu:
@@ -286,7 +286,7 @@ def _clock(
 
 
 def _integrate(formulas: Paradigm, m: int, num_classes: int, start: Floats, end: Floats) -> Floats:
-    """Time from mu = start to mu = end, at most a panel apart, along Theorem 2."""
+    """Time along Theorem 2 from mu = start to mu = end, at most a panel apart."""
     half = (end - start) / 2
     mu = start[..., None] + half[..., None] * (_NODES + 1)
     state, _ = on_trajectory(formulas, m, num_classes, mu)
@@ -297,7 +297,7 @@ def _root(function: Callable[..., Floats], low: Floats, high: Floats, *args: Flo
     """Where an increasing function of mu crosses zero within a bracket, element by element."""
     if not len(low):
         return low
-    # A bound that is reached exactly must not be missed by a rounding.
+    # Widened, so that rounding does not exclude a root that lies on the bound.
     found = find_root(function, (low, high * (1 + 1e-9)), args=args)
     if not found.success.all():  # the bounds hold by construction
         raise ArithmeticError(f"no root found: {found.status}")

@@ -11,14 +11,15 @@ from study.theory.linear_orthogonal.base import State
 from study.theory.linear_orthogonal.checks import Floats
 
 _NEAR = 0.5
-"""Below this mu, the first integral is integrated: its terms cancel to two digits and less."""
+"""Below this mu the first integral is integrated numerically, since its terms cancel to two digits
+or less."""
 
-# The integrand has no singularity within pi of the real line: exact to rounding on [0, _NEAR].
+# The integrand has no singularity within pi of the real line, so this is exact to rounding.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 class Hard:
-    """A share 1 - alpha of what its classifier sees is background, with labels drawn at random."""
+    """A share 1 - alpha of its classifier's inputs is background with random labels."""
 
     name = "hard"
 
@@ -28,12 +29,12 @@ class Hard:
         return state.alpha * classify + state.background * math.log(state.num_classes)
 
     def incentive(self, state: State, step: Floats) -> Floats:
-        """step log(C beta): the loss is linear in alpha."""
+        """step log(C beta), since the loss is linear in alpha."""
         return step * state.gain
 
     def slope(self, state: State) -> Floats:
         """log(C beta)."""
-        return state.gain + 0 * state.alpha  # it has the shape that alpha and mu have together
+        return state.gain + 0 * state.alpha  # broadcast to the shape of alpha and mu
 
     def floor(self, state: State) -> Floats:
         """(1 - alpha) log C."""
@@ -67,7 +68,7 @@ class Hard:
     def first_integral(self, mu: Floats, num_classes: int) -> Floats:
         """F = (1/C) integral from 0 to mu of (e^x + C - 1) log(C beta(x)) dx.
 
-        With the dilogarithm Li2 it is explicit; near 0, where its terms cancel, it is integrated
+        It is explicit with the dilogarithm Li2; near 0, where its terms cancel, it is integrated
         numerically.
         """
         near = mu < _NEAR

@@ -59,7 +59,7 @@ class LVML:
         return a * np.expm1(mu) + (b + a * others) * mu - b * others * np.expm1(-mu)
 
     def fixed_bound(self, alpha_times: Floats, alpha: float, num_classes: int) -> Floats:
-        """The terms that grow bound mu."""
+        """The growing terms bound mu."""
         a, b = _coefficients(alpha, num_classes)
         return np.minimum(alpha_times / (a * num_classes + b), np.log1p(alpha_times / a))
 
@@ -83,5 +83,5 @@ def _coefficients(alpha: float, num_classes: int) -> tuple[float, float]:
 
 
 def _minus_log(z: Floats, rest: Floats) -> Floats:
-    """-log z, where rest = 1 - z is known to full relative accuracy, too."""
+    """-log z, given rest = 1 - z with full relative accuracy."""
     return np.where(z < 0.5, -np.log(z), -np.log1p(-np.minimum(rest, 0.5)))

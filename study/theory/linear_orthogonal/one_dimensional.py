@@ -1,7 +1,7 @@
 """The one-dimensional focus-classify task of appendix A.5 (figure 5): m = 2, two classes.
 
-The paper shows a background distribution D_0 between two foreground distributions D_1 and D_2 but
-gives no numbers. Here they are normal with means 0, -3, 3 and standard deviation .5, so that they
+The paper shows a background distribution D_0 between two foreground distributions D_1 and D_2,
+without numbers. Here they are normal with means 0, -3, 3 and standard deviation .5, so that they
 hardly overlap.
 """
 
@@ -17,11 +17,11 @@ MEANS = (0.0, -3.0, 3.0)
 
 STANDARD_DEVIATION = 0.5
 
-_BASE, _MOSAICS = 0, 1  # streams of random numbers that have nothing in common
+_BASE, _MOSAICS = 0, 1  # independent random streams
 
 
 def sample_base(count: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Segments on their own: D_0, D_1, D_2 with equal probability.
+    """Draws single segments: D_0, D_1, D_2 with equal probability.
 
     Args:
         count: how many, >= 1.
@@ -39,7 +39,7 @@ def sample_base(count: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def sample_mosaics(count: int, seed: int) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Mosaics of two segments: a foreground at a uniform position, and a background.
+    """Draws mosaics of two segments: a foreground at a uniform position, and a background.
 
     Args:
         count: how many, >= 1.
@@ -47,8 +47,8 @@ def sample_mosaics(count: int, seed: int) -> tuple[Floats, NDArray[np.int64], ND
 
     Returns:
         segments (count, 2) float64, labels (count,) int64 in {1, 2}, and foreground_index
-        (count,) int64 in {0, 1}. Swapping the two segments of every mosaic does not change their
-        distribution: the symmetry of the figure.
+        (count,) int64 in {0, 1}. Swapping the two segments of every mosaic leaves the distribution
+        unchanged, which is the symmetry of the figure.
 
     Raises:
         RequestError: an argument is out of its range.

@@ -12,7 +12,7 @@ from study.theory.linear_orthogonal.checks import Floats
 
 
 class Soft:
-    """Its classifier sees alpha times the foreground, so only the product alpha mu counts."""
+    """Its classifier sees alpha times the foreground, so only the product alpha mu matters."""
 
     name = "soft"
 
@@ -55,7 +55,7 @@ class Soft:
         return mu * (exprel(alpha * mu) + num_classes - 1)
 
     def fixed_bound(self, alpha_times: Floats, alpha: float, num_classes: int) -> Floats:
-        """Each of the two terms alone bounds mu; the first one where alpha mu < 1."""
+        """Each of the two terms alone bounds mu; the exponential is used if alpha^2 t > 1."""
         linear = alpha_times / num_classes
         exponent = alpha * alpha_times
         return np.where(exponent > 1, np.minimum(linear, np.log1p(exponent) / alpha), linear)
