@@ -1,4 +1,4 @@
-"""What a cell is: everything that determines the result of a run, and nothing else."""
+"""A cell: everything that determines the result of a training run, and nothing else."""
 
 from study.cell.cell import LABEL_RULES as LABEL_RULES
 from study.cell.cell import NO_OPTIONS as NO_OPTIONS

@@ -1,4 +1,4 @@
-"""An axis of a study: what is typed, what it means."""
+"""An axis of a study: its meaning, how its values are typed, and its values at a point."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Axis:
     Args:
         about: meaning and unit, shown by `--help`.
         parse: one typed value -> value; raises ValueError.
-        default: where a preset does not declare the axis; empty: it must.
+        default: if a preset does not declare the axis; empty: it must.
         expects: what a value is, for error messages.
-        only: (another axis, its value) where alone it has a meaning; None: everywhere.
+        only: (another axis, its value) without which the axis means nothing; None: always.
     """
 
     about: str
@@ -30,10 +30,10 @@ class Axis:
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
-    """The values of an axis where the other axes have those of a point.
+    """The values of an axis at a point of the other axes.
 
     Raises:
-        RequestError: there is none, or they depend on an axis that the point lacks.
+        RequestError: there are none, or they depend on an axis that the point lacks.
     """
     while isinstance(axis, By):
         if axis.axis not in point:
@@ -48,7 +48,7 @@ def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:
 
 
 def possible_values(axis: Values | By) -> Values:
-    """All values that an axis has somewhere, each once."""
+    """All values that an axis has at any point, each once."""
     if not isinstance(axis, By):
         return axis
     parts = map(possible_values, (*axis.values.values(), axis.otherwise))

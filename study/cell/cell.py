@@ -1,4 +1,4 @@
-"""What one training run is: frozen, validated dataclasses, the content hash and the seeds.
+"""The cell: one training run as a frozen, validated dataclass, with its content hash.
 
 A `Cell` holds everything that determines the result of a run and nothing else, so that its `id`
 can stand for the result. Where it ran, how fast and with which versions is recorded beside it.
@@ -19,22 +19,22 @@ from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 
 SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
-are cut from the train images, as the published scripts do."""
+are made of the train images, as in the published scripts."""
 
 LABEL_RULES = ("majority", "first")
-"""Whose label a post has that several people labelled: that of most of them, or of the first."""
+"""The label of a post that several people labelled: the most frequent one, or the first."""
 
 RATIONALE_RULES = ("majority", "union", "first")
-"""Which tokens are the rationale of a post that several people marked: those that at least half
-of the lists mark, that any marks, or that the first marks."""
+"""The rationale of a post that several people marked: the tokens that at least half of the lists
+mark, that any marks, or that the first marks."""
 
 PRECISIONS = ("float32", "bfloat16")
-"""Of the products in both networks; weights, attention, losses and updates are float32."""
+"""Of the products in the networks; weights, attention, losses and updates are float32."""
 
 LARGEST_M = 100_000
 LARGEST_SIZE = 1_000_000_000
 LARGEST_WIDTH = 1_000
-"""Far above any study, and below what a mistyped zero would ask of a machine's memory."""
+"""Far above any study, but low enough to catch a mistyped zero before it takes all memory."""
 
 WIDTH_RULE = f"a number > 0 and at most {LARGEST_WIDTH:,}"
 
@@ -43,7 +43,7 @@ _TRAINER_VERSION = 2
 
 
 class Options(NamedTuple):
-    """What determines a task's data, but the files: see `Cell`. None: not for this task."""
+    """What determines a task's data besides its files, see `Cell`. None: not for this task."""
 
     num_classes: int | None = None
     label_rule: str | None = None
@@ -52,7 +52,7 @@ class Options(NamedTuple):
 
 
 NO_OPTIONS = Options()
-"""Of a task that has none."""
+"""The options of a task that takes none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,9 @@ class Cell:
         task: name in `study.tasks`.
         data_digest: digest of the base data, so that a re-encoded copy never meets the original.
         split: one of `SPLIT_SCHEMES`.
-        m: segments a mosaic, >= 2; of text, the most tokens of a post, which is cut there.
+        m: segments a mosaic, >= 2; of text, the number of tokens at which posts are cut.
         n: training mosaics or posts, >= 1.
-        train_metrics_size: how many of the training inputs the train metrics are taken on.
+        train_metrics_size: training inputs on which the train metrics are taken.
         validation_size: validation mosaics or posts.
         test_size: test mosaics or posts.
         architecture: name in `study.models`.
@@ -77,14 +77,13 @@ class Cell:
         budget: resolved, the same for every cell of a comparison.
         evaluation_points: increasing fractions of the budget in [0, 1], the last one 1.
         precision: of the forward and backward pass, one of `PRECISIONS`.
-        alpha: attention that is held on the foreground, in [0, 1], while only the classifier
-            trains (fixed focus, section 3); None: the focus trains, too.
-        num_classes: foreground classes of a task that is made up with any number of them, >= 2;
-            None: the task's own.
+        alpha: attention held on the foreground, in [0, 1], while only the classifier trains (fixed
+            focus, section 3); None: the focus trains, too.
+        num_classes: foreground classes of a made-up task, >= 2; None: the task's own.
         label_rule: of text, one of `LABEL_RULES`.
         rationale_rule: of text, one of `RATIONALE_RULES`.
-        min_count: of text: words that occur as often in the training split are the vocabulary,
-            >= 1; all others are one word, the unknown.
+        min_count: of text, >= 1: the vocabulary is the words that occur this often in the training
+            split; all others are one word, the unknown.
         inference: paradigm whose formula predicts at evaluations, one of `PARADIGMS`; None: that
             of the phase.
 
@@ -192,14 +191,14 @@ class Cell:
 
     @cached_property
     def id(self) -> str:
-        """Content hash: 16 hexadecimal digits that stand for everything above."""
+        """Content hash of all fields: 16 hexadecimal digits."""
         return _content_hash(self.to_dict())
 
     @cached_property
     def comparison_id(self) -> str:
         """Content hash of all but the schedule and the seed.
 
-        Cells may be compared at equal compute only where this is equal.
+        Only cells with equal ids may be compared at equal compute.
         """
         shared = self.to_dict()
         del shared["schedule"], shared["seed"]
@@ -215,10 +214,10 @@ class Cell:
 
     @cached_property
     def first_phase_id(self) -> str:
-        """Content hash of all that the steps of the first phase depend on, but how many they are.
+        """Content hash of all that the steps of the first phase depend on, but not their number.
 
-        Cells where this is equal share weights, order and random state until one of them leaves
-        its first phase.
+        Cells with equal ids share weights, order and random state until one of them leaves its
+        first phase.
         """
         shared = self.to_dict()
         first = self.schedule.phases[0]
@@ -227,7 +226,7 @@ class Cell:
 
     @property
     def options(self) -> Options:
-        """What its task's data depend on."""
+        """The options of its task's data."""
         return Options(self.num_classes, self.label_rule, self.rationale_rule, self.min_count)
 
     @property
@@ -246,7 +245,7 @@ class Cell:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; `from_dict` gives an equal cell back.
 
-        What is None is left out: a field that is new keeps the ids of cells that have it not.
+        None is left out, so that a new field does not change the ids of older cells.
         """
         values = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
         return json.loads(json.dumps(values))

@@ -1,4 +1,4 @@
-"""What a value has to be, and what is said where it is not."""
+"""Checks of values, with error messages that state the rule."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def is_int(value: object) -> bool:
 
 
 def is_positive(value: object) -> bool:
-    """Whether it is a finite number above 0."""
+    """Whether a value is a finite number > 0."""
     return isinstance(value, int | float) and math.isfinite(value) and value > 0

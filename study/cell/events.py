@@ -1,4 +1,4 @@
-"""What a process that carries cells out tells of them."""
+"""What a process that runs cells reports: events while they run, and their ends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 Report = Callable[[dict[str, Any]], bool | None]
-"""Told of events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
-schedule, budget_fraction, validation accuracy and saif; True as an answer stops the cell), `fork`
-(cell_id, steps: a fork point is there), `note` (text, for people)."""
+"""Called with events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
+schedule, budget_fraction, validation accuracy and saif; the answer True stops the cell), `fork`
+(cell_id, steps: a fork point is written), `note` (text, for people)."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Ended:
 
     Attributes:
         status: done, diverged or censored.
-        columns: of `study.results.CELLS_SCHEMA`, what the cell itself does not say.
-        evaluations: rows of `study.results.EVALUATIONS_SCHEMA` but `cell_id`.
-        earlier_seconds: wall time spent on it by processes that were interrupted.
+        columns: of `study.results.CELLS_SCHEMA` that do not follow from the cell.
+        evaluations: rows of `study.results.EVALUATIONS_SCHEMA` without `cell_id`.
+        earlier_seconds: wall time of earlier, interrupted processes.
     """
 
     status: str

@@ -1,4 +1,4 @@
-"""How a cell trains: phases of paradigms and learning rates, and the budget that ends them."""
+"""How a cell trains: phases, each with a paradigm and learning rate, and the budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from study.cell.checks import is_int, is_positive, require
 from study.paradigms import REGISTERED
 
 PARADIGMS: Collection[str] = REGISTERED
-"""The names of the paradigms that a phase can train with."""
+"""Names of the paradigms that a phase can train with."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Phase:
 class Schedule:
     """A sequence of phases; the last one ends with the budget.
 
-    Momentum is zeroed at a phase boundary, so that a phase starts from the weights alone.
+    Momentum is zeroed at a phase boundary, so that a phase starts from only the weights.
     """
 
     phases: tuple[Phase, ...]
@@ -81,18 +81,18 @@ class Schedule:
 
     @property
     def paradigm(self) -> str:
-        """The name of the group: the paradigm of a single phase, `hybrid` for soft then hard."""
+        """The paradigm of a single phase, `hybrid` for soft then hard, else names joined by >."""
         names = [phase.paradigm for phase in self.phases]
         return "hybrid" if names == ["soft", "hard"] else ">".join(names)
 
     @property
     def switch_point(self) -> float | None:
-        """The budget fraction at which the first phase ends, None for a single phase."""
+        """The budget fraction at which the first phase ends; None for a single phase."""
         return self.phases[0].until if len(self.phases) > 1 else None
 
     @property
     def text(self) -> str:
-        """For people: ``soft lr=0.01 until 0.3 > hard lr=0.005``."""
+        """The schedule for people: ``soft lr=0.01 until 0.3 > hard lr=0.005``."""
         parts = [
             f"{p.paradigm} lr={p.lr:g}" + (f" until {p.until:g}" if p.until < 1 else "")
             for p in self.phases
@@ -102,7 +102,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Budget:
-    """When a cell ends: analytic training FLOPs, or mosaics where a study compares by epoch.
+    """When a cell ends: after analytic training FLOPs, or mosaics if a study compares by epoch.
 
     Args:
         amount: > 0, in units of `unit`.

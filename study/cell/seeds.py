@@ -1,4 +1,4 @@
-"""Seeds of random streams, from names."""
+"""Seeds of random streams, from named components."""
 
 from __future__ import annotations
 

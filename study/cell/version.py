@@ -1,4 +1,4 @@
-"""Which code runs: recorded beside each cell."""
+"""The version of the code, which is recorded beside each cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from study import __version__
 def code_version() -> str:
     """The package's version with the commit, ``0.1.0+1a2b3c4-dirty``.
 
-    Where git knows none, as in a copy on a cluster, with the source's digest.
+    Without git, as in a copy on a cluster, the digest of the source stands for the commit.
     """
     try:
         git = subprocess.run(
@@ -31,7 +31,7 @@ def code_version() -> str:
 
 @functools.cache
 def source_digest() -> str:
-    """16 hexadecimal digits that stand for the source of this package, as it lies on the disk."""
+    """Digest of this package's source on the disk: 16 hexadecimal digits."""
     folder = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

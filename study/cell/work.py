@@ -1,4 +1,4 @@
-"""What a worker is given to know."""
+"""The work that a worker is given."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ DEFAULT_INTERVAL = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Cells to train as one pack, and all that a worker has to know for it.
+    """Cells to train as one pack, and all that a worker needs for that.
 
     Args:
         study: name of the study, recorded beside each cell.
         kind: of its cells, one of `study.kinds.KINDS`.
         results: results directory, path or URL.
         code_version: recorded beside each cell.
-        cells: they differ in seed and learning rates only; none in what all trials of a study
-            have in common.
+        cells: they differ only in seed and learning rates; empty in the work that all trials of a
+            study share.
         fork_steps: steps after which other cells fork from this one.
-        share: whether to go on from fork points of other cells.
+        share: whether to start from fork points of other cells.
         threads: CPU threads of the worker, >= 1.
         gpu: whether to use a GPU if there is one.
         data_dir, cache_dir: as `study.tasks.load` takes them.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints, >= 0.
-        mark: of the results directory, see `study.results.Results.mark`, left by a command that
-            holds the directory's lock and gives only cells that it lacks. None: every file is
-            looked into for the cells.
+        mark: of the results directory, see `study.results.Results.mark`. The command that leaves
+            it holds the directory's lock and gives only cells that the directory lacks. None: no
+            such command; every file is searched for the cells.
         source: `study.cell.version.source_digest` of the command; None: not compared.
-        dry_run: if True, nothing is recorded.
+        dry_run: whether to record nothing.
 
     Raises:
         ValueError: a value is out of range.
@@ -67,13 +67,13 @@ class Work:
         require(size is None or (is_int(size) and size >= 1), "micro_batch", size, ">= 1 or None")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, which Tune carries to a worker; `from_dict` gives equal work back."""
+        """Plain values, which Tune passes to a worker; `from_dict` gives equal work back."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {**values, "cells": [cell.to_dict() for cell in self.cells]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Work:
-        """Work of plain values; others among them, as the name of a trial, are left out."""
+        """The work of plain values; other keys, such as a trial's name, are ignored."""
         names = [field.name for field in dataclasses.fields(cls) if field.name in values]
         cells = tuple(Cell.from_dict(cell) for cell in values["cells"])
         steps = tuple(values["fork_steps"])
