@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from analysis.fixed_focus.measures import WIDEST_GAP
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import level, number
+from analysis.words import level, listed, number, span
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
 """Of the lower row of the paper's figures."""
@@ -46,8 +47,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     if curves.empty:
         return []
     alphas = sorted(set(curves["alpha"])) if closed_row else []
-    counts = sorted(set(curves["num_seeds"]))
-    seeds = f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
+    seeds = f"n={span(curves['num_seeds'])}"
     trained = f"train split, mean over {seeds} seeds"
     last_row = f"; last row: {_NOTHING_TRAINED}" if alphas else ""
     overlaid = any(len(setting.closed_form()) for setting in settings)
@@ -56,11 +56,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     said += f" Last row: {_NOTHING_TRAINED}." if alphas else ""
     floor = " Dotted: what the population loss tends to." if overlaid or alphas else ""
 
-    def rows(measure: str) -> list[Row]:
-        closed = [_closed_row(alphas, measure)] if alphas else []
-        return [*(_curve_row(setting, measure) for setting in settings), *closed]
-
-    slopes = [*map(_slope_row, settings), *([_closed_slope_row(alphas)] if alphas else [])]
+    sources = [_source(setting) for setting in settings] + ([_theory(alphas)] if alphas else [])
     return [
         Picture(
             name="fixed-focus-loss",
@@ -71,7 +67,10 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
             ),
             alt=_alt("loss", settings),
             figure=curves_figure(
-                rows("loss"), PARADIGMS, "loss (nats)", f"{trained}, band: {_INTERVAL}{last_row}"
+                [each.over_time("loss") for each in sources],
+                PARADIGMS,
+                "loss (nats)",
+                f"{trained}, band: {_INTERVAL}{last_row}",
             ),
             wide=True,
         ),
@@ -84,7 +83,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
             ),
             alt=_alt("incentive", settings),
             figure=curves_figure(
-                rows("incentive"),
+                [each.over_time("incentive") for each in sources],
                 PARADIGMS,
                 "incentive (nats)",
                 f"L(α) − L(min(α + .01, 1)); {trained}, band: {_INTERVAL}{last_row}",
@@ -96,14 +95,14 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
             title="Incentive against alpha",
             caption=(
                 "Slope of the loss, -dL/dalpha, on the train split against alpha, after the first "
-                f"{_listed([f'{100 * time:g}' for time in TIMES])} % of training: how the "
+                f"{listed([f'{100 * time:g}' for time in TIMES])} % of training: how the "
                 "incentive depends on alpha, which claims C12 to C14 are about. At alpha = 1 the "
                 "slope need not be 0."
                 + said.replace("bands:", "bars:").replace(" at the same time of gradient flow", "")
             ),
             alt=_alt("incentive_slope", settings),
             figure=slopes_figure(
-                slopes,
+                [each.against_alpha() for each in sources],
                 PARADIGMS,
                 "−dL/dα (nats)",
                 f"{trained}, bar: {_INTERVAL}; at the first evaluation not before the time "
@@ -114,58 +113,87 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     ]
 
 
-def closed_form(alphas: Sequence[float]) -> pd.DataFrame:
-    """Theorem 1 where nothing was trained: `paradigm`, `alpha`, `t`, `mu` and the measures."""
-    times = np.linspace(0, CLOSED_HORIZON, _POINTS)
-    parts = [
-        solution(name, CLOSED_CLASSES, times, alpha, CLOSED_M).assign(paradigm=name, alpha=alpha)
-        for name in PARADIGMS
-        for alpha in alphas
-    ]
-    return pd.concat(parts, ignore_index=True)
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What a row of panels shows in each of the figures.
+
+    Attributes:
+        name: of the setting.
+        x_label, x: of the time axis, and its column.
+        curves: measured; where nothing was trained, Theorem 1.
+        closed_form: Theorem 1 beside what was measured; may be empty.
+        num_classes: C.
+        floored: whether the floors of the loss are shown.
+    """
+
+    name: str
+    x_label: str
+    x: str
+    curves: pd.DataFrame
+    closed_form: pd.DataFrame
+    num_classes: int
+    floored: bool
+
+    def over_time(self, measure: str) -> Row:
+        """A line an alpha."""
+        return Row(
+            name=self.name,
+            x_label=self.x_label,
+            lines=_lines(self.curves, measure, self.x),
+            closed_form=_lines(self.closed_form, measure, self.x),
+            floors=self._floors(self.floored and measure == "loss"),
+        )
+
+    def against_alpha(self) -> Row:
+        """Slopes, a line a time."""
+        return Row(
+            name=self.name,
+            x_label="alpha",
+            lines=_at_times(self.curves),
+            closed_form=_at_times(self.closed_form),
+            floors=self._floors(False),
+        )
+
+    def _floors(self, wanted: bool) -> pd.DataFrame:
+        """Above 0, where the axis is drawn already."""
+        found = floors(self.curves if wanted else self.curves.iloc[:0], self.num_classes)
+        found = found[found["floor"] > 0]
+        return found.assign(line=[f"α = {alpha:g}" for alpha in found["alpha"]])
 
 
-def _curve_row(setting: Setting, measure: str) -> Row:
-    linear = measure == "loss" and setting.task == LINEAR_ORTHOGONAL
-    return Row(
+def _source(setting: Setting) -> _Source:
+    return _Source(
         name=setting.name,
         x_label="epochs",
-        lines=_lines(setting.curves, measure, "epoch"),
-        closed_form=_lines(setting.closed_form(), measure, "epoch"),
-        floors=_floors(setting.curves, setting.num_classes, linear),
+        x="epoch",
+        curves=setting.curves,
+        closed_form=setting.closed_form(),
+        num_classes=setting.num_classes,
+        floored=setting.task == LINEAR_ORTHOGONAL,
     )
 
 
-def _closed_row(alphas: Sequence[float], measure: str) -> Row:
-    table = closed_form(alphas)
-    return Row(
+def _theory(alphas: Sequence[float]) -> _Source:
+    """Theorem 1 where nothing was trained."""
+    times = np.linspace(0, CLOSED_HORIZON, _POINTS)
+    table = pd.concat(
+        [
+            solution(name, CLOSED_CLASSES, times, alpha, CLOSED_M).assign(
+                paradigm=name, alpha=alpha, budget_fraction=times / CLOSED_HORIZON
+            )
+            for name in PARADIGMS
+            for alpha in alphas
+        ],
+        ignore_index=True,
+    )
+    return _Source(
         name=f"closed form m={CLOSED_M} C={CLOSED_CLASSES}",
         x_label="time t of the gradient flow",
-        lines=_lines(table, measure, "t"),
-        closed_form=_lines(table.iloc[:0], measure, "t"),
-        floors=_floors(table, CLOSED_CLASSES, measure == "loss"),
-    )
-
-
-def _slope_row(setting: Setting) -> Row:
-    curves, exact = setting.curves, setting.closed_form()
-    return Row(
-        name=setting.name,
-        x_label="alpha",
-        lines=_at_times(curves, "budget_fraction", 1.0),
-        closed_form=_at_times(exact, "budget_fraction", 1.0),
-        floors=_floors(curves, setting.num_classes, False),
-    )
-
-
-def _closed_slope_row(alphas: Sequence[float]) -> Row:
-    table = closed_form(alphas)
-    return Row(
-        name=f"closed form m={CLOSED_M} C={CLOSED_CLASSES}",
-        x_label="alpha",
-        lines=_at_times(table, "t", CLOSED_HORIZON),
-        closed_form=_at_times(table.iloc[:0], "t", CLOSED_HORIZON),
-        floors=_floors(table, CLOSED_CLASSES, False),
+        x="t",
+        curves=table,
+        closed_form=table.iloc[:0],
+        num_classes=CLOSED_CLASSES,
+        floored=True,
     )
 
 
@@ -179,24 +207,18 @@ def _lines(table: pd.DataFrame, measure: str, x: str) -> pd.DataFrame:
     return named.assign(**bounds)[["paradigm", "alpha", "line", "x", "mean", "low", "high"]]
 
 
-def _at_times(table: pd.DataFrame, x: str, end: float) -> pd.DataFrame:
+def _at_times(table: pd.DataFrame) -> pd.DataFrame:
     """Slopes against alpha, a line a time: at the first point of each alpha not before it."""
     parts = []
+    passed = table["budget_fraction"]
     for share in TIMES:
-        at = share * end * (1 - 1e-9)
+        at = share * (1 - 1e-9)
         # A point that comes much later, where evaluations are rare, shows another time.
-        late = table[(table[x] >= at) & (table[x] <= at + WIDEST_GAP * end)]
-        first = late.loc[late.groupby(["paradigm", "alpha"])[x].idxmin()]
+        late = table[(passed >= at) & (passed <= at + WIDEST_GAP)]
+        first = late.loc[late.groupby(["paradigm", "alpha"])["budget_fraction"].idxmin()]
         points = _lines(first, "incentive_slope", "alpha")
         parts.append(points.assign(line=f"after {100 * share:g} % of training"))
     return pd.concat(parts, ignore_index=True)
-
-
-def _floors(table: pd.DataFrame, num_classes: int, wanted: bool) -> pd.DataFrame:
-    """Above 0, where the axis is drawn already."""
-    found = floors(table if wanted else table.iloc[:0], num_classes)
-    found = found[found["floor"] > 0]
-    return found.assign(line=[f"α = {alpha:g}" for alpha in found["alpha"]])
 
 
 def _alt(measure: str, settings: Sequence[Setting]) -> str:
@@ -209,7 +231,3 @@ def _alt(measure: str, settings: Sequence[Setting]) -> str:
             if values:
                 sentences.append(f"{setting.name}, {name}: {', '.join(values)}.")
     return f"Lines of the {_WHAT[measure]}. At the end of training: " + " ".join(sentences)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -5,11 +5,12 @@ A kind to come has an entry in `analysis.kinds.KINDS`, and made-up results in `M
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,7 @@ from analysis.conclude import Conclusions, conclude
 from analysis.fixed_focus import section as fixed_focus
 from analysis.kinds import KINDS, find
 from analysis.linear_orthogonal import section as linear_orthogonal
-from analysis.page.exports import claim_rows, exports
+from analysis.page.exports import claim_rows
 from analysis.reading import cells_of
 from analysis.rendering import html, markdown
 from analysis.section.base import Chapter, Question, Section, by_chapter
@@ -47,7 +48,7 @@ MOST_IN_PARAM = 6_000
 
 def _compared(results: Results) -> None:
     """Two settings; in one of them options, a diverged and a censored cell."""
-    for paradigm in ("lvml", "soft", "hard", "hybrid"):
+    for paradigm in ("lvml", "soft", "hybrid"):
         for seed in range(2):
             score = 0.5 + len(paradigm) / 30 + seed / 7
             comparisons.write(
@@ -81,11 +82,23 @@ MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
 
 
 class Made(NamedTuple):
-    """Results of one kind and what is found in them."""
+    """Results of one kind and what is found in them.
+
+    Attributes:
+        kind: the kind.
+        results: of nothing else.
+        found: what is concluded from them.
+        report: the folder of its report, without what figures show.
+        early: how many figures were drawn for what is printed, and until the report was asked for.
+        drawn: every figure that was drawn, in this order.
+    """
 
     kind: ModuleType
     results: Results
     found: Conclusions
+    report: Path
+    early: int
+    drawn: list[object]
 
     @property
     def sections(self) -> list[Section]:
@@ -96,20 +109,52 @@ class Made(NamedTuple):
         return self.sections[0].chapter
 
 
-@pytest.fixture(scope="module", params=MADE_UP, ids=lambda kind: kind.__name__.split(".")[1])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    results = make_results(tmp_path_factory.mktemp("made") / "results")
-    MADE_UP[request.param](results)
-    return Made(request.param, results, conclude(results))
+@pytest.fixture(scope="module")
+def each_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[ModuleType, Made]:
+    """Of every kind what is found in its results, and its report, written once."""
+    return {kind: _made(kind, tmp_path_factory.mktemp("made")) for kind in MADE_UP}
+
+
+@contextlib.contextmanager
+def drawings() -> Iterator[list[object]]:
+    """Every figure that is written as a PNG picture meanwhile, in this order; none is drawn."""
+    drawn: list[object] = []
+    with not_drawn(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "analysis.section.picture.figure_png", lambda figure: drawn.append(figure) or b"png"
+        )
+        yield drawn
+
+
+def _made(kind: ModuleType, folder: Path) -> Made:
+    results = make_results(folder / "results")
+    MADE_UP[kind](results)
+    found = conclude(results)
+    with drawings() as drawn:
+        with contextlib.redirect_stdout(io.StringIO()):
+            found.print()
+        groups = found.groups
+        early = len(drawn)
+        found.write(folder / "report")
+        for group in groups:
+            assert any(name.endswith(".png") for name in group.files())
+    return Made(kind, results, found, folder / "report", early, drawn)
+
+
+@pytest.fixture(params=MADE_UP, ids=lambda kind: kind.__name__.split(".")[1])
+def made(request: pytest.FixtureRequest, each_kind: Mapping[ModuleType, Made]) -> Made:
+    return each_kind[request.param]
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Conclusions:
+def everything(
+    each_kind: Mapping[ModuleType, Made], tmp_path_factory: pytest.TempPathFactory
+) -> Conclusions:
     """Results of all kinds in one directory."""
-    results = make_results(tmp_path_factory.mktemp("everything") / "results")
-    for write in MADE_UP.values():
-        write(results)
-    return conclude(results)
+    folder = tmp_path_factory.mktemp("everything") / "results"
+    for made in each_kind.values():
+        shutil.copytree(made.results.url, folder, dirs_exist_ok=True)
+    return conclude(folder)
 
 
 def shown(section: Section) -> list[Shown]:
@@ -192,19 +237,18 @@ def tables(found: Conclusions) -> dict[str, pd.DataFrame]:
 
 
 def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
-    files = exports(made.sections)
     for name, table in tables(made.found).items():
         assert table.columns.is_unique
         assert list(table.index) == list(range(len(table)))
-        read = pd.read_csv(io.BytesIO(files[f"{name}.csv"]), dtype=str)
+        read = pd.read_csv(made.report / f"{name}.csv", dtype=str)
         assert list(read.columns) == list(table.columns)
         assert len(read) == len(table)
         for column in table.select_dtypes("number"):
             numbers = read[column].map(float).to_numpy(float)  # to the last bit
             np.testing.assert_array_equal(numbers, table[column].to_numpy(float, na_value=np.nan))
-    cells = pd.read_csv(io.BytesIO(files["cells.csv"]))
+    cells = pd.read_csv(made.report / "cells.csv")
     assert len(cells) == sum(len(section.cells) for section in made.sections)
-    assert list(pd.read_csv(io.BytesIO(files["claims.csv"]))["verdict"]) == [
+    assert list(pd.read_csv(made.report / "claims.csv")["verdict"]) == [
         claim.verdict for section in made.sections for claim in section.claims
     ]
 
@@ -329,51 +373,24 @@ def test_every_kind_has_summaries_and_metrics(made: Made) -> None:
 # --- all of it
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Every figure that is written as a PNG picture, in the order in which that happens."""
-    figures: list[object] = []
-    with not_drawn(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "analysis.section.picture.figure_png", lambda figure: figures.append(figure) or b"png"
-        )
-        yield figures
-
-
-def test_nothing_is_drawn_twice_or_before_it_is_asked_for(
-    made: Made, tmp_path: Path, drawn: list[object]
-) -> None:
-    found = conclude(made.results)
-    found.print()
-    groups = found.groups
-    assert not drawn
-    found.write(tmp_path / "out")
-    files = [group.files() for group in groups]
-    found.write(tmp_path / "out")
-    assert len(drawn) == len({*map(id, drawn)}) == sum(len(s.pictures) for s in found.sections)
-    assert all(any(name.endswith(".png") for name in each) for each in files)
-
-
-@pytest.fixture(scope="module")
-def report_of_everything(
-    everything: Conclusions, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    with not_drawn():
-        everything.write(folder)
-    return folder
+def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made: Made) -> None:
+    """The report and the summaries share what is drawn; for print nothing is."""
+    pictures = sum(len(section.pictures) for section in made.sections)
+    assert made.early == 0
+    assert len(made.drawn) == len({*map(id, made.drawn)}) == pictures
 
 
 def test_a_report_leaves_nothing_of_an_older_one(
-    made: Made, report_of_everything: Path, tmp_path: Path
+    made: Made, each_kind: Mapping[ModuleType, Made], tmp_path: Path
 ) -> None:
-    shutil.copytree(report_of_everything, tmp_path / "over")
-    with not_drawn():
-        for name in ("over", "alone"):
-            made.found.write(tmp_path / name)
+    for other in each_kind.values():
+        shutil.copytree(other.report, tmp_path, dirs_exist_ok=True)
+    with drawings() as again:
+        made.found.write(tmp_path)
+    assert not again
     over, alone = (
-        {str(path.relative_to(tmp_path / name)) for path in (tmp_path / name).rglob("*")}
-        for name in ("over", "alone")
+        {path.relative_to(folder) for path in folder.rglob("*")}
+        for folder in (tmp_path, made.report)
     )
     assert over == alone
 
