@@ -35,7 +35,7 @@ from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import STOP_SECONDS, MLflowTracker, open_tracker
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, write
-from tests.study.tracking.test_tracking import (
+from tests.made_up.tracking import (
     SUMMARY,
     assert_exactly_once,
     ids,

@@ -19,7 +19,7 @@ from study.results import Results
 from study.tracking.store import RunStore
 from tests.made_up import trajectories
 from tests.made_up.comparisons import make_cell, write
-from tests.study.tracking.test_tracking import Failing
+from tests.made_up.tracking import Failing
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
