@@ -1,4 +1,4 @@
-"""What a study says when it ends: its results, the report, MLflow's summaries, what failed."""
+"""Closes a study: prints its results, writes the report and MLflow's summaries, lists failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from study.terminal.command import DONE, FAILED, importing
 
 
 def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
-    """Reports, and says what failed.
+    """Reports the results and prints what failed.
 
     Returns:
         The exit status, see `study.terminal.command`.
@@ -54,16 +54,16 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
 
 
 def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> int:
-    """Prints comparisons and learning dynamics, the path of the report, how to see the runs.
+    """Writes the report, and prints comparisons, learning dynamics and where to see the runs.
 
-    The report and MLflow's summaries are of the whole study, as far as the directory holds it;
-    what is printed is what this command has a cell in.
+    The report and MLflow's summaries show the whole study, as far as the directory holds it. Only
+    settings in which this command has a cell are printed.
 
     Args:
         request: what was asked for.
         plan: of the study.
         place: where it ran.
-        trained: what became of its cells; its tracker is told the summaries, and finished.
+        trained: what became of its cells; its tracker logs the summaries and finishes.
 
     Returns:
         How many settings the report shows.
@@ -122,13 +122,13 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
 
 
 def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:
-    """Ids of all cells of a study, and of those that others recorded in its comparisons."""
+    """Ids of all recorded cells of a study and its comparisons."""
     ids = {cell.id for cell in cells}
-    if survey.statuses.keys() <= ids:  # nothing else is there
+    if survey.statuses.keys() <= ids:  # the directory holds no others
         return ids
     try:
         held = results.cells(columns=["cell_id", "study", "comparison_id"])
-    except ResultsError as error:  # of cells that are not this command's, or it is said again
+    except ResultsError as error:  # if it concerns this command's cells, it is raised again later
         print(f"note: the report shows the cells of this command alone: {error}", file=sys.stderr)
         return ids
     compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
@@ -136,7 +136,7 @@ def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: S
 
 
 def _added(new: Sequence[Cell], total: int) -> list[str]:
-    """What a command added to a study, in a sentence; none where that is all of it or nothing."""
+    """A sentence on what a command added to a study; none if it added nothing or everything."""
     if len(new) in (0, total):
         return []
     counts = Counter(cell.paradigm for cell in new)

@@ -1,4 +1,4 @@
-"""The command `python -m study.compact RESULTS_DIR`: many small files become few."""
+"""The command `python -m study.compact RESULTS_DIR`: merges many small files into few."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from study.results import Results
 
 ROWS_A_FILE = 1_000_000
-"""Of evaluations, with heat maps 300 MB in memory; a cell with more has a file of its own."""
+"""Rows of evaluations in a merged file, 300 MB in memory; a cell with more has its own file."""
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """What was done.
+    """The outcome of a compaction.
 
     Attributes:
-        cells: how many cells the directory holds.
+        cells: number of cells in the directory.
         before: number of files a table before.
         after: number of files a table now.
     """
@@ -56,14 +56,14 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def compact(results: Results) -> Compaction:
-    """Merges the files of a results directory; what is read from it stays the same.
+    """Merges the files of a results directory; readers get the same rows as before.
 
     It can be killed at any moment and run again: the merged files are written before the small
-    ones are removed, and in between equal copies of a cell are one.
+    ones are removed, and meanwhile equal copies of a cell count once.
 
     Raises:
-        ResultsError: no results directory, a study runs with it, or a file is damaged, of another
-            schema or contradicts another; then nothing is changed.
+        ResultsError: no results directory; a study runs with it; or a file is damaged, of another
+            schema, or contradicts another. Then nothing is changed.
     """
     storage = results.storage
     if not storage.exists("cells"):
@@ -80,7 +80,7 @@ def compact(results: Results) -> Compaction:
         layout = results.layout()
         for folder in ("cells", "evaluations"):
             storage.sweep(folder)
-        # Before anything is written: a merged file may have the name of one that is left over.
+        # First, since a merged file may have the name of a left-over one.
         for name in layout.left_over:
             storage.remove(name)
         before, files = len(layout.files), _files_for(layout.num_rows)
@@ -91,7 +91,7 @@ def compact(results: Results) -> Compaction:
                     cells, evaluations = results.tables(cell_ids)
                     results.write_table("evaluations", file, evaluations)
                     results.write_table("cells", file, cells)
-            # A cell's row that the reader took before goes last: until then it takes no other.
+            # In this order, a reader takes the same copy of a cell until that is removed, last.
             for old in layout.files:
                 if old not in files:
                     storage.remove(f"cells/{old}")
@@ -100,7 +100,7 @@ def compact(results: Results) -> Compaction:
 
 
 def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
-    """Name -> the cells of a merged file, so many that their rows fit into memory."""
+    """Name of a merged file -> its cells, as many as fit into `ROWS_A_FILE`."""
     from study.results import COMPACT_PREFIX
 
     together: list[list[str]] = []

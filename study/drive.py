@@ -1,4 +1,4 @@
-"""Opens the place where a study runs, and trains there what is missing while MLflow is told."""
+"""Opens the place where a study runs, and trains the missing cells while MLflow logs them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Workplace:
 
     Attributes:
         results: its results directory.
-        survey: of the directory, before this command trained anything.
-        cluster: it trains on; None: this machine.
-        accepts_censored: whether cells that a scheduler stopped early need no run; they are no
-            result of a study that stops nothing.
+        survey: of the directory, before this command trains anything.
+        cluster: to train on; None: this machine.
+        accepts_censored: whether cells that a scheduler stopped early need no run; for a study
+            without a scheduler they are no results.
     """
 
     results: Results
@@ -58,10 +58,10 @@ class Workplace:
         return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
 
     def prepare(self) -> None:
-        """Makes the directory where it is missing, and keeps other commands out of it.
+        """Makes the directory if it is missing, and keeps other commands out of it.
 
         Raises:
-            RequestError: another command runs there, or it cannot be written.
+            RequestError: another command runs there, or the directory cannot be written.
         """
         self.results.prepare()
         if not self._locked:
@@ -71,20 +71,21 @@ class Workplace:
 
 @contextlib.contextmanager
 def opened(request: Request) -> Iterator[Workplace]:
-    """The place where a study runs; nothing is made there before `Workplace.prepare`.
+    """Opens the place where a study runs; makes nothing there before `Workplace.prepare`.
 
     Raises:
-        RequestError: the directory cannot be read or does not last, or the cluster joined.
+        RequestError: the directory cannot be read, Ray would delete it, or the cluster cannot be
+            joined.
     """
     results = Results(absolute(request.results))
     if results.storage.local:
         require_lasting(results.url)
     elif request.search or tracking_uri(request.tracking) is None:
-        require_lasting(os.getcwd())  # there the databases are
+        require_lasting(os.getcwd())  # the databases lie there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
         locked = request.trains and results.storage.exists("cells")
-        if locked:  # first, so that no other command changes what is surveyed
+        if locked:  # before the survey, so that no other command changes what it finds
             stack.enter_context(results.lock())
         survey = results.survey()
         cluster = None
@@ -95,7 +96,7 @@ def opened(request: Request) -> Iterator[Workplace]:
 
 
 def work_of(request: Request, plan: Plan) -> Work:
-    """What all trials of a study have in common."""
+    """The work that all trials of a study share."""
     return Work(
         study=plan.study,
         kind=request.space.kind,
@@ -112,15 +113,16 @@ def work_of(request: Request, plan: Plan) -> Work:
 
 @dataclass(frozen=True)
 class Trained:
-    """What became of the cells of a study.
+    """The outcome of training the cells of a study.
 
     Attributes:
         cells: of this command, those of a search included.
-        failures: what failed for good.
-        tracker: was told the cells that ended.
-        search: what suggested the cells; None: the grid.
+        failures: final ones.
+        tracker: logs the cells that ended.
+        search: suggested the cells; None: the grid.
         start_seconds: from the plan to the first evaluation; None: nothing trained.
-        ended_at: when the last cell ended, in seconds of `time.monotonic`; None: nothing trained.
+        ended_at: time when the last cell ended, in seconds of `time.monotonic`; None: nothing
+            trained.
     """
 
     cells: Sequence[Cell]
@@ -132,21 +134,21 @@ class Trained:
 
     @property
     def bug(self) -> Failure | None:
-        """What stopped the study, if a bug did."""
+        """The bug that stopped the study, if any."""
         return next((failure for failure in self.failures if failure.kind == "bug"), None)
 
     @property
     def failed(self) -> set[str]:
-        """Ids of the cells that have no result."""
+        """Ids of the failed cells."""
         return {cell_id for failure in self.failures for cell_id in failure.cell_ids}
 
 
 def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained:
-    """Trains what is missing while MLflow is told.
+    """Trains the missing cells of a study while MLflow logs them.
 
     Raises:
         RequestError: too few resources, or the results directory cannot be written any more.
-        KeyboardInterrupt: Ctrl-C or SIGTERM; what is recorded stays.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
@@ -167,7 +169,7 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
 
     failures: list[Failure] = []
     if plan.to_run or suggestions:
-        # Last, since from now on the trials of another command with this directory stop.
+        # Late, since from now on the trials of an earlier command with this directory stop.
         mark = results.mark()
         if place.cluster is not None:
             place.cluster.require(results.url, mark)
@@ -196,14 +198,14 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     if trained.bug:
         return trained
     ended = {cell.id for cell in trained.cells} - trained.failed
-    if suggestions:  # which may have found cells that an earlier run recorded
+    if suggestions:  # a search may have suggested cells that were recorded before
         tracker.log_cells(sorted(ended & statuses.keys()), statuses)
     _sweep(results, trained.cells, ended)
     return trained
 
 
 def _recorded(results: Results, cell_id: str) -> str:
-    """How a cell ended that a trial has recorded."""
+    """The status of a cell that a trial has just recorded."""
     status = None
     try:
         status = results.status(cell_id)
@@ -226,13 +228,13 @@ def _judge(request: Request, place: Workplace) -> Judge:
 
 
 def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) -> None:
-    """Removes the checkpoints and fork points, left by a kill, that no cell needs."""
+    """Removes checkpoints and fork points that a kill left and no cell needs."""
     needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
     checkpoints.sweep(results.storage, ended, {cell.first_phase_id for cell in cells} - needed)
 
 
 def _progress(request: Request, plan: Plan) -> Progress:
-    """Of the cells to run; of a search, of as many as it will suggest."""
+    """The progress of the cells to run, or of as many as a search will suggest."""
     around = (plan.overhead.start, plan.overhead.report * num_settings(plan.cells))
     if not request.search:
         finished = len(plan.finished)
@@ -245,7 +247,7 @@ def _progress(request: Request, plan: Plan) -> Progress:
 def _suggestions(
     request: Request, plan: Plan, place: Workplace, progress: Progress
 ) -> Suggestions:
-    """A search as the source of cells; the plan's examples give the times."""
+    """A search as the source of cells; their estimated times are those of the plan's examples."""
     kind = KINDS[request.space.kind]
     of_paradigm = {cell.paradigm: plan.seconds[cell.id] for cell in plan.cells}
     search = Search(

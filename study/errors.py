@@ -1,4 +1,4 @@
-"""The errors that are meant for the person who typed the command."""
+"""Errors for the person who typed the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RequestError(Exception):
 
 
 class ResultsError(RequestError):
-    """A results directory that cannot be read or written; the message says which file and why."""
+    """A results directory cannot be read or written; the message says which file and why."""
 
 
 def unknown(kind: str, got: object, valid: Iterable[object]) -> RequestError:

@@ -1,8 +1,8 @@
-"""How a cell is run, as opposed to what it is: device, threads, size of the passes.
+"""The hardware that runs a cell: device, threads, memory and size of the passes.
 
-None of it is part of a cell's id; it is recorded beside the cell. Results differ by rounding where
-threads, device or the size of the passes differ; hard-sampled, which draws its samples pass by
-pass, then draws others.
+None of it is part of a cell's id; it is recorded beside the cell. With other threads, device or
+size of the passes, results differ by rounding; hard-sampled draws its samples pass by pass, so
+other ones.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import platform
 import torch
 
 PASS_BYTES = {"cpu": 12 * 2**20, "cuda": 2**28}
-"""Pixels of one pass through the networks, as float32, by device: on a CPU more is hardly faster
-(docs/performance.md) and takes more memory; on a GPU most batches pass at once."""
+"""Bytes of pixels, as float32, in one pass through the networks, by device. On a CPU more is
+hardly faster (docs/performance.md) and takes more memory; on a GPU most batches pass at once."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
 
 def set_up(threads: int, gpu: bool = True) -> torch.device:
-    """The device of this process, made ready: its CPU threads and, on a GPU, what CUDA may do.
+    """Sets up this process's CPU threads and device, and returns the device.
 
-    Without `gpu`, one that is there is not used.
+    TensorFloat-32, which has the range of float32 but 10 bits of mantissa, stays off.
 
-    float32 means float32: TensorFloat-32, which has the range of float32 and 10 bits of mantissa,
-    stays off.
+    Args:
+        threads: CPU threads.
+        gpu: whether to use a GPU if there is one.
     """
     torch.set_num_threads(threads)
     keep_freed_memory()
@@ -40,26 +41,26 @@ def set_up(threads: int, gpu: bool = True) -> torch.device:
 
 
 def keep_freed_memory() -> bool:
-    """Lets the C library keep what tensors free, for the tensors of the next step.
+    """Lets the C library keep freed memory for the tensors of the next step.
 
-    By default glibc returns large blocks to the system at once, and every step pays for mapping
-    and zeroing them again: half of its time with the CIFAR networks (docs/performance.md).
+    By default glibc returns large blocks to the system at once, and every step maps and zeroes
+    them again: half of its time with the CIFAR networks (docs/performance.md).
 
-    It holds for glibc's first arena, so for the main thread, and for the others in a process that
-    began with MALLOC_ARENA_MAX=1 in its environment, as `study.launch.tune` has it.
+    It holds for glibc's first arena, so for the main thread; for other threads only if the process
+    began with MALLOC_ARENA_MAX=1 in its environment, as workers do (`study.launch.cluster`).
 
     Returns:
-        Whether it could be told so: only glibc can.
+        Whether the C library is glibc and complied.
     """
     if platform.libc_ver()[0] != "glibc":
         return False
     libc = ctypes.CDLL(None)
-    # Take no block from mmap, and give nothing back below 2 GiB at the end of the heap.
+    # No block comes from mmap, and less than 2 GiB free at the heap's end is kept.
     return bool(libc.mallopt(_M_MMAP_MAX, 0) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
 
 
 def give_back_memory() -> None:
-    """Returns to the system what is kept for further steps, for a process that takes none."""
+    """Returns memory that is kept for further steps to the system; for a process without any."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
     if platform.libc_ver()[0] == "glibc":
@@ -67,25 +68,25 @@ def give_back_memory() -> None:
 
 
 def device_name(device: torch.device) -> str:
-    """For people and records: the GPU's name, or the CPU's architecture."""
+    """The GPU's name, or the CPU's architecture, for people and records."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"cpu {os.uname().machine}"
 
 
 def pass_size(bytes_each: int, device: torch.device) -> int:
-    """How many items of that many bytes go through the networks at a time, at least 1."""
+    """How many items of so many bytes go through the networks at a time, at least 1."""
     return max(1, PASS_BYTES[device.type] // bytes_each)
 
 
 def micro_batch(batch_size: int, bytes_each: int, device: torch.device) -> int:
-    """Inputs a forward and backward pass: a batch cut into the fewest parts that fit, evenly."""
+    """Inputs a forward and backward pass: a batch in the fewest equal parts that fit."""
     parts = math.ceil(batch_size / pass_size(bytes_each, device))
     return math.ceil(batch_size / parts)
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device has bfloat16 instructions; without them bfloat16 is the slower one."""
+    """Whether the device has bfloat16 instructions; without them float32 is faster."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     known = torch.cpu.get_capabilities()

@@ -1,7 +1,7 @@
-"""Which kinds of cell there are, and the contract of each.
+"""The kinds of cell, and their contract.
 
-A kind says what the axes of its studies are, makes cells of their points, tells what a cell costs,
-and carries cells out. All else is shared: plan, launch, resume, record, MLflow and report.
+A kind declares the axes of its studies, makes cells of their points, knows what a cell costs, and
+runs cells. All else is shared: plan, launch, resume, record, MLflow and report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Maker(Protocol):
-    """Makes cells of points: axis -> value."""
+    """Makes cells of points (axis -> value)."""
 
     def cell(self, point: Mapping[str, Any]) -> Cell:
         """The cell of a point.
@@ -35,11 +35,11 @@ class Maker(Protocol):
         ...
 
     def why_not(self, cell: Cell) -> str | None:
-        """Why a cell cannot run, None if it can."""
+        """Why a cell cannot run; None if it can."""
         ...
 
     def runnable(self, point: Mapping[str, Any]) -> Cell:
-        """The cell of a point.
+        """The cell of a point; refuses one that cannot run.
 
         Raises:
             RequestError: a value is out of range, or the cell cannot run.
@@ -47,21 +47,21 @@ class Maker(Protocol):
         ...
 
     def facts(self, cell: Cell) -> Facts:
-        """What is known of its data."""
+        """The facts of its data."""
         ...
 
     def flops(self, cell: Cell) -> ModelFlops:
-        """What its model costs, of which its whole cost follows."""
+        """The cost of its model, from which its whole cost follows."""
         ...
 
 
 class Kind(Protocol):
-    """A kind of cell. All but `maker` and `run` is known without PyTorch.
+    """A kind of cell. Only `maker` and `run` need PyTorch.
 
     Attributes:
-        axes: of its studies, as `--help` lists them: name -> axis.
-        fastest: those that vary fastest in a grid, the last one most, so that a study that is
-            stopped early has compared all of their values on fewer seeds.
+        axes: of its studies, name -> axis, in the order of `--help`.
+        fastest: the axes that vary fastest in a grid, the last one most, so that a study stopped
+            early has compared all their values on fewer seeds.
         columns: of `study.results.CELLS_SCHEMA` that `run` fills.
     """
 
@@ -75,30 +75,30 @@ class Kind(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
-        """The valid names of an axis of names in a study of some tasks, None for numbers."""
+        """The valid names of an axis in a study of some tasks; None if it takes numbers."""
         ...
 
     def maker(self, facts_of: FactsOf) -> Maker:
-        """Makes its cells.
+        """The maker of its cells.
 
         Args:
-            facts_of: tells what is known of a task's data, or what is supposed of them.
+            facts_of: gives the known or nominal facts of a task's data.
         """
         ...
 
     def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
-        """Carries cells out, from where an interrupted process left them.
+        """Runs cells, from where an interrupted process left them.
 
         Args:
             work: at least one cell.
-            device: to use, made ready.
+            device: from `study.hardware.set_up`.
             report: told of events.
 
         Returns:
-            How each ended, in their order.
+            How each cell ended, in their order.
 
         Raises:
-            RequestError: the data is not what the cells were planned on.
+            RequestError: the data differs from the plan's.
         """
         ...
 
@@ -108,4 +108,4 @@ class Kind(Protocol):
 
 
 KINDS: Mapping[str, Kind] = {"training": TRAINING}
-"""The name of a kind, as `search_spaces.base.SearchSpace.kind` has it -> the kind."""
+"""Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""

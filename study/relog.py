@@ -1,7 +1,7 @@
 """Logs to MLflow the runs that it lacks.
 
-Every run is made from the results, exactly once: runs that are there are left alone, so this can
-be repeated, and interrupted, at will.
+Every run is made from the results exactly once, and existing runs are left alone. So this can be
+repeated and interrupted at will.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from study.tracking.tracker import MLflowTracker
 from study.tracking.uris import NONE, tracking_uri
 
 PATIENCE = 60.0
-"""Seconds without a run that could be logged, after which the rest is given up."""
+"""Seconds without a logged run after which the rest is given up."""
 
 REQUEST_SECONDS = "120"
-"""How long a request may take: nothing else waits for it here."""
+"""How long a request may take; long, since no training waits for it."""
 
 
 def relog(results: Results, study: str | None, uri: str | None) -> int:
@@ -32,8 +32,8 @@ def relog(results: Results, study: str | None, uri: str | None) -> int:
 
     Args:
         results: where the cells are recorded.
-        study: only this one; None: all.
-        uri: of the store, None: MLFLOW_TRACKING_URI or a database in the results directory.
+        study: only this study; None: all.
+        uri: of the store; None: MLFLOW_TRACKING_URI, or a database in the results directory.
 
     Returns:
         The number of runs that could not be logged.
@@ -47,16 +47,16 @@ def relog(results: Results, study: str | None, uri: str | None) -> int:
     missing = 0
     try:
         studies = _studies(results, study)
-        with results.lock():  # a study that runs now logs the same cells
+        with results.lock():  # a running study would log the same cells
             for name, statuses in studies.items():
                 missing += _log_study(results, name, statuses, uri)
-    except OSError as error:  # of a store
+    except OSError as error:  # raised by a store
         raise RequestError(str(error)) from error
     return missing
 
 
 def _studies(results: Results, wanted: str | None) -> dict[str, dict[str, str]]:
-    """Study -> cell id -> how the cell ended."""
+    """Study -> cell id -> status."""
     cells = results.cells()
     if cells.empty:
         raise RequestError(f"{results.url} holds no finished cell. Run or resume a study first.")
@@ -99,7 +99,7 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
 
 
 def _progress(study: str, total: int) -> Callable[[int], None]:
-    """A function that prints what is done: on a terminal's line, or now and then a line."""
+    """A function that prints progress: rewrites a terminal's line, or prints one now and then."""
     rewritten = sys.stderr.isatty()
     interval = TERMINAL_INTERVAL if rewritten else FILE_INTERVAL
     started = printed = time.monotonic()  # a short run prints nothing
@@ -114,7 +114,7 @@ def _progress(study: str, total: int) -> Callable[[int], None]:
         line = f"{study}: {done}/{total} cells are in MLflow"
         if done:
             line += f" | {duration((now - started) * missing / done)} left"
-        if rewritten:  # which a line that is wrapped cannot be
+        if rewritten:  # cut, as a wrapped line cannot be rewritten
             line = f"\r\x1b[K{line[: (terminal.columns() or 80) - 1]}\r"
         sys.stderr.write(line if rewritten else f"{line}\n")
         sys.stderr.flush()

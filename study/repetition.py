@@ -1,6 +1,6 @@
-"""Trains a recorded cell once more and says whether the numbers come out again.
+"""Trains a recorded cell once more and compares the numbers.
 
-The results directory is read and never written to.
+The results directory is only read.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ CIRCUMSTANCES = {
     "pack": "cells trained together",
     "shared_prefix": "first phase shared",
 }
-"""Columns of `CELLS_SCHEMA` that are no part of a cell -> what they are called."""
+"""Columns of `CELLS_SCHEMA` that are no part of a cell -> name for people."""
 
 _POINT = ["budget_fraction", "split"]
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
-_NAMED = 5  # ids, at most, in a message
+_NAMED = 5  # most ids in a message
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Repetition:
     Attributes:
         cell_id: of the cell.
         seconds: that the repetition took.
-        evaluations: rows that were compared, one a point of the budget and split.
-        ended: how both ended where that differs, else empty.
-        largest: the largest difference of a metric or a cell of a heat map; 0 where all are equal,
-            infinite where one of two is not a number or an evaluation is missing.
-        where: metric, split and budget fraction of the largest difference; empty where it is 0.
+        evaluations: compared rows, one a point of the budget and split.
+        ended: how both ended if that differs, else empty.
+        largest: the largest difference of a metric or heat map value; 0 if all are equal, infinite
+            if only one of two is a number or an evaluation is missing.
+        where: metric, split and budget fraction of the largest difference; empty if it is 0.
         equal: whether both ended alike and every number agrees within `DUPLICATE_TOLERANCE`.
-        circumstances: one text for each circumstance that differs.
+        circumstances: a text for each circumstance that differs.
     """
 
     cell_id: str
@@ -92,9 +92,8 @@ def repeat(
 ) -> Repetition:
     """Trains a recorded cell from its start, alone, and compares every evaluation.
 
-    It takes the recorded number of threads and of inputs a pass, and the recorded kind of device
-    where there is one. Cells of packs and cells that went on from another's first phase have the
-    numbers of a straight run, so they are repeated as one.
+    It uses the recorded threads and inputs a pass, and the recorded kind of device if there is
+    one. Packed and forked cells have the numbers of a straight run, so they are repeated as one.
 
     Args:
         results: where the cell is recorded.
@@ -102,8 +101,8 @@ def repeat(
         data_dir, cache_dir: as `study.tasks.load` takes them.
 
     Raises:
-        RequestError: there is no such cell or several, it cannot be repeated, or the data is not
-            what it was trained on.
+        RequestError: no such cell or several, the cell cannot be repeated, or the data differs
+            from what it was trained on.
     """
     recorded, evaluations = _recorded(results, cell_id)
     cell = _cell(recorded)
@@ -143,17 +142,18 @@ def repeat(
 
 
 def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[float, str, bool]:
-    """Every metric and heat map of two runs of one cell, evaluation by evaluation.
+    """Compares every metric and heat map of two runs of one cell, evaluation by evaluation.
+
+    Columns that the record lacks, since an older version wrote it, are left out.
 
     Args:
         recorded: rows of `EVALUATIONS_SCHEMA` of one cell.
         again: likewise, in any order.
 
     Returns:
-        The largest absolute difference (fractions; nats for `loss`), infinite where an evaluation
-        is missing, was taken after another number of steps, or only one of two numbers is NaN or
-        missing (but for columns that the record has not, as an older version wrote it);
-        where it is, for people, empty if it is 0; and whether all agree within
+        The largest absolute difference (fractions; nats for `loss`), infinite if an evaluation is
+        missing or was taken after other steps, or if only one of two numbers is NaN or missing;
+        its place for people, empty if it is 0; and whether all numbers agree within
         `DUPLICATE_TOLERANCE`, absolute and relative, as copies of a cell have to.
     """
     one, other = (frame.set_index(_POINT).sort_index() for frame in (recorded, again))
@@ -163,17 +163,16 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     unlike = (one[_COUNTS] != other[_COUNTS]).any(axis=1).to_numpy()
     if unlike.any():
         return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
-    if one.empty:  # it diverged before the first
+    if one.empty:  # the cell diverged before its first evaluation
         return 0.0, "", True
     names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
     a, b = _numbers(one, names), _numbers(other, names)
     close = agree(a, b)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):  # of two infinities
+    with np.errstate(invalid="ignore"):  # infinity - infinity
         difference = np.where(equal, 0.0, np.abs(a - b))
     difference[np.isnan(difference)] = math.inf
-    # Where they are not all close, the largest of those that are not: a large loss may differ by
-    # more and still be close.
+    # If some are not close, only those count: a large loss may differ by more and still be close.
     shown = difference if close.all() else np.where(close, -1.0, difference)
     row, column = np.unravel_index(int(shown.argmax()), shown.shape)
     largest = float(shown[row, column])
@@ -185,7 +184,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
 def differing_circumstances(
     recorded: Mapping[Any, Any], again: Mapping[Any, Any]
 ) -> Iterator[str]:
-    """Texts as ``CPU threads 4 then, 1 now``.
+    """Texts such as ``CPU threads 4 then, 1 now``.
 
     Args:
         recorded: a row of `CELLS_SCHEMA`.
@@ -203,7 +202,7 @@ def differing_circumstances(
 
 
 def _recorded(results: Results, asked: str) -> tuple[dict[Any, Any], pd.DataFrame]:
-    """The row and the evaluations of the one cell whose id begins like that."""
+    """The row and the evaluations of the one cell whose id begins with `asked`."""
     if not results.storage.exists("cells"):
         raise ResultsError(
             f"{results.url} is no results directory (it has no folder cells/). Name the one that "
@@ -260,7 +259,7 @@ def _listed(ids: Sequence[str]) -> str:
 
 
 def _cell(recorded: Mapping[Any, Any]) -> Cell:
-    """The recorded cell, if it is still what its id says."""
+    """The recorded cell; refuses one to which this version gives another id."""
     cell_id = recorded["cell_id"]
     try:
         cell = Cell.from_dict(json.loads(recorded["cell"]))
@@ -289,11 +288,11 @@ def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) 
 
 @contextlib.contextmanager
 def _progress(cell: Cell) -> Iterator[Any]:
-    """What a trial reports as a line on a terminal, which is gone at the end."""
+    """Gives a `Report` that shows a line on a terminal, cleared at the end; else None."""
     if not sys.stderr.isatty():
         yield None
         return
-    # One cell's own pace gives the time left, so its estimate may be anything.
+    # The time left follows from the cell's own pace, so its estimate may be anything.
     progress = Progress([cell], {cell.id: 1.0}, 1)
 
     def report(event: Mapping[str, Any]) -> None:
@@ -313,7 +312,7 @@ def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
 
 
 def _numbers(rows: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """(rows, names + 25): metrics and heat map of each row, float64; NaN where it has none."""
+    """Metrics and heat map of each row: (rows, names + 25) float64, NaN if missing."""
     heatmaps = np.array(
         [np.full(25, np.nan) if np.ndim(each) == 0 else each for each in rows["heatmap"]], float
     )

@@ -1,4 +1,4 @@
-"""What a person asked of `python -m study.run`."""
+"""The request that a person makes of `python -m study.run`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ class Request:
         space: the study.
         preset: name of its preset.
         axes: as `study.plan.axes.resolve` gives them.
-        changes: the assignments of --set that made them, as they were typed.
-        results: results directory, local path or fsspec URL, as it was typed.
+        changes: the assignments of --set, as typed.
+        results: results directory, local path or fsspec URL, as typed.
         data_dir, cache_dir: as `study.tasks.load` takes them; local paths are absolute.
-        then: `train`; `plan`: print the plan only; `dry run`: two steps of each kind of cell.
+        then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
         select: validation metric that chooses options.
-        tracking: MLflow tracking URI, or `none`; None: as the environment says.
+        tracking: MLflow tracking URI, or `none`; None: by the environment.
         pack: `auto`, or one of `study.train.packs.AXES`.
-        share: whether cells may go on from a common first phase.
+        share: whether cells may share a common first phase.
         micro_batch: inputs a forward and backward pass; None: by device.
-        search: what suggests the options; None: the grid has them.
-        num_samples: suggestions of a search in total, >= 1; None without one.
+        search: suggests the options; None: the grid.
+        num_samples: suggestions of a search in total, >= 1; None without a search.
         objective: validation metrics that a search improves; None: accuracy.
-        scheduler: what stops options early that do worse; None: all go to their end.
+        scheduler: stops worse options early; None: all run to their end.
         gpus_per_trial: see `study.launch.job_queue.Resources`.
         threads: CPU threads a trial; None: the machine divided.
-        max_concurrent: trials at a time at most.
-        max_retries: how often a trial is tried again whose worker was lost.
-        checkpoint_every: seconds of a cell that a kill may cost.
+        max_concurrent: most trials at a time; None: no limit.
+        max_retries: how often a trial whose worker was lost is tried again.
+        checkpoint_every: seconds of a cell's training that a kill may cost.
         address: of a running Ray cluster; None: this machine, or in a job of Ray its cluster.
-        price_per_hour: of a GPU, without GPUs of a core.
+        price_per_hour: of a GPU; of a core if there are no GPUs.
 
     Raises:
-        RequestError: options contradict one another.
+        RequestError: options contradict each other.
     """
 
     space: SearchSpace

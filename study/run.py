@@ -17,7 +17,7 @@ def _run(argv: Sequence[str] | None) -> int:
     with importing():
         from study.run_options import requested
 
-    request = requested(argv)  # in a moment; PyTorch and pandas take seconds
+    request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
     with importing():
         from study.closing import close
         from study.drive import opened, train, work_of

@@ -19,10 +19,10 @@ from study.train import packs
 
 
 def requested(argv: Sequence[str] | None = None) -> Request:
-    """What a person asked for.
+    """Parses the command line into a request.
 
     Raises:
-        RequestError: it is not to be understood, or contradicts itself.
+        RequestError: an option is unknown or wrong, or options contradict each other.
     """
     asked = vars(parser().parse_args(argv))
     studies = all_studies()
