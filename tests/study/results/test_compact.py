@@ -12,7 +12,7 @@ from study import compact
 from study.cell import Cell
 from study.results import Results
 from tests.made_up.comparisons import POINTS, make_cell, write
-from tests.study.results.test_results import (
+from tests.made_up.tables import (
     CONTRADICTIONS,
     WRONG_EVALUATIONS,
     acting_before,
