@@ -13,8 +13,9 @@ their number.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from analysis.fixed_focus.curves import Setting, chance_loss
 from analysis.fixed_focus.measures import (
     WIDEST_GAP,
     Curves,
-    Side,
     beside,
     beside_each,
     curves_of,
@@ -35,7 +35,7 @@ from analysis.fixed_focus.measures import (
     within,
 )
 from analysis.groups import PARADIGMS
-from analysis.section.claim import Claim, Finding, beyond, decided
+from analysis.section.claim import Claim, Finding, Side, beyond, decided
 
 NEAR_ZERO = 0.05
 """Share of log C, the loss of a classifier that knows nothing, below which a loss is about 0 and
@@ -81,192 +81,35 @@ _HALF = 0.5
 
 def claims(setting: Setting) -> list[Claim]:
     """C7 to C14, in this order, of one setting."""
-    tests = (_c7, _c8, _c9, _c10, _c11, _c12, _c13, _c14)
-    return [replace(test(setting), setting=setting.name) for test in tests]
+    return [_claim(setting, test) for test in _TESTS]
 
 
-# --- the claims
+@dataclass(frozen=True)
+class _Test:
+    """How one claim is tested.
 
-
-def _c7(setting: Setting) -> Claim:
-    """Section 3.1: "The soft attention loss eventually goes to zero for moderately large values of
-    alpha".
+    Attributes:
+        name, statement, test: as `Claim` has them.
+        paradigms: that it takes.
+        ranges: from and to which alpha, 1 left out; in each all paradigms must have cells.
+        findings: called where they have.
     """
-    return _claim(
-        setting,
-        "C7",
-        "Fixed focus: soft's loss goes to about 0 at moderately large alpha.",
-        f"Soft's loss at the end of training at every alpha in [{LARGE_ALPHA:g}, 1), as a share "
-        "of log C, the loss of a classifier that knows nothing. Holds where all 95 % intervals "
-        f"over seeds lie below {share_text(NEAR_ZERO)}: so much of what there is to learn is not "
-        "learned. Does not hold where one lies above and that curve no longer falls towards 0: "
-        f"the last fifth of the epochs takes less than {share_text(FLAT)} off the loss (a fall as "
-        f"1/t takes twice that) and brings less than {share_text(FLAT)} of its whole drop from "
-        "log C (an even fall brings twice that). One that still falls is undecided, because the "
-        "paper says eventually.",
-        ("soft",),
-        [(LARGE_ALPHA, 1.0)],
-        lambda: _c7_findings(setting),
-    )
 
-
-def _c8(setting: Setting) -> Claim:
-    """Section 3.1: "The hard attention and LVML losses flatten at a value above 0 for any alpha <
-    1".
-    """
-    return _claim(
-        setting,
-        "C8",
-        "Fixed focus: the losses of hard and lvml flatten above 0 at any alpha < 1.",
-        "(1) Hard's and lvml's loss at the end of training at every alpha < 1, as a share of log "
-        "C; (2) what share of its whole drop, log C minus the last loss, the last fifth of the "
-        f"epochs brings (a drop below {share_text(NEAR_ZERO)} of log C counts as so much, so that "
-        "a curve without one is flat). Holds where all intervals of (1) lie above "
-        f"{share_text(NEAR_ZERO)}, where C7 says about 0, and those of (2) below "
-        f"{share_text(FLAT)}, half of what an even fall brings. Does not hold where a loss is "
-        "about 0; one that still falls is undecided. In the population no classifier gets below "
-        "(1 - alpha) log C with hard, nor below -log(alpha + (1 - alpha)/C) with lvml, so only "
-        "one that knows its training mosaics by heart breaks (1).",
-        ("hard", "lvml"),
-        _BELOW_ONE,
-        lambda: [each for name in ("hard", "lvml") for each in _c8_findings(setting, name)],
-    )
-
-
-def _c9(setting: Setting) -> Claim:
-    """Section 3.1: "The LVML fixed focus loss curves generally have a steeper decline at
-    initialization than the other paradigms, and converges to a lesser loss value than the hard
-    attention paradigm".
-    """
-    return _claim(
-        setting,
-        "C9",
-        "Fixed focus: lvml's loss declines steepest at the start and ends below hard's.",
-        "(1) The drop of the loss from the start to the first evaluation at or after "
-        f"{share_text(START)} of the epochs, lvml's minus soft's and lvml's minus hard's at the "
-        "same seed and alpha, as a share of log C, mean over alpha < 1 because the paper says "
-        "generally. (2) The last loss, lvml's minus hard's, at every alpha < 1. Holds where the "
-        "intervals of (1) lie above 0 and those of (2) below, does not hold where one lies on the "
-        "other side. Each paradigm has its own learning rate, as in the paper. From zero weights "
-        "the three population losses set out equally fast, so (1) depends on how long the "
-        "beginning is. (2) could hardly be otherwise once both have converged: lvml's loss is "
-        "never above hard's of the same classifier (Jensen).",
-        PARADIGMS,
-        _BELOW_ONE,
-        lambda: _c9_findings(setting),
-    )
-
-
-def _c10(setting: Setting) -> Claim:
-    """Section 3.1: "The difference in the fixed focus loss curves for different alpha values is
-    minimal at larger values of alpha in the case of soft attention, but remains significant for
-    the other two paradigms".
-    """
-    return _claim(
-        setting,
-        "C10",
-        "Fixed focus: the losses at different large alpha come together for soft only.",
-        "Largest minus smallest loss at the end of training among the alphas in "
-        f"[{LARGE_ALPHA:g}, 1], at least two, a number a seed, as a share of log C. Holds where "
-        f"the interval of soft lies below {share_text(NEAR_ZERO)}, which C7 takes for about 0, "
-        "and those of hard and lvml above; does not hold where one lies on the other side. What "
-        "hard and lvml cannot get below in the population differs by more than that between .6 "
-        "and 1, so that once they are near it, soft alone decides.",
-        PARADIGMS,
-        [(LARGE_ALPHA, 1.0)],
-        lambda: _c10_findings(setting),
-    )
-
-
-def _c11(setting: Setting) -> Claim:
-    """Section 3.1: "In the hard attention paradigm, the flat loss curve at small values of alpha
-    indicates the difficulty faced by the classification module to improve".
-    """
-    return _claim(
-        setting,
-        "C11",
-        "Fixed focus: hard's loss curve is flat at small alpha.",
-        "The whole drop of the loss, log C minus the last loss, at the smallest alpha, at most "
-        f"{SMALL_DROP:g}, as a share of log C. Holds where hard's minus soft's and hard's minus "
-        f"lvml's at the same seed lie below 0, and hard's own below {share_text(SMALL_DROP)}; "
-        "does not hold where one interval lies on the other side. In the population hard's drop "
-        "is at most alpha log C, so at alpha = .2 the last part could hardly be otherwise: the "
-        "comparison with the others at the same alpha decides.",
-        PARADIGMS,
-        [(0.0, SMALL_DROP)],
-        lambda: _c11_findings(setting),
-    )
-
-
-def _c12(setting: Setting) -> Claim:
-    """Section 3.2: "The focus improvement incentive for the soft attention paradigm diminishes
-    with increase in alpha (when considering g for moderately large t), and becomes quite
-    negligible as alpha approaches 1".
-    """
-    return _claim(
-        setting,
-        "C12",
-        "Fixed focus: soft's incentive falls with alpha to about 0.",
-        "Soft's incentive, mean over the second half of the epochs (the paper: for moderately "
-        "large t), at every alpha < 1. Holds where (1) each step to the next larger alpha lies "
-        f"below 0, unless both its ends are below {share_text(NEGLIGIBLE)} of the largest; and "
-        "(2) the incentive at the largest alpha, by its size, lies below "
-        f"{share_text(NEGLIGIBLE)} of the largest: weaker by an order of magnitude. Does not hold "
-        f"where one interval lies on the other side. {_NEEDS}",
-        ("soft",),
-        _BOTH_ENDS,
-        lambda: _c12_findings(setting),
-    )
-
-
-def _c13(setting: Setting) -> Claim:
-    """Section 3.2: "The focus improvement incentive for the hard attention paradigm increases with
-    increase in alpha, and remains quite small till very large t for small alpha".
-    """
-    return _claim(
-        setting,
-        "C13",
-        "Fixed focus: hard's incentive grows with alpha and is small at small alpha until late.",
-        "Hard's incentive at every alpha < 1. Holds where (1) its mean over all epochs rises with "
-        "each step to the next larger alpha; and (2) its mean over the first half of the epochs "
-        f"at the smallest alpha is below {share_text(SMALL_INCENTIVE)} of that at the largest. "
-        "Does not hold where one interval lies on the other side. In the linear orthogonal "
-        "setting the ratio in (2) is that of the alphas when training starts (.25 for .2 and .8) "
-        "and goes to 1, since both incentives tend to .01 log C: so (2) depends on how long "
-        "training is, and late is the second half of the epochs that were run. " + _NEEDS,
-        ("hard",),
-        _BOTH_ENDS,
-        lambda: _c13_findings(setting),
-    )
-
-
-def _c14(setting: Setting) -> Claim:
-    """Section 3.2: "The focus improvement incentive for the LVML paradigm also diminishes with
-    increase in alpha similar to the soft attention paradigm, but the fall in incentive is not
-    nearly as steep and remains bounded away from zero even for large values of alpha".
-    """
-    return _claim(
-        setting,
-        "C14",
-        "Fixed focus: lvml's incentive falls with alpha, less than soft's, and not to 0.",
-        "lvml's incentive, mean over the second half of the epochs, at every alpha < 1. Holds "
-        "where (1) each step to the next larger alpha lies below 0; (2) the share that the "
-        "largest alpha has of the incentive at the smallest is larger than soft's, on the same "
-        f"seeds; and (3) that share lies above {share_text(NEGLIGIBLE)}, where C12 says about 0. "
-        "Does not hold where one interval lies on the other side. In the linear orthogonal "
-        "setting the share goes to (.2 + .8/C) / (.8 + .2/C) for alpha .2 and .8, which is .54 "
-        f"at C = 3 and .27 at C = 50, so (3) could hardly be otherwise after long training. "
-        f"{_NEEDS}",
-        ("lvml", "soft"),
-        _BOTH_ENDS,
-        lambda: _c14_findings(setting),
-    )
+    name: str
+    statement: str
+    test: str
+    paradigms: Sequence[str]
+    ranges: Sequence[tuple[float, float]]
+    findings: Callable[[Setting], list[Finding]]
 
 
 # --- what they measure
 
 
-def _c7_findings(setting: Setting) -> list[Finding]:
+def _c7(setting: Setting) -> list[Finding]:
+    """Section 3.1: "The soft attention loss eventually goes to zero for moderately large values of
+    alpha".
+    """
     curves = curves_of(setting, "soft", "loss", within(setting, ("soft",), LARGE_ALPHA))
     finding = _losses(setting, "soft", curves, "below")
     if finding.so is not False:
@@ -288,7 +131,14 @@ def _c7_findings(setting: Setting) -> list[Finding]:
     return [Finding(False if lasting else None, finding.text), replace(falls, so=None)]
 
 
-def _c8_findings(setting: Setting, paradigm: str) -> list[Finding]:
+def _c8(setting: Setting) -> list[Finding]:
+    """Section 3.1: "The hard attention and LVML losses flatten at a value above 0 for any alpha <
+    1".
+    """
+    return [each for name in ("hard", "lvml") for each in _flattens(setting, name)]
+
+
+def _flattens(setting: Setting, paradigm: str) -> list[Finding]:
     curves = curves_of(setting, paradigm, "loss", within(setting, (paradigm,)))
     ends = _losses(setting, paradigm, curves, "above")
     if coarse := too_coarse(curves):
@@ -306,7 +156,11 @@ def _late_share(setting: Setting, curves: Curves, alpha: float) -> np.ndarray:
     return (curves.at(alpha, _LAST_FIFTH) - final) / drop
 
 
-def _c9_findings(setting: Setting) -> list[Finding]:
+def _c9(setting: Setting) -> list[Finding]:
+    """Section 3.1: "The LVML fixed focus loss curves generally have a steeper decline at
+    initialization than the other paradigms, and converges to a lesser loss value than the hard
+    attention paradigm".
+    """
     alphas = within(setting, PARADIGMS)
     curves = on_common_seeds(
         {name: curves_of(setting, name, "loss", alphas) for name in PARADIGMS}
@@ -336,7 +190,11 @@ def _c9_findings(setting: Setting) -> list[Finding]:
     return [*findings, ends, Finding(True, _rates(setting))]
 
 
-def _c10_findings(setting: Setting) -> list[Finding]:
+def _c10(setting: Setting) -> list[Finding]:
+    """Section 3.1: "The difference in the fixed focus loss curves for different alpha values is
+    minimal at larger values of alpha in the case of soft attention, but remains significant for
+    the other two paradigms".
+    """
     alphas = within(setting, PARADIGMS, LARGE_ALPHA, with_one=True)
     if len(alphas) < 2:
         return [Finding(None, "", f"alpha {_listed(alphas)} alone has no spread")]
@@ -350,7 +208,10 @@ def _c10_findings(setting: Setting) -> list[Finding]:
     return findings
 
 
-def _c11_findings(setting: Setting) -> list[Finding]:
+def _c11(setting: Setting) -> list[Finding]:
+    """Section 3.1: "In the hard attention paradigm, the flat loss curve at small values of alpha
+    indicates the difficulty faced by the classification module to improve".
+    """
     alpha = within(setting, PARADIGMS)[0]
     curves = on_common_seeds(
         {name: curves_of(setting, name, "loss", [alpha]) for name in PARADIGMS}
@@ -366,7 +227,11 @@ def _c11_findings(setting: Setting) -> list[Finding]:
     return [*findings, own, Finding(True, _rates(setting))]
 
 
-def _c12_findings(setting: Setting) -> list[Finding]:
+def _c12(setting: Setting) -> list[Finding]:
+    """Section 3.2: "The focus improvement incentive for the soft attention paradigm diminishes
+    with increase in alpha (when considering g for moderately large t), and becomes quite
+    negligible as alpha approaches 1".
+    """
     curves = curves_of(setting, "soft", "incentive", within(setting, ("soft",)))
     if coarse := too_coarse(curves):
         return [Finding(None, "", coarse)]
@@ -378,7 +243,10 @@ def _c12_findings(setting: Setting) -> list[Finding]:
     return [*falls, beside(name, left, NEGLIGIBLE, "below", curves.lost)]
 
 
-def _c13_findings(setting: Setting) -> list[Finding]:
+def _c13(setting: Setting) -> list[Finding]:
+    """Section 3.2: "The focus improvement incentive for the hard attention paradigm increases with
+    increase in alpha, and remains quite small till very large t for small alpha".
+    """
     curves = curves_of(setting, "hard", "incentive", within(setting, ("hard",)))
     if coarse := too_coarse(curves):
         return [Finding(None, "", coarse)]
@@ -403,7 +271,11 @@ def _when_no_longer_small(curves: Curves, small: float, large: float) -> str:
     return f"it has {share_text(SMALL_INCENTIVE)} of it first after {when} of the epochs"
 
 
-def _c14_findings(setting: Setting) -> list[Finding]:
+def _c14(setting: Setting) -> list[Finding]:
+    """Section 3.2: "The focus improvement incentive for the LVML paradigm also diminishes with
+    increase in alpha similar to the soft attention paradigm, but the fall in incentive is not
+    nearly as steep and remains bounded away from zero even for large values of alpha".
+    """
     alphas = within(setting, ("lvml", "soft"))
     small, large = alphas[0], alphas[-1]
     own = curves_of(setting, "lvml", "incentive", alphas)
@@ -427,40 +299,149 @@ def _c14_findings(setting: Setting) -> list[Finding]:
     ]
 
 
+_TESTS = (
+    _Test(
+        "C7",
+        "Fixed focus: soft's loss goes to about 0 at moderately large alpha.",
+        f"Soft's loss at the end of training at every alpha in [{LARGE_ALPHA:g}, 1), as a share "
+        "of log C, the loss of a classifier that knows nothing. Holds where all 95 % intervals "
+        f"over seeds lie below {share_text(NEAR_ZERO)}: so much of what there is to learn is not "
+        "learned. Does not hold where one lies above and that curve no longer falls towards 0: "
+        f"the last fifth of the epochs takes less than {share_text(FLAT)} off the loss (a fall as "
+        f"1/t takes twice that) and brings less than {share_text(FLAT)} of its whole drop from "
+        "log C (an even fall brings twice that). One that still falls is undecided, because the "
+        "paper says eventually.",
+        ("soft",),
+        [(LARGE_ALPHA, 1.0)],
+        _c7,
+    ),
+    _Test(
+        "C8",
+        "Fixed focus: the losses of hard and lvml flatten above 0 at any alpha < 1.",
+        "(1) Hard's and lvml's loss at the end of training at every alpha < 1, as a share of log "
+        "C; (2) what share of its whole drop, log C minus the last loss, the last fifth of the "
+        f"epochs brings (a drop below {share_text(NEAR_ZERO)} of log C counts as so much, so that "
+        "a curve without one is flat). Holds where all intervals of (1) lie above "
+        f"{share_text(NEAR_ZERO)}, where C7 says about 0, and those of (2) below "
+        f"{share_text(FLAT)}, half of what an even fall brings. Does not hold where a loss is "
+        "about 0; one that still falls is undecided. In the population no classifier gets below "
+        "(1 - alpha) log C with hard, nor below -log(alpha + (1 - alpha)/C) with lvml, so only "
+        "one that knows its training mosaics by heart breaks (1).",
+        ("hard", "lvml"),
+        _BELOW_ONE,
+        _c8,
+    ),
+    _Test(
+        "C9",
+        "Fixed focus: lvml's loss declines steepest at the start and ends below hard's.",
+        "(1) The drop of the loss from the start to the first evaluation at or after "
+        f"{share_text(START)} of the epochs, lvml's minus soft's and lvml's minus hard's at the "
+        "same seed and alpha, as a share of log C, mean over alpha < 1 because the paper says "
+        "generally. (2) The last loss, lvml's minus hard's, at every alpha < 1. Holds where the "
+        "intervals of (1) lie above 0 and those of (2) below, does not hold where one lies on the "
+        "other side. Each paradigm has its own learning rate, as in the paper. From zero weights "
+        "the three population losses set out equally fast, so (1) depends on how long the "
+        "beginning is. (2) could hardly be otherwise once both have converged: lvml's loss is "
+        "never above hard's of the same classifier (Jensen).",
+        PARADIGMS,
+        _BELOW_ONE,
+        _c9,
+    ),
+    _Test(
+        "C10",
+        "Fixed focus: the losses at different large alpha come together for soft only.",
+        "Largest minus smallest loss at the end of training among the alphas in "
+        f"[{LARGE_ALPHA:g}, 1], at least two, a number a seed, as a share of log C. Holds where "
+        f"the interval of soft lies below {share_text(NEAR_ZERO)}, which C7 takes for about 0, "
+        "and those of hard and lvml above; does not hold where one lies on the other side. What "
+        "hard and lvml cannot get below in the population differs by more than that between .6 "
+        "and 1, so that once they are near it, soft alone decides.",
+        PARADIGMS,
+        [(LARGE_ALPHA, 1.0)],
+        _c10,
+    ),
+    _Test(
+        "C11",
+        "Fixed focus: hard's loss curve is flat at small alpha.",
+        "The whole drop of the loss, log C minus the last loss, at the smallest alpha, at most "
+        f"{SMALL_DROP:g}, as a share of log C. Holds where hard's minus soft's and hard's minus "
+        f"lvml's at the same seed lie below 0, and hard's own below {share_text(SMALL_DROP)}; "
+        "does not hold where one interval lies on the other side. In the population hard's drop "
+        "is at most alpha log C, so at alpha = .2 the last part could hardly be otherwise: the "
+        "comparison with the others at the same alpha decides.",
+        PARADIGMS,
+        [(0.0, SMALL_DROP)],
+        _c11,
+    ),
+    _Test(
+        "C12",
+        "Fixed focus: soft's incentive falls with alpha to about 0.",
+        "Soft's incentive, mean over the second half of the epochs (the paper: for moderately "
+        "large t), at every alpha < 1. Holds where (1) each step to the next larger alpha lies "
+        f"below 0, unless both its ends are below {share_text(NEGLIGIBLE)} of the largest; and "
+        "(2) the incentive at the largest alpha, by its size, lies below "
+        f"{share_text(NEGLIGIBLE)} of the largest: weaker by an order of magnitude. Does not hold "
+        f"where one interval lies on the other side. {_NEEDS}",
+        ("soft",),
+        _BOTH_ENDS,
+        _c12,
+    ),
+    _Test(
+        "C13",
+        "Fixed focus: hard's incentive grows with alpha and is small at small alpha until late.",
+        "Hard's incentive at every alpha < 1. Holds where (1) its mean over all epochs rises with "
+        "each step to the next larger alpha; and (2) its mean over the first half of the epochs "
+        f"at the smallest alpha is below {share_text(SMALL_INCENTIVE)} of that at the largest. "
+        "Does not hold where one interval lies on the other side. In the linear orthogonal "
+        "setting the ratio in (2) is that of the alphas when training starts (.25 for .2 and .8) "
+        "and goes to 1, since both incentives tend to .01 log C: so (2) depends on how long "
+        "training is, and late is the second half of the epochs that were run. " + _NEEDS,
+        ("hard",),
+        _BOTH_ENDS,
+        _c13,
+    ),
+    _Test(
+        "C14",
+        "Fixed focus: lvml's incentive falls with alpha, less than soft's, and not to 0.",
+        "lvml's incentive, mean over the second half of the epochs, at every alpha < 1. Holds "
+        "where (1) each step to the next larger alpha lies below 0; (2) the share that the "
+        "largest alpha has of the incentive at the smallest is larger than soft's, on the same "
+        f"seeds; and (3) that share lies above {share_text(NEGLIGIBLE)}, where C12 says about 0. "
+        "Does not hold where one interval lies on the other side. In the linear orthogonal "
+        "setting the share goes to (.2 + .8/C) / (.8 + .2/C) for alpha .2 and .8, which is .54 "
+        f"at C = 3 and .27 at C = 50, so (3) could hardly be otherwise after long training. "
+        f"{_NEEDS}",
+        ("lvml", "soft"),
+        _BOTH_ENDS,
+        _c14,
+    ),
+)
+
+
 # --- how they are decided
 
 
-def _claim(
-    setting: Setting,
-    name: str,
-    statement: str,
-    test: str,
-    paradigms: Sequence[str],
-    ranges: Sequence[tuple[float, float]],
-    findings: Callable[[], list[Finding]],
-) -> Claim:
-    """Not run, undecided for want of a learning rate, or what the findings say.
-
-    Args:
-        ranges: from and to which alpha, 1 left out; in each all paradigms must have cells.
-        findings: called where they have.
-    """
+def _claim(setting: Setting, test: _Test) -> Claim:
+    """Not run, undecided for want of a learning rate, or what the findings say."""
+    unmeasured = functools.partial(Claim, test.name, test.statement, test.test)
+    paradigms = test.paradigms
     ran = set(setting.cells["paradigm"])
     if missing := [paradigm for paradigm in paradigms if paradigm not in ran]:
-        return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
+        return unmeasured("not run", f"no cells of {' and '.join(missing)}", setting.name)
     chosen = set(setting.choice["paradigm"])
     if unchosen := [paradigm for paradigm in paradigms if paradigm not in chosen]:
         text = f"no learning rate of {' and '.join(unchosen)} can be chosen"
-        return Claim(name, statement, test, "undecided", text)
+        return unmeasured("undecided", text, setting.name)
     lacking = [
         f"[{low:g}, {high:g}{']' if high < 1 else ')'}"
-        for low, high in ranges
+        for low, high in test.ranges
         if not within(setting, paradigms, low, high)
     ]
     if lacking:
         text = f"{' and '.join(paradigms)} have no cells at alpha in {' nor in '.join(lacking)}"
-        return Claim(name, statement, test, "not run", text.replace("[0,", "(0,"))
-    claim = decided(name, statement, test, findings())
+        return unmeasured("not run", text.replace("[0,", "(0,"), setting.name)
+    findings = test.findings(setting)
+    claim = decided(test.name, test.statement, test.test, findings, setting.name)
     # Said once, at the first of many.
     return replace(claim, measured=claim.measured.replace("[", "[95 % interval ", 1))
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.fixed_focus.curves import Setting
-from analysis.section.claim import TOO_FEW, Finding, beyond, left_out
+from analysis.section.claim import TOO_FEW, Finding, Side, beyond, left_out
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import span
 
@@ -21,7 +20,6 @@ WIDEST_GAP = 0.1
 """Share of the epochs between two evaluations of a curve at most: the distance of the default
 evaluations. The beginning and the last fifth are not resolved by less."""
 
-Side = Literal["below", "above"]
 Values = NDArray[np.float64]
 Form = Callable[[float], str]
 

@@ -18,7 +18,7 @@ from analysis.section.claim import Claim
 from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, plain_summary, run_files
+from analysis.section.summary import Draw, GroupSummary, plain_summary, run_files
 from analysis.words import aligned, network_text, number
 from study.results import Results
 
@@ -167,14 +167,15 @@ class FixedFocus(Dynamics):
 
     def summaries(self) -> list[GroupSummary]:
         """One a (setting, paradigm) that has done cells."""
+        files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return [
-            self._summary(setting, name)
+            self._summary(setting, name, files)
             for setting in self.settings
             for name in PARADIGMS
             if (setting.final["paradigm"] == name).any()
         ]
 
-    def _summary(self, setting: Setting, paradigm: str) -> GroupSummary:
+    def _summary(self, setting: Setting, paradigm: str, files: Draw) -> GroupSummary:
         final = setting.final[setting.final["paradigm"] == paradigm]
         curves = setting.curves[setting.curves["paradigm"] == paradigm]
         chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
@@ -213,7 +214,7 @@ class FixedFocus(Dynamics):
                 for alpha, line in curves.groupby("alpha")
                 for measure in MEASURES
             },
-            draw=lambda: run_files(self.tables(), self.pictures),
+            draw=files,
         )
 
     def _warnings(self) -> list[str]:

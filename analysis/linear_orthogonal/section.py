@@ -193,6 +193,7 @@ class Trajectories(Dynamics):
     def summaries(self) -> list[GroupSummary]:
         """One a setting and paradigm that was trained to the end."""
         claims = {claim.setting: claim.verdict for claim in self.claims}
+        files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         found = []
         for (setting, paradigm), curve in self.curves.groupby(["setting", "paradigm"], sort=False):
             group = self.rows[
@@ -231,7 +232,7 @@ class Trajectories(Dynamics):
                         f"test/{name}": list(zip(curve["compute_flops"], curve[name], strict=True))
                         for name in measured.QUANTITIES
                     },
-                    draw=lambda: run_files(self.tables(), self.pictures),
+                    draw=files,
                 )
             )
         return found

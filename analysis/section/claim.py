@@ -21,6 +21,9 @@ from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
+Side = Literal["below", "above"]
+"""Of a threshold."""
+
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
 
@@ -68,7 +71,7 @@ def decided(
     return Claim(name, statement, test, verdict, measured, setting)
 
 
-def beyond(values: ArrayLike, threshold: float, claimed: Literal["below", "above"]) -> bool | None:
+def beyond(values: ArrayLike, threshold: float, claimed: Side) -> bool | None:
     """Whether the t interval over seeds lies wholly on the claimed side of a threshold.
 
     Args:
@@ -91,7 +94,7 @@ def side(
     name: str,
     values: ArrayLike,
     threshold: float,
-    claimed: Literal["below", "above"],
+    claimed: Side,
     lost: int = 0,
     form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
 ) -> Finding:

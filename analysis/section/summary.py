@@ -6,7 +6,6 @@ side by side in MLflow's comparison view say what the report's table says.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
@@ -25,6 +24,10 @@ DIGITS = 4
 
 Curve = Sequence[tuple[float, float]]
 """(training FLOPs, value), by increasing compute."""
+
+
+Draw = Callable[[], Mapping[str, bytes]]
+"""Gives files, path -> content; what it draws, it draws once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,7 @@ class GroupSummary:
     metrics: Mapping[str, float]
     curves: Mapping[str, Curve]
     digest: str
-    _draw: Callable[[], Mapping[str, bytes]] = field(repr=False)
+    _draw: Draw = field(repr=False)
 
     def files(self) -> Mapping[str, bytes]:
         """Path -> content of figures (PNG) and tables (CSV, Markdown), drawn on the first call."""
@@ -73,7 +76,7 @@ def plain_summary(
     params: Mapping[str, str],
     metrics: Mapping[str, float],
     curves: Mapping[str, Curve],
-    draw: Callable[[], Mapping[str, bytes]],
+    draw: Draw,
 ) -> GroupSummary:
     """A summary of learning dynamics; the arguments are the attributes of `GroupSummary`.
 
@@ -103,7 +106,7 @@ def plain_summary(
         metrics=known,
         curves={n: points for n, points in finite.items() if points},
         digest=hashlib.sha256(held.encode()).hexdigest()[:16],
-        _draw=functools.cache(draw),
+        _draw=draw,
     )
 
 

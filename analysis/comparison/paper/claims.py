@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from analysis.comparison.attention_rise import (
 from analysis.comparison.compare import Comparison
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.groups import AXES
-from analysis.section.claim import TOO_FEW, Claim, Finding, decided, left_out, side
+from analysis.section.claim import TOO_FEW, Claim, Finding, Side, decided, left_out, side
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import counted_instances, metric_name
 
@@ -56,8 +56,8 @@ _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
 def claims(comparison: Comparison) -> list[Claim]:
     """C1 to C6, C16 and C17, in this order, of one comparison."""
-    tests = (_c1, _c2, _c3, _c4, _c5, _c6, _c16, _c17)
-    return [test(comparison) for test in tests]
+    of_shares = [_share_claim(comparison, *each) for each in _SHARE_CLAIMS]
+    return [*of_shares, _c6(comparison), _c16(comparison), _c17(comparison)]
 
 
 def middle_share(heatmap: ArrayLike, axis: int) -> float:
@@ -86,69 +86,29 @@ def middle_share(heatmap: ArrayLike, axis: int) -> float:
 # --- the claims
 
 
-def _c1(comparison: Comparison) -> Claim:
-    """Section 2.4: "The models trained with soft attention gives confident class label predictions
-    (... row sums of the middle 3 rows in Figure 1 (a) are close to zero)".
-    """
-    return _share_claim(
-        comparison,
-        "C1",
-        "Soft attention predicts confidently.",
-        "soft",
-        [(_PREDICTION, "below")],
-    )
-
-
-def _c2(comparison: Comparison) -> Claim:
-    """Section 2.4: "The focus model in the FCAM trained with soft attention loss is often not very
-    confident (... middle 3 columns are non-negligible in Figure 1(a))".
-    """
-    return _share_claim(
-        comparison,
-        "C2",
-        "Soft attention often does not focus confidently.",
-        "soft",
-        [(_FOCUS, "above")],
-    )
-
-
-def _c3(comparison: Comparison) -> Claim:
-    """Section 2.4: "The models trained with hard attention do not give confident class label
-    predictions (... middle 3 rows in Figure 1(b) are non-negligible)".
-    """
-    return _share_claim(
-        comparison,
-        "C3",
-        "Hard attention often does not predict confidently.",
-        "hard",
-        [(_PREDICTION, "above")],
-    )
-
-
-def _c4(comparison: Comparison) -> Claim:
-    """Section 2.4: "The focus model in the FCAM trained with hard attention loss is often
-    confidently wrong or right (... middle 3 columns are close to zero in Figure 1(b))".
-    """
-    return _share_claim(
-        comparison,
-        "C4",
-        "Hard attention focuses confidently, rightly or wrongly.",
-        "hard",
-        [(_FOCUS, "below")],
-    )
-
-
-def _c5(comparison: Comparison) -> Claim:
-    """Section 2.4: "The FCAM models trained with latent variable marginal likelihood have both
-    confident class label predictions and focus scores (... Figure 1(c))".
-    """
-    return _share_claim(
-        comparison,
+_SHARE_CLAIMS: tuple[tuple[str, str, str, list[tuple[int, Side]]], ...] = (
+    # Section 2.4: "The models trained with soft attention gives confident class label
+    # predictions (... row sums of the middle 3 rows in Figure 1 (a) are close to zero)".
+    ("C1", "Soft attention predicts confidently.", "soft", [(_PREDICTION, "below")]),
+    # Section 2.4: "The focus model in the FCAM trained with soft attention loss is often not
+    # very confident (... middle 3 columns are non-negligible in Figure 1(a))".
+    ("C2", "Soft attention often does not focus confidently.", "soft", [(_FOCUS, "above")]),
+    # Section 2.4: "The models trained with hard attention do not give confident class label
+    # predictions (... middle 3 rows in Figure 1(b) are non-negligible)".
+    ("C3", "Hard attention often does not predict confidently.", "hard", [(_PREDICTION, "above")]),
+    # Section 2.4: "The focus model in the FCAM trained with hard attention loss is often
+    # confidently wrong or right (... middle 3 columns are close to zero in Figure 1(b))".
+    ("C4", "Hard attention focuses confidently, rightly or wrongly.", "hard", [(_FOCUS, "below")]),
+    # Section 2.4: "The FCAM models trained with latent variable marginal likelihood have both
+    # confident class label predictions and focus scores (... Figure 1(c))".
+    (
         "C5",
         "Marginal likelihood (lvml) both predicts and focuses confidently.",
         "lvml",
         [(_PREDICTION, "below"), (_FOCUS, "below")],
-    )
+    ),
+)
+"""Name, statement, paradigm, and where the share of each middle of its heat map lies."""
 
 
 def _c6(comparison: Comparison) -> Claim:
@@ -257,7 +217,7 @@ def _share_claim(
     name: str,
     statement: str,
     paradigm: str,
-    parts: Sequence[tuple[int, Literal["below", "above"]]],
+    parts: Sequence[tuple[int, Side]],
 ) -> Claim:
     """A claim about the middle rows or columns of a paradigm's heat map."""
     what = " and ".join(f"{_middle_name(axis)} {side}" for axis, side in parts)
@@ -283,9 +243,7 @@ def _middle_name(axis: int) -> str:
     return f"{'a_z' if axis == _FOCUS else 's_y'} in [.2, .8)"
 
 
-def _share_finding(
-    comparison: Comparison, paradigm: str, axis: int, claimed: Literal["below", "above"]
-) -> Finding:
+def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
     rows = _test_rows(comparison.chosen, paradigm)
     if rows.empty:
         return Finding(None, f"no option of {paradigm} can be chosen")
