@@ -1,4 +1,4 @@
-"""What is searched: one module a study declares its axes and presets. Nothing here runs."""
+"""Search spaces: one module a study declares its axes and presets. Nothing here runs."""
 
 from search_spaces import cifar10, cifar100, digits, fixed_focus, hatexplain, linear_orthogonal
 from search_spaces.base import SearchSpace

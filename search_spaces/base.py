@@ -1,7 +1,7 @@
 """What a study declares: its axes and presets.
 
-An axis is a tuple of values, or `By(...)` where the values depend on another axis. The axes that a
-preset may declare, and what each means, are those of the study's kind, see `study.kinds`.
+An axis is a tuple of values, or `By(...)` if the values depend on another axis. A preset may
+declare the axes of the study's kind, see `study.kinds`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class SearchSpace:
 
     Args:
         name: as typed on the command line.
-        task: name in `study.tasks`; of a study of several, which then declares the axis `task`,
-            the first.
+        task: name in `study.tasks`; the first one if the study declares several by the axis
+            `task`.
         about: one line, shown by `--help`.
         presets: name -> preset.
         kind: of its cells, a name of `study.kinds.KINDS`.

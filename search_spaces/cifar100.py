@@ -47,7 +47,7 @@ SPACE = SearchSpace(
                     },
                     otherwise=_HARD_RATES,
                 ),
-                # Half, once and twice the paper's choice for hard: .001 at m=5, .007 at m=20.
+                # Half, one and two times the paper's choice for hard: .001 at m=5, .007 at m=20.
                 "hard_lr": By(
                     "m",
                     {5: (0.0005, 0.001, 0.002), 20: (0.0035, 0.007, 0.014)},

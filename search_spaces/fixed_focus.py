@@ -1,4 +1,4 @@
-"""Fixed focus (section 3): attention is held at alpha, the classifier trains; figures 2 and 3."""
+"""Fixed focus (section 3, figures 2 and 3): attention is held at alpha, the classifier trains."""
 
 from collections.abc import Mapping
 

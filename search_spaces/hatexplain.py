@@ -1,4 +1,4 @@
-"""HateXplain: posts of social media, their label and the words that are the reason (A.3)."""
+"""HateXplain: posts of social media, their labels and the words that are the reason (A.3)."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
-"""The linear orthogonal setting (section 4): linear models whose trajectory theory knows.
+"""The linear orthogonal setting (section 4): linear models whose trajectory theory gives.
 
-Learning rate times steps is the time of the gradient flow. Batches are drawn from so many mosaics
-that the loss is near its expectation, and momentum is off, so that a cell follows Theorem 2.
+Learning rate times steps is the time of the gradient flow. There are enough mosaics for the loss
+to be near its expectation, and momentum is off, so that a cell follows Theorem 2.
 """
 
 from collections.abc import Mapping
