@@ -65,12 +65,8 @@ def compact(results: Results) -> Compaction:
         ResultsError: no results directory; a study runs with it; or a file is damaged, of another
             schema, or contradicts another. Then nothing is changed.
     """
+    results.require()
     storage = results.storage
-    if not storage.exists("cells"):
-        raise ResultsError(
-            f"{results.url} is no results directory (it has no folder cells/). Name the one that "
-            "was given to `python -m study.run` as --results DIR."
-        )
     with results.lock():
         for each in results.survey().damaged:
             raise ResultsError(

@@ -203,11 +203,7 @@ def differing_circumstances(
 
 def _recorded(results: Results, asked: str) -> tuple[dict[Any, Any], pd.DataFrame]:
     """The row and the evaluations of the one cell whose id begins with `asked`."""
-    if not results.storage.exists("cells"):
-        raise ResultsError(
-            f"{results.url} is no results directory (it has no folder cells/). Name the one that "
-            "was given to `python -m study.run` as --results DIR."
-        )
+    results.require()
     try:
         cell_id = _find(results, asked.strip().lower())
         cells, evaluations = results.cells([cell_id]), results.evaluations([cell_id])

@@ -97,6 +97,18 @@ class Results:
             ) from error
         return folder
 
+    def require(self) -> None:
+        """Refuses a directory that no study has written to.
+
+        Raises:
+            ResultsError: there is no such directory, or it is no results directory.
+        """
+        if not self.storage.exists("cells"):
+            raise ResultsError(
+                f"{self.url} is no results directory (it has no folder cells/). Name the one that "
+                "was given to `python -m study.run` as --results DIR."
+            )
+
     def prepare(self) -> None:
         """Makes the directory, checks that it can be written, removes killed writers' files.
 
