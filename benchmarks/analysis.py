@@ -3,10 +3,10 @@
     python benchmarks/analysis.py  # 10,000 and 100,000 cells: 3 and 30 million rows
     python benchmarks/analysis.py --cells 2000 --keep /tmp/made-up
 
-Makes up a compacted results directory of so many cells with 100 evaluations of three splits each,
-and compares its paradigms, in a process of its own: at equal compute, with the choice of options,
+Makes up a compacted results directory of so many cells, with 100 evaluations of three splits each,
+and compares its paradigms in a process of its own: at equal compute, with the choice of options,
 paired tests, bootstrap and best-of-k; then with the heat maps and curves of the chosen options,
-and as tables. What counts as memory is the largest resident size of the process (Linux: VmHWM).
+and as tables. Memory is the largest resident size of that process.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
 from study.compact import ROWS_A_FILE
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
@@ -38,7 +39,7 @@ SEEDS = 20
 RATES = tuple(round(0.001 * 1.3**i, 6) for i in range(20))
 SWITCH_POINTS = tuple(round((i + 1) / 23, 3) for i in range(22))
 OPTIONS = 3 * len(RATES) + len(RATES) * len(SWITCH_POINTS)
-"""Of each comparison: the rates of soft, hard and lvml, and those of a hybrid by switch point."""
+"""Options of a comparison: rates of soft, hard and lvml; rates and switch points of a hybrid."""
 
 CELLS_A_FILE = ROWS_A_FILE // (EVALUATIONS * len(SPLITS))
 
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def measure(directory: str) -> dict[str, float]:
-    """Seconds of each stage, and the peak of memory until its end, in bytes."""
+    """Seconds of each stage, and the peak memory until its end, in bytes."""
     from analysis.comparison.compare import compare_results
     from analysis.comparison.report.tables import comparison_markdown
 
@@ -84,23 +85,17 @@ def measure(directory: str) -> dict[str, float]:
     started = time.perf_counter()
     comparisons = compare_results(directory, details=False)
     found["compare"] = time.perf_counter() - started
-    found["compare_peak"] = peak_memory()
+    found["compare_peak"] = peak_bytes()
     started = time.perf_counter()
     comparisons = compare_results(directory)
     found["heatmaps"] = time.perf_counter() - started
-    found["heatmaps_peak"] = peak_memory()
+    found["heatmaps_peak"] = peak_bytes()
     started = time.perf_counter()
     for comparison in comparisons:
         assert comparison_markdown(comparison.summary)
     found["tables"] = time.perf_counter() - started
     found["rows"] = sum(len(each.cells) for each in comparisons) * EVALUATIONS * len(SPLITS)
     return found
-
-
-def peak_memory() -> int:
-    """The largest resident size of this process so far, in bytes."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def make(directory: Path, cells: int) -> None:
@@ -121,7 +116,7 @@ def make(directory: Path, cells: int) -> None:
 
 
 def all_cells() -> Iterator[Cell]:
-    """Comparison by comparison, of growing m."""
+    """Cells, comparison by comparison, of growing m."""
     for m in range(2, 1_000):
         for rate in RATES:
             schedules = [Schedule.single(name, rate) for name in ("soft", "hard", "lvml")]
@@ -165,7 +160,7 @@ def row_of(cell: Cell) -> dict[str, object]:
 
 
 def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
-    """Rows of `evaluations/`: scores that grow, with noise, in ten thousandths as counts are."""
+    """Rows of `evaluations/`: growing scores with noise, in ten thousandths like real counts."""
     rows = len(cells) * EVALUATIONS * len(SPLITS)
     fraction = np.tile(np.repeat(POINTS, len(SPLITS)), len(cells))
     level = np.repeat(random.uniform(0.3, 0.9, len(cells)), EVALUATIONS * len(SPLITS))

@@ -1,8 +1,8 @@
-"""What this platform is measured against: training as a research script does it.
+"""The baseline of this platform: training as a research script does it.
 
-All mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser for the
-focus and one for the classifier, and a second forward pass after every step to read the loss.
-Written plainly and apart from `study`, so that the tests can hold the fast step to it in float64.
+It has all mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser
+for the focus and one for the classifier, and a second forward pass after every step to read the
+loss. It is independent of `study`, so that tests can compare the fast step with it in float64.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ResearchScript:
 
     Args:
         paradigm: soft, hard or lvml.
-        focus: f; a copy is trained.
-        classifier: g; likewise.
+        focus: f; a copy trains.
+        classifier: g; a copy trains.
         segments: (n, m, C, H, W) of all mosaics.
         labels: (n,) int64.
         lr: learning rate of both optimisers.
@@ -89,12 +89,12 @@ class ResearchScript:
             yield from self.loader
 
     def step(self) -> float:
-        """One step on the next batch; the loss after it."""
+        """Takes one step on the next batch; returns the loss after it."""
         x, y = next(self.batches)
         return self.step_on(x.to(self.device), y.to(self.device))
 
     def step_on(self, x: Tensor, y: Tensor) -> float:
-        """One step on these mosaics; the loss after it."""
+        """Takes one step on these mosaics; returns the loss after it."""
         for optimiser in self.optimisers:
             optimiser.zero_grad()
         loss_of(self.paradigm, self.focus, self.classifier, x, y).backward()

@@ -4,8 +4,8 @@
     python benchmarks/evaluation.py --m 20 --paradigm soft lvml
 
 Times one step and one evaluation of all splits side by side, and the evaluation as it would be
-without sharing base images between mosaics. The share follows from the steps that the budget of
-the CIFAR-10 preset `paper` has and its 11 evaluations.
+without sharing base images between mosaics. The share follows from the steps and the 11
+evaluations of the CIFAR-10 preset `paper`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from study.train import cost
 
 N, EPOCHS, BATCH_SIZE, EVALUATIONS = 10_000, 100, 256, 11
 SPLITS = {"train": (2_000, 45_000), "validation": (2_000, 5_000), "test": (10_000, 10_000)}
-"""Mosaics that are evaluated, and base images they are drawn from."""
+"""Split -> mosaics to evaluate, and base images to draw them from."""
 
 
 def main() -> None:
@@ -91,19 +91,19 @@ def main() -> None:
 
 
 def of_all(function, model: Model, paradigm: str, splits: list[Mosaics]) -> None:
-    """The function on each split."""
+    """Calls a function on each split."""
     for split in splits:
         function(model, paradigm, split)
 
 
 def evaluate_split(model: Model, paradigm: str, mosaics: Mosaics) -> None:
-    """As studies evaluate."""
+    """Evaluates as studies do."""
     evaluate(model, paradigms.get(paradigm), mosaics)
 
 
 @torch.no_grad()
 def mosaic_by_mosaic(model: Model, paradigm: str, mosaics: Mosaics) -> None:
-    """The same inference and loss, every segment through the networks anew."""
+    """The same inference and loss, with every segment of every mosaic through the networks."""
     one, device = paradigms.get(paradigm), mosaics.labels.device
     size = hardware.pass_size(mosaics.bytes_each, device)
     for rows in torch.arange(len(mosaics), device=device).split(size):

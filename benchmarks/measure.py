@@ -33,9 +33,9 @@ WARM_UP_STEPS = 3
 
 
 def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.device:
-    """The device asked for, and this process made ready as a trial's is.
+    """Sets this process up like a trial's, and returns the device asked for.
 
-    Ends the program with status 2 where the device is missing.
+    Ends the program with status 2 if the device is missing.
     """
     if name == "cuda" and not torch.cuda.is_available():
         parser.exit(2, f"{parser.prog}: no CUDA device here\n")
@@ -51,12 +51,12 @@ def positive(text: str) -> int:
 
 
 def task_of(architecture: str) -> str:
-    """The task whose networks are measured: perceptrons are defined for the digits only."""
+    """The task whose networks are measured; perceptrons are defined only for digits."""
     return "digits" if architecture == "perceptron" else "cifar10"
 
 
 def build_model(architecture: str, seed: int = 0, precision: str = "float32") -> Model:
-    """The networks of that name for their task."""
+    """The networks of an architecture for its task."""
     task = task_of(architecture)
     info = tasks.info(task)
     return models.build(
@@ -72,7 +72,7 @@ def made_up_mosaics(
     num_classes: int = 3,
     images: int = 10_000,
 ) -> Mosaics:
-    """Mosaics of random images: a step takes as long on them as on real ones of that shape."""
+    """Mosaics of random images, on which a step takes as long as on real ones."""
     generator = torch.Generator().manual_seed(0)
     channels, height, width = shape
     pixels = torch.randint(
@@ -104,7 +104,7 @@ def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batc
 
 def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
     """The step as a CUDA graph, after a few steps on its stream."""
-    synchronise(rows.device)  # what made its arguments ran on another stream
+    synchronise(rows.device)  # its arguments were made on another stream
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP_STEPS):
             step(rows)
@@ -113,7 +113,7 @@ def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
 
 
 def timed(function: Callable[[], object], device: torch.device) -> Timer:
-    """The function as one that tells how long it took, the work of the device included."""
+    """A timer of a function, the work of the device included."""
 
     def timer() -> float:
         synchronise(device)
@@ -126,8 +126,8 @@ def timed(function: Callable[[], object], device: torch.device) -> Timer:
 
 
 def side_by_side(timers: Mapping[str, Timer], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each timer in each round; they take turns, so that they share the weather."""
-    for timer in timers.values():  # what is done once is not counted
+    """Seconds of each timer in each round; they take turns, so that conditions are equal."""
+    for timer in timers.values():  # a warm-up
         timer()
     seconds: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
@@ -137,15 +137,15 @@ def side_by_side(timers: Mapping[str, Timer], rounds: int) -> dict[str, list[flo
 
 
 class Child(contextlib.AbstractContextManager["Child"]):
-    """A function in a fresh process, which has none of this one's settings; it waits idle.
+    """A function in a fresh process without this one's settings; it idles between calls.
 
     Args:
-        prepare: called once in the child; returns what every call of this object runs there. It
-            and the arguments are pickled, so it is a function of a module.
+        prepare: called once in the child; returns the function that calls of this object run
+            there. It is pickled with the arguments, so it has to be a module's function.
         arguments: of `prepare`.
 
     Raises:
-        EOFError: on a call, where the child has died; it printed why.
+        EOFError: on a call, if the child has died; it printed why.
     """
 
     def __init__(self, prepare: Callable[..., Callable[[], Any]], *arguments: object) -> None:
@@ -158,7 +158,7 @@ class Child(contextlib.AbstractContextManager["Child"]):
         theirs.close()  # so that the death of the child closes the pipe
 
     def __call__(self) -> Any:
-        """What the function returns in the child."""
+        """Calls the function in the child and returns its result."""
         self._pipe.send(None)
         return self._pipe.recv()
 
@@ -190,7 +190,7 @@ def synchronise(device: torch.device) -> None:
 
 
 def machine(device: torch.device) -> str:
-    """Device, threads, version and date: what a number belongs to."""
+    """Device, threads, version and date of a measurement."""
     return (
         f"{hardware.device_name(device)}, {torch.get_num_threads()} CPU threads, "
         f"torch {torch.__version__}, {datetime.date.today()}"

@@ -4,8 +4,7 @@
     python benchmarks/memory.py --baseline  # its data alone is 9.8 GB
 
 A few steps at CIFAR's size, with the trainer of the studies and, with `--baseline`, as a research
-script does it. What counts is the largest resident size of the process (Linux: VmHWM). `ru_maxrss`
-of `getrusage` would not do: a new process inherits the size of the one that started it.
+script does it.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.baseline import ResearchScript
 from benchmarks.measure import Child, build_model, machine, positive
+from benchmarks.processes import peak_bytes
 from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
 from study.tasks.mosaics.base_images import BaseImages
@@ -30,7 +30,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train.loop import train
 
 STEPS = 3
-SMALL = 100  # mosaics of an evaluation, which is not what is measured here
+SMALL = 100  # mosaics of an evaluation, which is not measured here
 
 
 def main() -> None:
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def imports_only() -> Callable[[], int]:
-    """Nothing but what a process loads."""
+    """Only what a process imports."""
     return peak_bytes
 
 
@@ -97,7 +97,7 @@ def study_train(
 
 
 def research_script(args: argparse.Namespace) -> Callable[[], int]:
-    """All mosaics as one float tensor, filled part by part so that it is there only once."""
+    """All mosaics as one float tensor, filled part by part so that memory holds it only once."""
     torch.set_num_threads(args.threads)
     task = MosaicTask("cifar10", made_up_base(), tasks.info("cifar10").classes)
     segments = torch.empty(args.n, args.m, *task.input_shape)
@@ -132,13 +132,6 @@ def made_up_base() -> BaseImages:
     return BaseImages.create(
         *arrays, class_names=CIFAR10_CLASSES, max_value=255, source="the benchmark"
     )
-
-
-def peak_bytes() -> int:
-    """The largest resident size this process has had."""
-    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    (line,) = (line for line in status if line.startswith("VmHWM:"))
-    return 1_024 * int(line.split()[1])
 
 
 if __name__ == "__main__":

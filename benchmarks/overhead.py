@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.measure import machine
 from search_spaces import all_studies
 from study import hardware, tasks
+from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.tune import launch
 from study.plan.axes import resolve
@@ -73,18 +73,19 @@ def main() -> None:
         results = Results(folder)
         results.prepare()
         watch = Watch(plan)
-        config: dict[str, Any] = {
-            "study": space.name,
-            "results": folder,
-            "data_dir": args.data_dir and str(Path(args.data_dir).resolve()),
-            "code_version": "benchmark",
-        }
+        work = Work(
+            study=space.name,
+            results=folder,
+            data_dir=args.data_dir and str(Path(args.data_dir).resolve()),
+            code_version="benchmark",
+            threads=plan.threads,
+        )
         began = time.perf_counter()
-        failures = launch(plan, config, watch, lambda cell_id: "done")
+        failures = launch(plan.jobs, work, plan.resources, watch, lambda cell_id: "done")
         wall = time.perf_counter() - began
         cells = results.cells().set_index("cell_id")
     if failures:
-        sys.exit(f"{len(failures)} cells failed: {failures[0].error}")
+        sys.exit(f"{len(failures)} cells failed: {failures[0].reason}")
     print(machine(hardware.set_up(plan.threads)))
     print(f"{args.study}: {len(cells)} cells, {plan.concurrent} at a time, {wall:.0f} s")
     trials = pd.Series(watch.ends) - pd.Series(watch.starts)
@@ -104,7 +105,7 @@ def main() -> None:
     if not later:
         return
     print(f"first trials: {max(watch.ends[e] for e in first) - began:.1f} s from launch to end")
-    # From the end of the first trials on, each worker did nothing but further trials.
+    # After the first trials, the workers do nothing but further trials.
     busy = plan.concurrent * watch.ends[ends[-1]] - sum(watch.ends[e] for e in first)
     spent = cells.loc[later, "total_seconds"].sum()
     print(f"start-up of a further trial: {(busy - spent) / len(later):.2f} s")

@@ -3,10 +3,10 @@
     python benchmarks/pack.py --architecture perceptron --members 8
     python benchmarks/pack.py --device cuda --architecture scripts --m 20 --members 4 8
 
-Cells of different seeds, each with its own mosaics of a batch:
+Cells of different seeds, each with its own batches:
 
-- one after the other: one cell alone, whose rate is that of any number of them;
-- side by side: what `study.train.loop` does with a pack, a CUDA stream and graph each, or a loop.
+- one after the other: one cell alone, whose rate is that of any number of cells in turn;
+- side by side: as `study.train.loop` trains a pack, a CUDA stream and graph each, or a loop.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namesp
         step = functools.partial(pack.captured(of_way) if rows.is_cuda else pack.step, of_way)
         timers[name] = timed(functools.partial(repeat, step, args.steps), device)
     seconds = side_by_side(timers, args.rounds)
-    # One cell alone takes the time of one; as many as the others take that often.
+    # The time of one cell alone, times the number of cells.
     seconds[ALONE] = [members * each for each in seconds[ALONE]]
     print(
         f"\n{paradigm}, {members} members, m={args.m}, batch {args.batch_size}, "
@@ -113,7 +113,7 @@ def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namesp
 
 
 class Pack:
-    """Cells of which each takes its own step.
+    """Cells that step side by side, each by itself.
 
     Args:
         models: of the members.
@@ -153,7 +153,7 @@ class Pack:
 
 
 def repeat(function: Callable[[], object], times: int) -> None:
-    """Calls it that often."""
+    """Calls a function several times."""
     for _ in range(times):
         function()
 

@@ -1,4 +1,4 @@
-"""The processes below one, read from /proc, so that they can be killed."""
+"""Processes as /proc shows them: those below one, and this one's memory."""
 
 from __future__ import annotations
 
@@ -22,18 +22,26 @@ def below(pid: int) -> dict[int, str]:
 
 
 def training(pid: int) -> list[int]:
-    """Those of them that train: Ray names its workers by what they run."""
+    """The processes below one that train; Ray names its workers by what they run."""
     return [child for child, command in below(pid).items() if "ImplicitFunc" in command]
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, be it still waited for."""
+    """Whether a process has ended, even if its parent has not waited for it."""
     fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return not fields or fields[0] == "Z"
+
+
+def peak_bytes() -> int:
+    """The largest resident size of this process so far (Linux: VmHWM).
+
+    `ru_maxrss` of `getrusage` would not do: a new process inherits its parent's.
+    """
+    return 1024 * int(_read(Path("/proc/self/status")).partition("VmHWM:")[2].split()[0])
 
 
 def _read(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
-    except OSError:  # it ended
+    except OSError:  # the process ended
         return ""

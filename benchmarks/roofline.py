@@ -2,10 +2,10 @@
 
 The ceilings are what the device reaches on its easiest work, a large matrix product and a large
 copy. A step's FLOPs are those of `study.train.cost`. Its bytes are counted on the outputs of the
-convolutions, linear layers, poolings and ReLUs: each is written and read once forward and read
-once backward, and its gradient is written and read once. Weights and pixels are not counted.
+convolutions, linear layers, poolings and ReLUs. Each output is written and read once forward and
+read once backward, and its gradient is written and read once. Weights and pixels are not counted.
 
-The floor that follows holds for layers that pass their outputs through memory. Fused layers, and
+The resulting floor holds for layers that pass their outputs through memory. Fused layers, and
 parts that stay in a cache, move fewer bytes.
 """
 
@@ -27,7 +27,7 @@ from study.train import cost
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}
 EMULATED_SIZE = 512
-"""Without instructions for bfloat16, a CPU takes seconds for one larger product, at one speed."""
+"""Matrix size for emulated bfloat16, with which a larger product takes a CPU seconds."""
 
 REPEATS = 7
 
@@ -37,11 +37,11 @@ PASSES_OVER_OUTPUTS = 5
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What a device reaches.
+    """The ceilings of a device.
 
     Attributes:
         flops: FLOP/s of a matrix product, by precision.
-        bytes: read and written by a copy, a second.
+        bytes: bytes/s that a copy reads and writes.
     """
 
     flops: dict[str, float]
@@ -57,7 +57,7 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class Work:
-    """What one training step has to do.
+    """The work of one training step.
 
     Attributes:
         flops: counted training FLOPs.
@@ -70,7 +70,7 @@ class Work:
     precision: str
 
     def floor(self, ceilings: Ceilings) -> float:
-        """Seconds that it takes at least."""
+        """The least seconds that it takes."""
         return max(self.flops / ceilings.flops[self.precision], self.bytes / ceilings.bytes)
 
 
@@ -89,10 +89,10 @@ def ceilings(device: torch.device) -> Ceilings:
 
 
 def work(model: Model, paradigm: str, m: int, batch_size: int, shape: tuple[int, ...]) -> Work:
-    """What a step of that many mosaics of m segments has to do."""
+    """The work of a step on a batch of mosaics of m segments."""
     flops = cost.training_flops(paradigm, cost.model_flops(model, shape), m)
     focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
-    # What a paradigm costs is a sum over its calls of focus and classifier, here in numbers.
+    # A paradigm's cost is a sum over its calls of focus and classifier; here it counts numbers.
     numbers = paradigms.get(paradigm).cost(focus, classifier, m)
     precision = str(model.focus.precision)
     bytes_each = PASSES_OVER_OUTPUTS * numbers * BYTES_EACH[precision]
@@ -100,10 +100,10 @@ def work(model: Model, paradigm: str, m: int, batch_size: int, shape: tuple[int,
 
 
 def _outputs(module: nn.Module, shape: tuple[int, ...]) -> int:
-    """How many numbers the layers of a network put out for one input."""
+    """How many numbers the layers of a network output for one input."""
     total = 0
 
-    def count(_layer: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def count(_: nn.Module, __: tuple[Tensor, ...], output: Tensor) -> None:
         nonlocal total
         total += output.numel()
 

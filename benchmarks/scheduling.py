@@ -5,11 +5,11 @@
     uv run python benchmarks/scheduling.py --cells 200 --evaluations 6 --plan-cells 10000
     uv run python benchmarks/scheduling.py --requests
 
-The cells go the way of any other, from the plan through Ray Tune into the results and MLflow, in a
-directory that is deleted after; only that made-up evaluations take the place of training. Printed
-is what the driver spends on a cell, quarter by quarter of the run, so that what grows with the
-number of cells shows; then how fast files and runs are written and read, and how large they are.
-`--requests` counts instead what a cell asks of an S3 server on this machine (moto).
+The cells go the usual way from the plan through Ray Tune into the results and MLflow, in a
+directory that is deleted after, but made-up evaluations replace training. It prints what the
+driver spends on a cell in each quarter of the run, which shows what grows with the number of
+cells; then how fast files and runs are written and read, and how large they are. `--requests`
+instead counts a cell's requests to an S3 server on this machine (moto).
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ OPTIONS = ("paradigm=soft,hard", "lr=0.01,0.02,0.03,0.05,0.1", "epochs=4")
 OPTIONS_A_SEED = 10
 
 GPUS = 64
-"""For how many GPUs it is printed how short cells may be."""
+"""GPUs for which it prints how short cells may be."""
 
 QUARTERS = 4
 MB = 1e6
 PATIENCE = 60.0
-"""Seconds without a run that could be logged, after which MLflow is no longer waited for."""
+"""Seconds without a logged run after which it stops waiting for MLflow."""
 
 METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST")
 
@@ -107,12 +107,12 @@ def main() -> int:
 
 
 def digits_facts(task: str, options: Any) -> Any:
-    """What is known of the digits that ship with scikit-learn."""
+    """The facts of the digits that ship with scikit-learn."""
     return tasks.load(task, None, None, options).facts
 
 
 def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -> Plan:
-    """A grid of so many cells, each evaluated so often, from the start of its budget on."""
+    """A plan of so many cells with so many evaluations each, the first before training."""
     space = all_studies()["digits"]
     seeds = math.ceil(cells / OPTIONS_A_SEED)
     chosen = (*OPTIONS, f"seed=0-{seeds - 1}", f"evaluations={evaluations - 1}")
@@ -121,7 +121,7 @@ def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -
 
 
 def train_nothing(work: Work, report: Callable[[dict[str, Any]], Any]) -> object:
-    """A trial as it is, but for its training."""
+    """Runs a trial without its training."""
     with patch("study.train.run.train_pack", made_up):
         return train_cells(work, report)
 
@@ -129,7 +129,7 @@ def train_nothing(work: Work, report: Callable[[dict[str, Any]], Any]) -> object
 def made_up(
     cells: Sequence[Cell], task: Task, device: Any, on_evaluation: Any, *_: Any
 ) -> list[Outcome]:
-    """Takes the place of `train_pack`: every evaluation is told of, none is made."""
+    """Replaces `train_pack`: reports every evaluation, makes none."""
     outcomes = []
     for cell in cells:
         rows = evaluations_of(cell)
@@ -141,7 +141,7 @@ def made_up(
 
 
 def evaluations_of(cell: Cell) -> list[dict[str, Any]]:
-    """Rows as training would record them: shares that are counts of thousand mosaics."""
+    """Rows as training would record them, with shares of a thousand mosaics."""
     rng = random.Random(cell.id)
 
     def share() -> float:
@@ -171,7 +171,7 @@ def evaluations_of(cell: Cell) -> list[dict[str, Any]]:
 
 
 def tracker_of(results: Results, tracking: bool) -> Tracker:
-    """MLflow's default, a SQLite database with the results, or none."""
+    """The default tracker, with a SQLite database in the results, or none."""
     return open_tracker(results, "digits", None if tracking else "none")
 
 
@@ -179,8 +179,8 @@ def tracker_of(results: Results, tracking: bool) -> Tracker:
 class Sample:
     """The state of the driver after a number of cells; times in seconds, sizes in MB.
 
-    `launching` is the CPU time of the thread in which Tune runs, `reading` that part of it which
-    is spent on recorded cells, `tracking` that of the thread that logs, `process` that of all.
+    `launching` is the CPU time of the thread in which Tune runs, `reading` the part of it spent on
+    recorded cells, `tracking` that of the thread that logs, `process` that of all threads.
     """
 
     cells: int
@@ -200,10 +200,10 @@ class Driver(Progress):
 
     Args:
         plan: to launch.
-        results: where to.
+        results: to record in.
         tracker: as for `study.run`.
-        folder: in which Tune keeps its own files.
-        warm_up: cells that are not counted: with them the workers start.
+        folder: where Tune keeps its own files.
+        warm_up: first cells, with which the workers start; they are not counted.
     """
 
     def __init__(
@@ -223,8 +223,8 @@ class Driver(Progress):
         self.samples: list[Sample] = []
 
     def run(self) -> list[Any]:
-        """Runs the study; returns what failed."""
-        # With a mark, as a command has: without one, every trial looks through all files.
+        """Runs the study; returns its failures."""
+        # With a mark, like a command: without one, every trial searches all files.
         work = Work(
             study="digits",
             results=self._results.url,
@@ -278,7 +278,7 @@ class Driver(Progress):
         )
 
     def table(self) -> list[tuple[str, ...]]:
-        """A row a cost, a column a quarter."""
+        """The costs, a row each, a column a quarter."""
         spans = list(zip(self.samples, self.samples[1:], strict=False))
         spans.append((self.samples[0], self.samples[-1]))
 
@@ -311,7 +311,7 @@ class Driver(Progress):
         ]
 
     def totals(self) -> Iterator[tuple[str, str]]:
-        """What the whole run took."""
+        """Rows on the whole run."""
         first, last = self.samples[0], self.samples[-1]
         cells = last.cells - first.cells
         yield "cells a second, all workers", f"{cells / (last.wall - first.wall):.1f}"
@@ -336,12 +336,12 @@ def resident(pid: int) -> float:
 
 
 def missing_of(tracker: Tracker) -> int:
-    """Cells that were handed to MLflow and are not logged yet."""
+    """Cells that MLflow was given and has not logged yet."""
     return tracker.missing if isinstance(tracker, MLflowTracker) else 0
 
 
 def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[tuple[str, str]]:
-    """How fast MLflow takes cells, how large it is, and how long it takes to find them again."""
+    """How fast MLflow logs cells, how large it is, and how fast it finds them again."""
     if isinstance(tracker, NullTracker):
         return
     assert isinstance(tracker, MLflowTracker)
@@ -374,7 +374,7 @@ def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[
 
 
 def results_rows(results: Results) -> Iterator[tuple[str, str]]:
-    """What a start pays to read what is done, before and after `study.compact`."""
+    """The time to read finished cells at a start, before and after `study.compact`."""
     cells, small = len(results.finished()), parquet_size(results)
     yield "results, MB a 1,000 cells", f"{1000 * small / cells / MB:.1f}"
     yield "survey at a start", f"{seconds_of(results.survey):.2f} s"
@@ -401,7 +401,7 @@ def writing_rows(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def recorded(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
-    """What `Results.write_cell` takes."""
+    """The arguments of `Results.write_cell`."""
     from study.results import cell_columns
 
     row = {"study": "digits", **cell_columns(cell), "num_classes": 3, "status": "done"}
@@ -409,14 +409,14 @@ def recorded(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
 
 
 def planning_rows(cells: int, evaluations: int) -> Iterator[tuple[str, str]]:
-    """What planning takes, in a process of its own."""
+    """Time and memory of planning, in a process of its own."""
     with Child(planner, cells, evaluations) as child:
         seconds, megabytes = child()
     yield f"planning {cells:,} cells", f"{seconds:.1f} s, {megabytes:.0f} MB"
 
 
 def planner(cells: int, evaluations: int) -> Callable[[], tuple[float, float]]:
-    """Plans once what is small, so that imports are not counted."""
+    """A timed planning, after a small one that pays for the imports."""
     plan_of(OPTIONS_A_SEED, evaluations, digits_facts)
 
     def plan() -> tuple[float, float]:
@@ -429,7 +429,7 @@ def planner(cells: int, evaluations: int) -> Callable[[], tuple[float, float]]:
 
 
 def print_requests(evaluations: int) -> None:
-    """A table of the requests of one cell to an S3 server on this machine."""
+    """Prints a table of one cell's requests to an S3 server on this machine."""
     import boto3
     from moto.server import ThreadedMotoServer
 
@@ -495,7 +495,7 @@ def seconds_of(function: Callable[[], object]) -> float:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """In Markdown, the first row as its head."""
+    """Prints a table in Markdown; the first row is its head."""
     for number, row in enumerate(rows):
         print(f"| {' | '.join(row)} |")
         if number == 0:

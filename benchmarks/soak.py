@@ -39,7 +39,7 @@ GRID = [
 ]  # fmt: skip
 
 PATIENCE = 600.0
-"""Seconds without a further cell after which the study is taken to hang."""
+"""Seconds without a training worker after which the study counts as hung."""
 
 
 def main() -> int:
@@ -72,7 +72,7 @@ def main() -> int:
 def soak(
     command: list[str], results: Path, count: int, every: float, rng: random.Random
 ) -> tuple[Counter[str], dict[Path, bytes]]:
-    """Kills that many processes; what was killed, and the files of cells that were complete."""
+    """Kills `count` processes; returns what was killed, and the files of then complete cells."""
     kills: Counter[str] = Counter()
     seen: dict[Path, bytes] = {}
     while kills.total() < count:
@@ -143,7 +143,7 @@ def complete(results: Path) -> dict[Path, bytes]:
 
 
 def faults(whole: Path, broken: Path, seen: dict[Path, bytes]) -> dict[str, int]:
-    """What must not be, counted."""
+    """Counts of faults that must all be 0."""
     expected, got = Results(whole), Results(broken)
     ids = expected.cells()["cell_id"]
     files = [path.stem for path in broken.glob("cells/**/*.parquet")]
@@ -163,7 +163,7 @@ def faults(whole: Path, broken: Path, seen: dict[Path, bytes]) -> dict[str, int]
 
 
 def numbers(results: Results) -> dict[str, pd.DataFrame]:
-    """Cell id -> all of its evaluations but the times."""
+    """Cell id -> its evaluations without times."""
     table = results.evaluations().drop(columns="train_seconds")
     table = table.sort_values(["cell_id", "budget_fraction", "split"])
     table["heatmap"] = table["heatmap"].map(tuple)

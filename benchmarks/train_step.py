@@ -3,11 +3,11 @@
     python benchmarks/train_step.py --device cpu --m 5 --paradigm soft
     python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml --compile
 
-It needs torch, NumPy and pyarrow alone. The baseline is `benchmarks/baseline.py` in a process of
-its own with the settings that PyTorch and the C library start with (on a GPU, convolutions may
-use TensorFloat-32 there, and not in the study). "Memory kept" is the same with
-`keep_freed_memory`. The other rows are the step that studies train with, with one thing changed.
-"% of ceiling" is the counted FLOP/s as a share of a matrix product's in the same precision.
+It needs only torch, NumPy and pyarrow. The baseline is `benchmarks/baseline.py` in a process of
+its own, with the default settings of PyTorch and the C library (on a GPU, convolutions may use
+TensorFloat-32 there, but not in the study). "Memory kept" is the baseline with
+`keep_freed_memory`. The other rows are the studies' step and variants of it. "% of ceiling" is the
+counted FLOP/s as a share of a matrix product's in the same precision.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def measure(
 
 
 def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool) -> Timer:
-    """A step of the research script; runs in a child."""
+    """A step of the research script, for a child process."""
     torch.set_num_threads(args.threads)
     if keep_memory:
         hardware.keep_freed_memory()
@@ -150,7 +150,7 @@ def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool)
 def study_steps(
     paradigm: str, precision: str, mosaics: Mosaics, fitting: int, args: argparse.Namespace
 ) -> dict[str, Callable[[], object]]:
-    """The study's step in that precision, and variants of it, by name."""
+    """The study's step in a precision, and variants of it, by name."""
     rows = torch.arange(args.batch_size, device=mosaics.labels.device)
 
     def new(of: Paradigm | str = paradigm, size: int = fitting) -> Step:
