@@ -19,6 +19,7 @@ import pytest
 from study.results import Results
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
+from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 
 HEAVY = {"torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib"}
@@ -123,13 +124,8 @@ Called = Callable[[str, str], tuple[int, str, str]]
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Called:
-    """Calls a command: its exit status, what it printed, what it said of errors."""
-
-    def call(name: str, arguments: str) -> tuple[int, str, str]:
-        status = import_module(name).main(arguments.split())
-        return status, *capsys.readouterr()
-
-    return call
+    """Calls a command by its name, with arguments as they are typed."""
+    return lambda name, typed: called(import_module(name).main, capsys, *typed.split())
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

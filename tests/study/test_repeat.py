@@ -26,6 +26,7 @@ from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.copies import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell, tiny_flops
+from tests.made_up.commands import one_line
 
 
 def train(cells: list[Cell], folder: Path, **more: Any) -> Results:
@@ -61,15 +62,7 @@ def copied(recorded: Results, tmp_path: Path) -> Results:
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     """Runs the command; gives its exit status and the one line that it printed."""
 
-    def run(results: Results, *args: str) -> tuple[int, str]:
-        status = repeat.main([results.url, *args])
-        captured = capsys.readouterr()
-        text, other = (captured.err, captured.out) if status == 2 else (captured.out, captured.err)
-        assert not other
-        (line,) = text.splitlines()
-        return status, line
-
-    return run
+    return lambda results, *args: one_line(repeat.main, capsys, results.url, *args)
 
 
 def ids(results: Results) -> dict[str, str]:

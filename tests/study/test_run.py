@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -30,21 +31,17 @@ from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
+from tests.made_up.commands import called
 from tests.made_up.posts import write_posts
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
+
+main = functools.partial(called, run.main)
 
 TINY = [
     "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
     "evaluations=2", "train_metrics_size=20", "validation_size=20", "test_size=20",
 ]  # fmt: skip
-
-
-def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    status = run.main(args)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 @pytest.fixture(scope="module", autouse=True)

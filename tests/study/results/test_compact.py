@@ -11,6 +11,7 @@ import pytest
 from study import compact
 from study.cell import Cell
 from study.results import Results
+from tests.made_up.commands import one_line
 from tests.made_up.comparisons import POINTS, make_cell, write
 from tests.made_up.tables import (
     CONTRADICTIONS,
@@ -41,12 +42,7 @@ def merge_other(results: Results, cells: list[Cell]) -> None:
 
 
 def run(results: Results, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Exit status and the one line that was printed."""
-    status = compact.main([results.url])
-    captured = capsys.readouterr()
-    (line,) = (captured.err if status else captured.out).splitlines()
-    assert not (captured.out if status else captured.err)
-    return status, line
+    return one_line(compact.main, capsys, results.url)
 
 
 def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixture[str]) -> None:

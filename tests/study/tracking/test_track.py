@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,10 +19,13 @@ from study import track
 from study.results import Results
 from study.tracking.store import RunStore
 from tests.made_up import trajectories
+from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tracking import Failing
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
+
+main = functools.partial(called, track.main)
 
 
 @pytest.fixture
@@ -36,13 +40,6 @@ def results(results_with_store: Results) -> Results:
     report.parent.mkdir(parents=True)
     report.write_text("<html></html>")
     return made
-
-
-def main(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    status = track.main(args)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def snapshot(results: Results) -> dict[str, Any]:

@@ -1,0 +1,28 @@
+"""Commands as a user calls them, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from study.terminal.command import UNUSABLE
+
+Main = Callable[[Sequence[str]], int]
+
+
+def called(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    """The exit status of a command, what it printed, what it said of errors."""
+    capsys.readouterr()
+    status = main(args)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def one_line(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """The exit status of a command and the one line that it printed, or said of errors."""
+    status, printed, errors = called(main, capsys, *args)
+    text, other = (errors, printed) if status == UNUSABLE else (printed, errors)
+    assert not other
+    (line,) = text.splitlines()
+    return status, line
