@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from search_spaces import all_studies
+from search_spaces import SearchSpace, all_studies
 from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
@@ -88,8 +88,8 @@ def _share(text: str) -> float:
     return gpus
 
 
-def parser() -> argparse.ArgumentParser:
-    studies = all_studies()
+def _overview(studies: Mapping[str, SearchSpace]) -> str:
+    """Studies with their presets, axes and examples, which follow the options in `--help`."""
     lines = ["studies:"]
     for space in studies.values():
         lines.append(f"  {space.name:<18} {space.about}")
@@ -99,9 +99,14 @@ def parser() -> argparse.ArgumentParser:
     lines.append("\naxes, for --set axis=value,value ... or axis@paradigm=value,value ...:")
     for kind in KINDS.values():
         lines += [f"  {name:<20}{axis.about}" for name, axis in kind.axes.items()]
-    lines.append(_EXAMPLES)
+    return "\n".join([*lines, _EXAMPLES])
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    studies = all_studies()
     about = "Runs a study of attention paradigms at equal compute."
-    built = Parser("study.run", about, "\n".join(lines))
+    built = Parser("study.run", about, _overview(studies))
     add = built.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")

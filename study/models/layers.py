@@ -1,4 +1,4 @@
-"""Layers of the text encoders that torch.nn lacks, or computes on padding, too."""
+"""Layers of the text encoders; torch.nn lacks them, or also computes on padding."""
 
 from __future__ import annotations
 

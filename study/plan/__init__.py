@@ -1,1 +1,1 @@
-"""From axes to cells to jobs: what would run, what it costs."""
+"""Plans a study: axes become cells, cells become jobs, with their cost."""

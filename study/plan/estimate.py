@@ -110,7 +110,7 @@ def _cell_seconds(
 
 
 def _speedup(cells: Sequence[Cell], plan: Plan, device: torch.device) -> float:
-    """Cell-steps per second of a pack as a multiple of those of its first cell alone."""
+    """Cell-steps per second of a pack, relative to its first cell alone."""
     paradigm = cells[0].schedule.phases[0].paradigm
     alone, _ = _input_seconds(cells[:1], paradigm, plan, device)
     packed, _ = _input_seconds(cells, paradigm, plan, device)

@@ -212,7 +212,7 @@ def _may_hold(cell_ids: set[str], files: Iterable[str]) -> set[str]:
     """The files that may hold some cells."""
     wanted = {own_file(cell_id) for cell_id in cell_ids}
     names = ((file, os.path.basename(file)) for file in files)
-    # A file named like another cell holds only that one.
+    # A file named like another cell holds only that cell.
     return {file for file, name in names if name in wanted or not OWN_NAME.match(name)}
 
 

@@ -25,15 +25,15 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Modality:
-    """What the inputs of a task are: what people call them, and what SAIF counts.
+    """A sort of inputs: their names for people, and how SAIF counts them.
 
     Attributes:
         noun: the inputs, in the plural; a budget of inputs counts them.
-        counted: those that SAIF and the heat map are shares of, in the plural.
-        m: what the axis m is of them.
-        foreground: what is the true foreground, where that needs words.
-        heatmap_edges: of the heat map, for attention and score alike, see `study.evaluate`.
-        saif_threshold: attention and score from which an input counts for SAIF.
+        counted: the inputs of which SAIF and the heat map are shares, in the plural.
+        m: name of the axis m.
+        foreground: name of the true foreground, if it needs one.
+        heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
+        saif_threshold: least attention and score at which an input counts for SAIF.
     """
 
     noun: str

@@ -1,4 +1,4 @@
-"""What people see of a command: its text, its progress, how it ends."""
+"""What people see of a command: its text, its progress, its end."""
 
 from study.terminal.width import columns as columns
 from study.terminal.width import fits as fits

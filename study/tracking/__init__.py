@@ -1,1 +1,1 @@
-"""MLflow is told what the results hold."""
+"""Tracking of studies in MLflow, from their results."""

@@ -100,7 +100,7 @@ def name_of(run: Any) -> str | None:
 
 
 def known_run(run: Any) -> KnownRun:
-    """What is kept of a run of MLflow."""
+    """The facts to keep of a run of MLflow."""
     tags = run.data.tags
     return KnownRun(
         run_id=run.info.run_id,

@@ -23,8 +23,8 @@ class Packing:
         choice: a name of `AXES`.
         reason: why, for people.
         most: most members of a pack.
-        speedup: measured cell-steps per second of such a pack as a multiple of those of one cell
-            alone; 1 if not measured.
+        speedup: measured cell-steps per second of such a pack, relative to one cell alone; 1 if
+            not measured.
     """
 
     choice: str = "none"

@@ -79,5 +79,5 @@ def steps_by_phase(cell: Cell, stops: list[Stop]) -> list[int]:
 def _steps_to(
     fraction: Fraction, budget: Budget, spent: int | Fraction, step_cost: int | Fraction
 ) -> int:
-    """How many steps fit into what is left of a fraction of the budget."""
+    """How many steps fit into the rest of a fraction of the budget."""
     return int((fraction * budget.amount - spent) // step_cost)

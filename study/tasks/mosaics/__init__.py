@@ -1,1 +1,1 @@
-"""Mosaics: images cut from and put beside others, of which one is the foreground."""
+"""Mosaics: several base images, one of them the foreground."""

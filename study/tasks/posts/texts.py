@@ -70,7 +70,7 @@ class Texts:
         )
 
     def passes(self, count: int) -> Sequence[Tensor]:
-        """All rows, at most so many at a time, posts of like length together."""
+        """All rows in parts of at most `count`, posts of similar length together."""
         return self.lengths.argsort(stable=True).split(count)
 
     def head(self, count: int) -> Texts:

@@ -294,7 +294,7 @@ def _integrate(formulas: Paradigm, m: int, num_classes: int, start: Floats, end:
 
 
 def _root(function: Callable[..., Floats], low: Floats, high: Floats, *args: Floats) -> Floats:
-    """Where an increasing function of mu crosses zero within a bracket, element by element."""
+    """The zero of an increasing function of mu within a bracket, element by element."""
     if not len(low):
         return low
     # Widened, so that rounding does not exclude a root that lies on the bound.
