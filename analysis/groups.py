@@ -92,6 +92,18 @@ def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(choice[GROUP + OPTION], on=GROUP + OPTION)
 
 
+def with_chosen(options: pd.DataFrame, choice: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The options that were tried, and whether each was `chosen`.
+
+    Args:
+        options: one row an option.
+        choice: those of them that were chosen.
+        keys: columns that name an option; a missing value equals a missing one.
+    """
+    table = options.merge(choice[keys].assign(chosen=True), on=keys, how="left")
+    return table.assign(chosen=table["chosen"].eq(True))
+
+
 def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     """Leaves out what a diverged cell recorded when its loss was no longer finite.
 

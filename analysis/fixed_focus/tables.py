@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from analysis.fixed_focus.curves import MEASURES, Setting, chance_loss, floors
+from analysis.groups import with_chosen
+from analysis.section.columns import by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
-from analysis.words import interval, level, number, percent, span
+from analysis.words import level, number, percent, span
 
 _SETTING = ["setting", "task", "m", "n", "num_classes"]
 
@@ -40,34 +43,25 @@ def closed_form_table(settings: Sequence[Setting]) -> pd.DataFrame:
 
 def options_table(settings: Sequence[Setting]) -> pd.DataFrame:
     """Every learning rate that was tried, with what validation says, and whether it was chosen."""
-    parts = []
-    for setting in settings:
-        keys = ["paradigm", "lr", "schedule"]
-        picks = setting.choice[keys].assign(chosen=True)
-        table = setting.options.merge(picks, on=keys, how="left")
-        parts.append(table.assign(chosen=table["chosen"].eq(True)))
+    keys = ["paradigm", "lr", "schedule"]
+    parts = [with_chosen(setting.options, setting.choice, keys) for setting in settings]
     return _all(parts, settings)
 
 
 def final_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the last losses, incentives and slopes, one row a line of the figures."""
     bounds = f"{level(CONFIDENCE)} interval"
-    header = ["setting", "paradigm", "alpha", "loss", bounds, "% of log C", "incentive", bounds]
-    header += ["-dL/dalpha", bounds, "n"]
-    rows = []
-    for setting in settings:
-        chance = chance_loss(setting)
-        for row in setting.final.to_dict("records"):
-            cells = [setting.name, str(row["paradigm"]), f"{row['alpha']:g}"]
-            cells += [
-                number(row["loss"]),
-                interval(row, "loss", number),
-                percent(row["loss"] / chance),
-            ]
-            for measure in MEASURES[1:]:
-                cells += [number(row[measure]), interval(row, measure, number)]
-            rows.append([*cells, str(row["num_seeds"])])
-    return header, rows
+    columns = [
+        plain("setting"),
+        plain("paradigm"),
+        ("alpha", lambda row: f"{row['alpha']:g}"),
+        *measured("loss", "loss", bounds, number),
+        ("% of log C", lambda row: percent(row["loss_share"])),
+        *measured("incentive", "incentive", bounds, number),
+        *measured("-dL/dalpha", "incentive_slope", bounds, number),
+        plain("n", "num_seeds"),
+    ]
+    return by_columns(columns, final_table(settings))
 
 
 def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]]:
@@ -91,26 +85,21 @@ def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]
 
 def option_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]], list[int]]:
     """Header, rows and the numbers of the rows that were chosen."""
-    header = ["setting", "paradigm", "learning rate", "cells", "alphas", "seeds", "diverged"]
-    header += ["censored", "validation accuracy %", "validation loss", ""]
-    counts = ("num_cells", "num_alphas", "num_seeds", "num_diverged", "num_censored")
-    rows, chosen = [], []
-    table = options_table(settings).to_dict("records")
-    for place, row in enumerate(table):
-        picked = bool(row["chosen"])
-        chosen += [place] * picked
-        rows.append(
-            [
-                str(row["setting"]),
-                str(row["paradigm"]),
-                number(row["lr"]),
-                *(str(row[name]) for name in counts),
-                percent(row["validation_accuracy"], 2),
-                number(row["validation_loss"]),
-                "chosen" if picked else "",
-            ]
-        )
-    return header, rows, chosen
+    columns = [
+        plain("setting"),
+        plain("paradigm"),
+        ("learning rate", lambda row: number(row["lr"])),
+        plain("cells", "num_cells"),
+        plain("alphas", "num_alphas"),
+        plain("seeds", "num_seeds"),
+        plain("diverged", "num_diverged"),
+        plain("censored", "num_censored"),
+        ("validation accuracy %", lambda row: percent(row["validation_accuracy"], 2)),
+        ("validation loss", lambda row: number(row["validation_loss"])),
+        ("", lambda row: "chosen" if row["chosen"] else ""),
+    ]
+    table = options_table(settings)
+    return *by_columns(columns, table), np.flatnonzero(table["chosen"]).tolist()
 
 
 def warnings(settings: Sequence[Setting]) -> list[str]:

@@ -17,7 +17,7 @@ from analysis.comparison.report.table_one import (
     table_one_notes,
 )
 from analysis.comparison.report.verdicts import paired_cells, undecided_notes
-from analysis.groups import GROUP, OPTION
+from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
 from analysis.section.parts import without_long_columns
@@ -29,11 +29,12 @@ _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops"
 
 def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
     """The tables of all comparisons: stem of a file -> table."""
+    tried = [with_chosen(c.options, c.choice, GROUP + OPTION) for c in found]
     return {
         "table1": table_one(found),
         "comparison": with_setting(found, [c.summary for c in found]),
         "paired": with_setting(found, [c.paired for c in found]),
-        "options": with_setting(found, [option_rows(c) for c in found]),
+        "options": with_setting(found, tried),
         "effort": with_setting(found, [c.effort for c in found]),
     }
 
@@ -86,14 +87,6 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
-
-
-def option_rows(comparison: Comparison) -> pd.DataFrame:
-    """The options that were tried, and whether each was `chosen`."""
-    picks = comparison.choice[GROUP + OPTION].assign(chosen=True)
-    table = comparison.options.merge(picks, on=GROUP + OPTION, how="left")
-    table["chosen"] = table["chosen"].eq(True)
-    return table
 
 
 _PAIRED_LEFT = (0, 1, 2)

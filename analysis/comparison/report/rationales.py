@@ -11,7 +11,8 @@ import pandas as pd
 
 from analysis.comparison.choice import PLAUSIBILITY
 from analysis.comparison.compare import Comparison
-from analysis.words import interval, level, listed, number, percent
+from analysis.section.columns import by_columns, measured, plain
+from analysis.words import level, listed, number
 from study.results import SPLITS
 
 PLAUSIBLE = (
@@ -77,19 +78,14 @@ def plausibility_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]
     Args:
         summary: as `analysis.summarise` gives it, of one comparison.
     """
-    measured = [name for name in PLAUSIBILITY if name in summary]
-    if not measured:
+    names = [name for name in PLAUSIBILITY if name in summary]
+    if not names:
         return None
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    header = ["paradigm", *(text for name in measured for text in (_MEASURES[name], bounds))]
-    rows = [
-        [
-            str(row["paradigm"]),
-            *(text for name in measured for text in (percent(row[name]), interval(row, name))),
-        ]
-        for row in summary.to_dict("records")
-    ]
-    return header, rows
+    columns = [plain("paradigm")]
+    for name in names:
+        columns += measured(_MEASURES[name], name, bounds)
+    return by_columns(columns, summary)
 
 
 def _posts(split: str) -> str:

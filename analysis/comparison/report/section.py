@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
@@ -20,19 +21,19 @@ from analysis.comparison.report.tables import (
     comparison_cells,
     cut_text,
     footnotes,
-    number,
     rates,
     spread_cells,
+    switch_point,
 )
 from analysis.comparison.report.text import lone_paradigm, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import paired_cells, undecided_notes
-from analysis.groups import GROUP, OPTION
+from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
+from analysis.section.columns import by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
     instances,
-    interval,
     is_text,
     level,
     made_equal,
@@ -125,23 +126,18 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         Text(f"Mean over seeds and t interval on the {cut_text(summary)}."),
         Table(header, rows),
     ]
-    more = [
-        [
-            row["paradigm"],
-            percent(row["foreground_attention_mean"]),
-            interval(row, "foreground_attention_mean"),
-            nats(row["loss"]),
-            interval(row, "loss", nats),
-        ]
-        for row in summary.to_dict("records")
-    ]
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
+    more = [
+        plain("paradigm"),
+        *measured("foreground attention %", "foreground_attention_mean", bounds),
+        *measured("loss (nats)", "loss", bounds, nats),
+    ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
         Text("Interquartile mean (IQM) over seeds with a bootstrap interval:"),
         Table(*spread_cells(summary)),
         Text("Attention on the foreground, and loss, with t intervals:"),
-        Table(["paradigm", "foreground attention %", bounds, "loss (nats)", bounds], more),
+        Table(*by_columns(more, summary)),
     ]
     if plausible := plausibility_cells(summary):
         blocks += [Text(PLAUSIBLE), Table(*plausible)]
@@ -149,23 +145,18 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
 
 
 def _options(comparison: Comparison) -> list[Block]:
-    keys = GROUP + OPTION
-    picks = pd.MultiIndex.from_frame(comparison.choice[keys])
-    chosen = pd.MultiIndex.from_frame(comparison.options[keys]).isin(picks)
-    header = ["paradigm", "learning rate", "switch point", "n", "diverged", "censored"]
-    header += ["validation accuracy %", "validation SAIF %", "validation loss", ""]
-    rows = [
-        [
-            row["paradigm"],
-            rates(row),
-            number(row["switch_point"]),
-            *(str(row[name]) for name in ("num_seeds", "num_diverged", "num_censored")),
-            percent(row["validation_accuracy"], 2),
-            percent(row["validation_saif"], 2),
-            nats(row["validation_loss"]),
-            "chosen" if picked else "",
-        ]
-        for row, picked in zip(comparison.options.to_dict("records"), chosen, strict=True)
+    options = with_chosen(comparison.options, comparison.choice, GROUP + OPTION)
+    columns = [
+        plain("paradigm"),
+        ("learning rate", rates),
+        ("switch point", switch_point),
+        plain("n", "num_seeds"),
+        plain("diverged", "num_diverged"),
+        plain("censored", "num_censored"),
+        ("validation accuracy %", lambda row: percent(row["validation_accuracy"], 2)),
+        ("validation SAIF %", lambda row: percent(row["validation_saif"], 2)),
+        ("validation loss", lambda row: nats(row["validation_loss"])),
+        ("", lambda row: "chosen" if row["chosen"] else ""),
     ]
     tried = comparison.options.groupby("paradigm", sort=False).size()
     text = (
@@ -174,8 +165,8 @@ def _options(comparison: Comparison) -> list[Block]:
         + " Learning rate and switch point were chosen by the seed mean of validation "
         + f"{'SAIF' if comparison.select == 'saif' else 'accuracy'}."
     )
-    marked = [i for i, picked in enumerate(chosen) if picked]
-    table = Table(header, rows, left=(0, 9), marked=marked)
+    marked = np.flatnonzero(options["chosen"]).tolist()
+    table = Table(*by_columns(columns, options), left=(0, 9), marked=marked)
     return [Heading("Fairness of the choice"), Text(text), table]
 
 
@@ -184,24 +175,19 @@ def _cells(comparison: Comparison) -> list[Block]:
     at_cut = comparison.at_budget.drop_duplicates("cell_id")
     ended_early = at_cut[at_cut["status"] != "done"]
     if len(ended_early):
-        header = ["paradigm", "learning rate", "switch point", "seed", "ended as"]
-        header += ["last evaluation at % of budget", "SAIF % there", "accuracy % there", "reason"]
-        rows = [
-            [
-                row["paradigm"],
-                rates(row),
-                number(row["switch_point"]),
-                str(row["seed"]),
-                row["status"],
-                percent(row["budget_fraction"], 0),
-                percent(row["last_saif"]),
-                percent(row["last_accuracy"]),
-                str(row["status_reason"] or "-"),
-            ]
-            for row in ended_early.to_dict("records")
+        columns = [
+            plain("paradigm"),
+            ("learning rate", rates),
+            ("switch point", switch_point),
+            plain("seed"),
+            plain("ended as", "status"),
+            ("last evaluation at % of budget", lambda row: percent(row["budget_fraction"], 0)),
+            ("SAIF % there", lambda row: percent(row["last_saif"])),
+            ("accuracy % there", lambda row: percent(row["last_accuracy"])),
+            ("reason", lambda row: str(row["status_reason"] or "-")),
         ]
         blocks.append(Text("Cells that did not run to the end, on the test split:"))
-        blocks.append(Table(header, rows, left=(0, 4, 8), wrap=(8,)))
+        blocks.append(Table(*by_columns(columns, ended_early), left=(0, 4, 8), wrap=(8,)))
     return blocks
 
 
@@ -238,21 +224,17 @@ def _settings(comparison: Comparison) -> list[Block]:
 def _repeat(comparison: Comparison, results: str) -> list[Block]:
     """The command, and the ids of the cells behind the tables."""
     test = comparison.chosen[comparison.chosen["split"] == "test"]
-    rows = [
-        [
-            row["cell_id"],
-            row["paradigm"],
-            rates(row),
-            number(row["switch_point"]),
-            str(row["seed"]),
-            percent(row["saif"]),
-            percent(row["accuracy"]),
-            row["status"],
-        ]
-        for row in test.to_dict("records")
+    columns = [
+        plain("cell", "cell_id"),
+        plain("paradigm"),
+        ("learning rate", rates),
+        ("switch point", switch_point),
+        plain("seed"),
+        ("SAIF %", lambda row: percent(row["saif"])),
+        ("accuracy %", lambda row: percent(row["accuracy"])),
+        plain("ended as", "status"),
     ]
-    header = ["cell", "paradigm", "learning rate", "switch point", "seed"]
-    header += ["SAIF %", "accuracy %", "ended as"]
+    header, rows = by_columns(columns, test)
     cell_id = rows[0][0] if rows else str(comparison.cells["cell_id"].iloc[0])
     text = (
         "The cells of the chosen options, on the test split, are below; every other cell is in "

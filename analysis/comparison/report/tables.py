@@ -6,18 +6,17 @@ Fractions become per cent here and nowhere earlier.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from analysis.comparison.paper.published import published as published_row
 from analysis.groups import AXES
+from analysis.section.columns import Row, by_columns, measured, plain
 from analysis.words import (
     aligned,
     amount,
     instances,
-    interval,
     known,
     level,
     made_equal,
@@ -85,24 +84,25 @@ def comparison_cells(
     row_of = published_row(first["task"], first["m"], first["architecture"])
     paper = row_of.scores if published else {}
     bounds = f"{level(first['confidence'])} interval"
-    header = ["paradigm", f"{metric_name('saif', threshold)} %", bounds, "accuracy %", bounds, "n"]
-    header += ["lr", "switch", "options"]
+    columns = [
+        plain("paradigm"),
+        *measured(f"{metric_name('saif', threshold)} %", "saif", bounds),
+        *measured("accuracy %", "accuracy", bounds),
+        ("n", seeds),
+        ("lr", rates),
+        ("switch", switch_point),
+        plain("options", "num_options"),
+    ]
     # The paper's SAIF is at the usual threshold: beside another it would mislead.
-    beside = {0: "paper SAIF %"} if threshold == SAIF_THRESHOLD else {}
-    beside[1] = "paper accuracy %"
+    if paper and threshold == SAIF_THRESHOLD:
+        columns.append(("paper SAIF %", lambda row: _published(paper, row, 0)))
     if paper:
-        header += beside.values()
-    rows = []
-    for row in summary.to_dict("records"):
-        cells = [str(row["paradigm"])]
-        for metric in ("saif", "accuracy"):
-            cells += [percent(row[metric]), interval(row, metric)]
-        cells += [seeds(row), rates(row), number(row["switch_point"]), str(row["num_options"])]
-        if paper:
-            numbers = paper.get(row["paradigm"], (math.nan, math.nan))
-            cells += [percent(numbers[i]) for i in beside]
-        rows.append(cells)
-    return header, rows
+        columns.append(("paper accuracy %", lambda row: _published(paper, row, 1)))
+    return by_columns(columns, summary)
+
+
+def _published(paper: Mapping[str, tuple[float, float]], row: Row, place: int) -> str:
+    return percent(paper.get(row["paradigm"], (math.nan, math.nan))[place])
 
 
 def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -112,14 +112,13 @@ def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         summary: of one (task, m), with the columns `<metric>_iqm`, `_iqm_low` and `_iqm_high`.
     """
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    header = ["paradigm", "SAIF IQM %", bounds, "accuracy IQM %", bounds, "n"]
-    rows = []
-    for row in summary.to_dict("records"):
-        cells = [str(row["paradigm"])]
-        for metric in ("saif_iqm", "accuracy_iqm"):
-            cells += [percent(row[metric]), interval(row, metric)]
-        rows.append([*cells, seeds(row)])
-    return header, rows
+    columns = [
+        plain("paradigm"),
+        *measured("SAIF IQM %", "saif_iqm", bounds),
+        *measured("accuracy IQM %", "accuracy_iqm", bounds),
+        ("n", seeds),
+    ]
+    return by_columns(columns, summary)
 
 
 def heading(summary: pd.DataFrame, name: str = "") -> str:
@@ -177,7 +176,7 @@ def _leaves_shares(summary: pd.DataFrame, metric: str) -> bool:
     return bool(((low < 0) | (high > 1)).any())
 
 
-def seeds(row: Mapping[Hashable, Any]) -> str:
+def seeds(row: Row) -> str:
     """``3``, ``2 of 3`` where seeds are missing, ``3, 1 diverged``."""
     text = str(row["num_seeds"])
     if row["num_seeds"] < row["most_seeds"]:
@@ -185,10 +184,15 @@ def seeds(row: Mapping[Hashable, Any]) -> str:
     return text + (f", {row['num_diverged']} diverged" if row["num_diverged"] else "")
 
 
-def rates(row: Mapping[Hashable, Any]) -> str:
+def rates(row: Row) -> str:
     """The learning rate; of a schedule with phases the first and the last: ``0.1 > 0.05``."""
     first, last = number(row["lr"]), number(row["last_lr"])
     return first if pd.isna(row["switch_point"]) else f"{first} > {last}"
+
+
+def switch_point(row: Row) -> str:
+    """A fraction of the budget; ``-`` where the paradigm has none."""
+    return number(row["switch_point"])
 
 
 def _parts(summary: pd.DataFrame) -> Iterator[pd.DataFrame]:

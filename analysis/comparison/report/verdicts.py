@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Mapping
-from typing import Any
 
 import pandas as pd
 
+from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY_SEEDS, known, metric_name, percent
 
@@ -25,25 +24,28 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         paired: as `analysis.comparison.paired` gives it.
     """
     level = f"{(paired['confidence'].iloc[0] if len(paired) else 0.95) * 100:g} %"
-    header = ["metric", "pair", "verdict", "difference (points)", f"{level} t interval", "Holm p"]
-    header += [f"{level} bootstrap", "P(first higher) %", "n", "seeds to decide"]
-    return header, [_paired_row(row) for row in paired.to_dict("records")]
-
-
-def _paired_row(row: Mapping[Hashable, Any]) -> list[str]:
-    undecided = row["verdict"] == "undecided"
-    return [
-        _metric(row),
-        f"{row['first']} vs {row['second']}",
-        "undecided" if undecided else f"{row['first']} {row['verdict']}",
-        points(row["difference"]),
-        _interval(row, "low", "high"),
-        p_value(row["p_holm"]),
-        _interval(row, "boot_low", "boot_high"),
-        percent(row["probability"], 0),
-        str(row["num_pairs"]),
-        seeds_to_decide(row["seeds_to_decide"]) if undecided else "-",
+    columns = [
+        ("metric", _metric),
+        ("pair", lambda row: f"{row['first']} vs {row['second']}"),
+        ("verdict", _verdict),
+        ("difference (points)", lambda row: points(row["difference"])),
+        (f"{level} t interval", lambda row: _interval(row, "low", "high")),
+        ("Holm p", lambda row: p_value(row["p_holm"])),
+        (f"{level} bootstrap", lambda row: _interval(row, "boot_low", "boot_high")),
+        ("P(first higher) %", lambda row: percent(row["probability"], 0)),
+        plain("n", "num_pairs"),
+        ("seeds to decide", _seeds_to_decide),
     ]
+    return by_columns(columns, paired)
+
+
+def _verdict(row: Row) -> str:
+    undecided = row["verdict"] == "undecided"
+    return "undecided" if undecided else f"{row['first']} {row['verdict']}"
+
+
+def _seeds_to_decide(row: Row) -> str:
+    return seeds_to_decide(row["seeds_to_decide"]) if row["verdict"] == "undecided" else "-"
 
 
 def undecided_notes(paired: pd.DataFrame) -> list[str]:
@@ -107,11 +109,11 @@ def _named(rows: pd.DataFrame) -> str:
     return "; ".join(f"{metric} {', '.join(pairs)}" for metric, pairs in texts.items())
 
 
-def _metric(row: Mapping[Hashable, Any]) -> str:
+def _metric(row: Row) -> str:
     return metric_name(str(row["metric"]))
 
 
-def _decided_line(row: Mapping[Hashable, Any]) -> str:
+def _decided_line(row: Row) -> str:
     better, other, sign = row["first"], row["second"], 1.0
     low, high = row["low"], row["high"]
     if row["verdict"] == "worse":
@@ -145,7 +147,7 @@ def seeds_to_decide(seeds: float) -> str:
     return f"> {MANY_SEEDS:,d}" if seeds > MANY_SEEDS else f"{math.ceil(seeds):,d}"
 
 
-def _interval(row: Mapping[Hashable, Any], low: str, high: str) -> str:
+def _interval(row: Row, low: str, high: str) -> str:
     if row["num_pairs"] < 2:
         return f"no interval (n={row['num_pairs']})"
     return "-" if pd.isna(row[low]) else f"{points(row[low])} to {points(row[high])}"

@@ -1,0 +1,41 @@
+"""Tables for people, declared column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.words import interval, percent
+
+Row = Mapping[Hashable, Any]
+
+Column = tuple[str, Callable[[Row], str]]
+"""Header, and what stands below it of a row."""
+
+
+def by_columns(
+    columns: Sequence[Column], table: pd.DataFrame
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, one a row of `table`."""
+    records = table.to_dict("records")
+    return (
+        [header for header, _ in columns],
+        [[show(record) for _, show in columns] for record in records],
+    )
+
+
+def plain(header: str, column: str = "") -> Column:
+    """A column as it is; without its name, that of the header."""
+    return header, lambda row: str(row[column or header])
+
+
+def measured(
+    header: str, metric: str, bounds: str, form: Callable[[float], str] = percent
+) -> list[Column]:
+    """A mean, and its interval under the header `bounds`."""
+    return [
+        (header, lambda row: form(row[metric])),
+        (bounds, lambda row: interval(row, metric, form)),
+    ]
