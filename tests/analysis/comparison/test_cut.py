@@ -23,7 +23,7 @@ from analysis.comparison.sources import TableSource
 from analysis.groups import AXES
 from study.cell import Budget, Cell
 from study.compact import compact
-from study.evaluate import heat_map
+from study.evaluate import saif_and_heat_map
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
 from study.train import cost
 from study.train.timeline import timeline
@@ -312,10 +312,10 @@ def test_saif_at_another_threshold_is_that_of_the_instances(
     seed: int, threshold: float, size: int
 ) -> None:
     a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
-    heatmap = heat_map.heatmap(a_z, s_y).ravel()
+    heatmap = saif_and_heat_map.heatmap(a_z, s_y).ravel()
     lists = pa.chunked_array([pa.array([heatmap, None], pa.list_(pa.float64()))])
     known, unknown = saif_at(lists, threshold)
-    assert known == pytest.approx(heat_map.saif(a_z, s_y, threshold), abs=1e-12)
+    assert known == pytest.approx(saif_and_heat_map.saif(a_z, s_y, threshold), abs=1e-12)
     assert np.isnan(unknown)
 
 
