@@ -1,22 +1,14 @@
-"""The report is one file that needs nothing else; the command line says what was wrong."""
+"""The report is one file that needs nothing else, and says what the comparison holds."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import math
 import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
-import uuid
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
-from unittest.mock import Mock
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,23 +23,18 @@ from analysis.comparison.report.tables import comparison_cells, comparison_text
 from analysis.comparison.report.text import verdict_text
 from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import write_report
-from analysis.page.files import Unwritable
 from analysis.report import main
 from analysis.section.picture import Picture
 from analysis.words import setting_words
-from study import closing
 from study.cell import Budget
-from study.drive import Trained, Workplace
-from study.plan.plan import Plan
 from study.results import Results, ResultsError
-from study.run_options import requested
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
 HOSTILE = '<script>alert("1")</script> & $x_{'
 
 
-class _Page(HTMLParser):
+class Page(HTMLParser):
     """Collects what a test asks of a page; fails on tags that are not closed in order."""
 
     _VOID = frozenset({"meta", "img", "br"})
@@ -94,44 +81,44 @@ class _Page(HTMLParser):
             self.code.append(data)
 
 
-def _page(path: Path) -> _Page:
-    return _Page(path.read_text(encoding="utf-8"))
+def page_of(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
 
 
-class _Small(NamedTuple):
+class Small(NamedTuple):
     """A report of two paradigms with all its figures, which are not drawn."""
 
     results: Results
     comparison: Comparison
     drawn: list[Picture]
     folder: Path
-    page: _Page
+    page: Page
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> _Small:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     folder = tmp_path_factory.mktemp("small")
     results = make_results(folder / "results")
-    _write_small(results)
+    write_small(results)
     with not_drawn():
         path = write_report(results, folder / "out")
     assert path == folder / "out" / "report.html"
-    comparison = _comparison(results)
-    return _Small(results, comparison, pictures(comparison), folder / "out", _page(path))
+    comparison = comparison_of(results)
+    return Small(results, comparison, pictures(comparison), folder / "out", page_of(path))
 
 
-def _comparison(results: Results) -> Comparison:
+def comparison_of(results: Results) -> Comparison:
     (comparison,) = compare_results(results)
     return comparison
 
 
-def _write_small(results: Results, **settings: object) -> None:
+def write_small(results: Results, **settings: object) -> None:
     for paradigm in ("soft", "hard"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed, **settings), saif=0.4 + 0.1 * seed)
 
 
-def test_it_is_self_contained(small: _Small) -> None:
+def test_it_is_self_contained(small: Small) -> None:
     page = small.page
     assert page.links
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
@@ -145,7 +132,7 @@ def test_it_is_self_contained(small: _Small) -> None:
     assert len(page.alternatives) == len(small.drawn)
 
 
-def test_its_files(small: _Small) -> None:
+def test_its_files(small: Small) -> None:
     comparison_id = make_cell().comparison_id[:8]
     names = {f"{picture.name}-{comparison_id}" for picture in small.drawn}
     tables = ["cells", "claims", "comparison", "effort", "options", "paired", "table1"]
@@ -163,10 +150,10 @@ def test_its_files(small: _Small) -> None:
 
 @pytest.mark.usefixtures("no_pictures")
 def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
+    write_small(results)
     write(results, make_cell("lvml"), status="diverged", points=(0.5,))
-    page = _page(write_report(results, tmp_path))
-    comparison = _comparison(results)
+    page = page_of(write_report(results, tmp_path))
+    comparison = comparison_of(results)
     for header, rows in (comparison_cells(comparison.summary), paired_cells(comparison.paired)):
         for row in (header, *rows):
             assert row in page.rows
@@ -177,7 +164,7 @@ def test_it_shows_the_numbers_of_the_summary(results: Results, tmp_path: Path) -
 
 @pytest.mark.usefixtures("no_pictures")
 def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
+    write_small(results)
     write(
         results,
         make_cell("lvml", seed=7),
@@ -185,7 +172,7 @@ def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> 
         points=(0.25,),
         status_reason="loss is not finite at step 31",
     )
-    page = _page(write_report(results, tmp_path, notes=["3 cells skipped: no such network"]))
+    page = page_of(write_report(results, tmp_path, notes=["3 cells skipped: no such network"]))
     settings = {row[0]: row[1] for row in page.rows if len(row) == 2}
     assert settings["segments m"] == "10"
     assert settings["training mosaics n"] == "2000"
@@ -218,7 +205,7 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
         package_versions=HOSTILE,
     )
     path = write_report(results, tmp_path, notes=[HOSTILE], study=HOSTILE)
-    page = _page(path)
+    page = page_of(path)
     assert not {"script", "b"} & set(page.tags)
     assert "<script" not in path.read_text()
     assert page.text.count(HOSTILE) >= 4
@@ -229,7 +216,7 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
 def test_each_comparison_has_its_section(results: Results, tmp_path: Path) -> None:
     write(results, make_cell())
     write(results, make_cell(m=5, n=500))
-    page = _page(write_report(results, tmp_path))
+    page = page_of(write_report(results, tmp_path))
     anchors = [name for name in page.headings if name.startswith("digits, m=")]
     assert len(anchors) == 2
     assert [link for link in page.links if link.startswith("#")] == [
@@ -295,17 +282,17 @@ def test_comparisons_that_differ_in_more_than_their_name_are_named_alone(results
 def test_study_and_cell_ids_restrict(results: Results, tmp_path: Path) -> None:
     first = write(results, make_cell("soft"), study="one")
     write(results, make_cell("hard"), study="two")
-    page = _page(write_report(results, tmp_path, study="one"))
+    page = page_of(write_report(results, tmp_path, study="one"))
     assert "hard" not in {row[0] for row in page.rows}
-    page = _page(write_report(results, tmp_path, cell_ids=[first.id, "ab", "cd"], title="Mine"))
+    page = page_of(write_report(results, tmp_path, cell_ids=[first.id, "ab", "cd"], title="Mine"))
     assert "hard" not in {row[0] for row in page.rows}
     assert "2 of 3 planned cells have no result" in page.text
     assert "Mine" in page.text
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_choice_by_saif_is_labelled(small: _Small, tmp_path: Path) -> None:
-    page = _page(write_report(small.results, tmp_path, select="saif"))
+def test_the_choice_by_saif_is_labelled(small: Small, tmp_path: Path) -> None:
+    page = page_of(write_report(small.results, tmp_path, select="saif"))
     assert "hidden foreground" in page.text
     assert "hidden foreground" not in small.page.text
 
@@ -314,14 +301,14 @@ def test_the_choice_by_saif_is_labelled(small: _Small, tmp_path: Path) -> None:
 def test_a_group_without_a_choice_is_named(results: Results, tmp_path: Path) -> None:
     write(results, make_cell("soft"))
     write(results, make_cell("hard"), status="censored", points=(0.25,))
-    text = _page(write_report(results, tmp_path / "a")).text
+    text = page_of(write_report(results, tmp_path / "a")).text
     assert "hard: every option has a censored seed" in text
     other = make_results(tmp_path / "other")
     write(other, make_cell("soft"), status="censored", points=(0.25,))
-    assert "soft: every option has a censored seed" in _page(write_report(other, tmp_path)).text
+    assert "soft: every option has a censored seed" in page_of(write_report(other, tmp_path)).text
 
 
-def test_question_answer_verdicts_come_first(small: _Small) -> None:
+def test_question_answer_verdicts_come_first(small: Small) -> None:
     page = small.page
     assert page.headings[:2] == ["Question", "Answer"]
     assert page.headings[3:5] == ["Verdicts", "Means"]
@@ -334,7 +321,7 @@ def test_question_answer_verdicts_come_first(small: _Small) -> None:
     }
 
 
-def test_it_says_how_to_repeat_a_cell(small: _Small) -> None:
+def test_it_says_how_to_repeat_a_cell(small: Small) -> None:
     (command,) = small.page.code
     start, cell_id = command.rsplit(" ", 1)
     assert start == f"uv run python -m study.repeat {small.results.url}"
@@ -351,7 +338,7 @@ def test_one_paradigm_has_no_pairs_and_that_is_said(
     assert main([results.url, "--out", str(tmp_path / "out")]) == 0
     sentence = "Only soft has results that can be compared, so there are no paired differences."
     assert sentence in capsys.readouterr().out
-    page = _page(tmp_path / "out" / "report.html")
+    page = page_of(tmp_path / "out" / "report.html")
     assert sentence in page.text
     assert not any("vs" in cell for row in page.rows for cell in row)
 
@@ -362,14 +349,14 @@ def test_a_gap_is_marked_where_a_metric_is_not_known(results: Results, tmp_path:
         for seed in range(2):
             saif = math.nan if paradigm == "hard" and seed else 0.5
             write(results, make_cell(paradigm, seed=seed), saif=saif)
-    page = _page(write_report(results, tmp_path))
+    page = page_of(write_report(results, tmp_path))
     (row,) = [row for row in page.rows if row[0] == "hard" and len(row) == 9]
     assert row[1:3] == ["-", "-"]
     assert "a seed recorded no value" in page.text
     assert "nan" not in {cell.lower() for row in page.rows for cell in row}
 
 
-def test_markdown_says_the_same_and_its_pictures_exist(small: _Small) -> None:
+def test_markdown_says_the_same_and_its_pictures_exist(small: Small) -> None:
     page, folder = small.page, small.folder
     text = (folder / "report.md").read_text()
     links = re.findall(r"!\[.*?\]\((.*?)\)", text)
@@ -390,8 +377,8 @@ def _plain(line: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_axis_and_threshold_are_said(small: _Small, tmp_path: Path) -> None:
-    page = _page(write_report(small.results, tmp_path, axis="mosaics", threshold=0.6))
+def test_axis_and_threshold_are_said(small: Small, tmp_path: Path) -> None:
+    page = page_of(write_report(small.results, tmp_path, axis="mosaics", threshold=0.6))
     assert page.text.count("Cells are cut at equal numbers of training mosaics") == 1
     assert "SAIF is that of threshold 0.6, not of 0.8." in page.text
     assert "not at equal training compute" not in small.page.text
@@ -399,7 +386,7 @@ def test_axis_and_threshold_are_said(small: _Small, tmp_path: Path) -> None:
 
 
 def test_a_second_report_replaces_the_first_and_leaves_nothing_else(
-    small: _Small, tmp_path: Path
+    small: Small, tmp_path: Path
 ) -> None:
     """Figures that a report no longer has go, too; what someone else put there stays."""
     folder = tmp_path / "out"
@@ -422,7 +409,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_report_that_cannot_be_written_leaves_the_older_one(
-    small: _Small, tmp_path: Path
+    small: Small, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
     shutil.copytree(small.folder, folder)
@@ -459,14 +446,14 @@ def test_why_an_option_is_barred_is_said(
             write(results, make_cell("soft", 0.2, seed), **(broken or {}))
     assert main([results.url, "--out", str(tmp_path / "out")]) == 0
     assert f"note: soft: {sentence}" in capsys.readouterr().out
-    assert _page(tmp_path / "out" / "report.html").text.count(f"soft: {sentence}") == 1
+    assert page_of(tmp_path / "out" / "report.html").text.count(f"soft: {sentence}") == 1
 
 
 @pytest.mark.usefixtures("no_pictures")
 def test_a_paradigm_that_has_not_switched_is_said(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _write_small(results)
+    write_small(results)
     for point in (0.5, 0.8):
         for seed in range(2):
             write(results, make_cell("hybrid", seed=seed, switch_point=point))
@@ -484,212 +471,3 @@ def test_a_paradigm_that_has_not_switched_is_said(
         if each.name == "C16"
     ]
     assert (claim.verdict, claim.measured) == ("undecided", sentence.removesuffix("."))
-
-
-# --- the command line
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
-    write(results, make_cell("soft"))
-    write(results, make_cell("lvml"), study="../o/ther")
-    folder = tmp_path / "results" / "report"
-    assert main([results.url]) == 0
-    of_all = (folder / "report.html").read_bytes()
-    for study, name in (("digits", "digits"), ("../o/ther", "_o_ther")):
-        assert main([results.url, "--study", study]) == 0
-        assert (folder / name / "report.html").read_bytes() != of_all
-    assert (folder / "report.html").read_bytes() == of_all
-
-
-def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _write_small(results)
-    (tmp_path / "file").touch()
-    monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
-    message = "Choose a folder with --out DIR"
-    for folder in ("file", "file/a/b"):
-        _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_a_full_disk_has_the_advice_of_the_command(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    cell = write(results, make_cell())
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
-        patch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
-        message = "No space left on device). Choose a folder with --out DIR."
-        _assert_refused([results.url], message, capsys)
-        # At its end, study.run has no such option.
-        request = requested(["digits", "--results", results.url])
-        plan = SimpleNamespace(study="digits", preset="quick", skipped=())
-        place = Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
-        trained = Trained([cell], [], Mock(), None, None, None)
-        with pytest.raises(Unwritable) as refusal:
-            closing.report(request, cast(Plan, plan), place, trained)
-    text = str(refusal.value)
-    assert "No space left on device" in text
-    (command,) = re.findall("`(.*)`", text)
-    assert text.count("--out") == command.count("--out DIR") == 1
-    out = str(tmp_path / "out")
-    assert (
-        main(shlex.split(command.replace("DIR", out).removeprefix("python -m analysis.report")))
-        == 0
-    )
-    assert (tmp_path / "out" / "report.html").exists()
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_a_report_made_during_a_run_says_so(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(results, make_cell())
-    words = "A command is running with these results: where it is a study, the numbers are partial"
-    page = tmp_path / "out" / "report.html"
-    out = ["--out", str(page.parent)]
-    with Results(results.url).lock():
-        for url in (results.url, f"file://{results.url}"):
-            assert main([url, *out]) == 0
-            assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
-            assert _page(page).text.count(words) == 1
-            assert words in (page.parent / "report.md").read_text()
-        assert words in _page(write_report(results, tmp_path / "other")).text
-    assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
-    assert main([results.url, *out]) == 0
-    assert words not in capsys.readouterr().out + _page(page).text
-
-
-def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Results(results.url).lock():
-        _assert_refused([results.url], "A study is running with it: ask again when", capsys)
-    _assert_refused([results.url], "Run or resume the study first", capsys)
-
-
-def test_as_a_command_without_warnings_for_a_reader_who_leaves(
-    results: Results, tmp_path: Path
-) -> None:
-    _write_small(results)
-    command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-    assert process.returncode == 0
-    folder = tmp_path / "results" / "report"
-    assert "Question" in _page(folder / "report.html").headings
-    for end, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
-        drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
-        assert len(drawn) > 4
-        assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_command_prints_the_tables_and_the_path(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _write_small(results)
-    assert main([results.url]) == 0
-    out = capsys.readouterr().out
-    comparison = _comparison(results)
-    assert comparison_text(comparison.summary) in out
-    assert verdict_text([comparison]) in out
-    assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
-    assert (tmp_path / "results" / "report" / "report.html").exists()
-    assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
-    out = capsys.readouterr().out
-    assert "test split at 50 % of the budget (5e5 training FLOPs)" in out
-    assert "note: Asked for: 5e5 training FLOPs. Cut at: 50 % of the budget" in out
-    assert (tmp_path / "other" / "report.html").exists()
-
-
-@pytest.mark.parametrize("kind", ["file", "memory"])
-@pytest.mark.usefixtures("no_pictures")
-def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
-    results = Results(url)
-    results.prepare()
-    write(results, make_cell())
-    storage = results.storage
-    storage.make("report/digits/figures")
-    for name in ("comparison.csv", "notes.csv"):  # of an older report, and of someone else
-        storage.write(f"report/digits/{name}", b"old")
-    assert main([url + "/", "--study", "digits"]) == 0
-    place = storage.path("report/digits/report.html")
-    assert capsys.readouterr().out.endswith(f"report: {place}\n")
-    page = storage.read("report/digits/report.html")
-    assert storage.read("report/digits/notes.csv") == b"old"
-    assert storage.read("report/digits/comparison.csv") != b"old"
-    storage.write("report/digits/figures/heatmaps-test-01234567.png", b"of cells that are gone")
-    storage.write("report/digits/figures/mine.png", b"")
-    assert main([url, "--study", "digits", "--out", f"{url}/report/digits/"]) == 0
-    left = storage.names("report/digits/figures")
-    assert "report/digits/figures/mine.png" in left
-    assert "report/digits/figures/heatmaps-test-01234567.png" not in left
-    assert main([url, "--out", str(tmp_path / "out")]) == 0
-    written = {name.removeprefix("report/digits/") for name in storage.names("report/digits")}
-    here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
-    assert here == written - {"notes.csv", "figures/mine.png"}
-    assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--study", "digit"], "holds no study 'digit'. Did you mean 'digits'?"),
-        (["--budget", "10"], "smallest usable budget"),
-        (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
-        (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
-        (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
-        (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
-        (["--threshold", "0.5"], "a threshold must be"),
-        (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
-        (["--out", "{file}/out"], "Choose a folder with --out DIR"),
-    ],
-)
-@pytest.mark.usefixtures("no_pictures")
-def test_a_bad_request_is_one_line(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
-) -> None:
-    _write_small(results)
-    (tmp_path / "file").touch()
-    arguments = [text.format(file=tmp_path / "file") for text in arguments]
-    _assert_refused([results.url, *arguments], message, capsys)
-
-
-def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:
-    _write_small(results)
-    with pytest.raises(ResultsError, match="none of the requested cells"):
-        write_report(results, tmp_path, cell_ids=["ab"])
-
-
-def _assert_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = main(arguments)
-    captured = capsys.readouterr()
-    assert status == 2
-    assert "report:" not in captured.out
-    assert captured.err.startswith("analysis.report: ")
-    assert captured.err.count("\n") == 1
-    assert message in captured.err

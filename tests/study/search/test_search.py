@@ -17,17 +17,13 @@ import numpy as np
 import optuna
 import pytest
 import sqlalchemy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import search_spaces.digits
-from search_spaces.base import By, Preset, SearchSpace
 from study.cell import Budget, Cell
 from study.errors import RequestError
 from study.plan.axes import resolve
 from study.results import Results
 from study.search.search import DATABASE, Search
-from study.search.space import Space
 from tests.made_up.comparisons import NUM_CLASSES, SPLITS, make_cell, make_results, write
 
 PROJECT = Path(__file__).parents[3]
@@ -174,104 +170,6 @@ def test_every_suggestion_has_the_same_seeds_and_one_comparison(results: Results
     assert {cell.paradigm for cell in search.cells} == {"soft", "hybrid"}
 
 
-lows = st.floats(1e-6, 1e3)
-spans = st.floats(1.0001, 1e4)
-
-
-@given(lows, spans, lows, spans, st.floats(0.01, 0.5), st.floats(0.001, 0.49), st.integers(0, 99))
-@settings(max_examples=40)
-def test_suggestions_lie_within_bounds_and_only_a_hybrid_switches(
-    lr: float,
-    span: float,
-    hard_lr: float,
-    hard_span: float,
-    switch: float,
-    width: float,
-    seed: int,
-) -> None:
-    by_paradigm = By("paradigm", {"soft": (lr, lr * span)}, (lr / 2, lr / 2 * span))
-    changed = {
-        "lr": by_paradigm,
-        "hard_lr": (hard_lr * hard_span, hard_lr),
-        "switch_point": (switch, switch + width),
-    }
-    space = Space.of({**AXES, **changed})
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
-    bounds = {
-        "soft": {"lr": (lr, lr * span)},
-        "hybrid": {
-            "lr": (lr / 2, lr / 2 * span),
-            "hard_lr": (hard_lr, hard_lr * hard_span),
-            "switch_point": (switch, switch + width),
-        },
-    }
-    for _ in range(10):
-        trial = study.ask()
-        point = space.suggest(trial)
-        within = bounds[point.pop("paradigm")]
-        assert point.keys() == within.keys()
-        for axis, value in point.items():
-            low, high = within[axis]
-            assert low <= value <= high
-            assert value in (low, high) or value == float(f"{value:.4g}")
-        logs = {name: d.log for name, d in trial.distributions.items() if name != "paradigm"}
-        assert all(log == (not name.endswith("switch_point")) for name, log in logs.items())
-
-
-def test_a_learning_rate_is_drawn_uniformly_in_its_logarithm() -> None:
-    space = Space.of(axes_of("paradigm=soft", "lr=0.0001,1"))
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
-    drawn = [math.log10(space.suggest(study.ask())["lr"]) for _ in range(400)]
-    counts, _ = np.histogram(drawn, bins=[-4, -3, -2, -1, 0])
-    assert counts.min() > 60
-
-
-def test_what_has_one_value_is_not_searched() -> None:
-    space = Space.of(axes_of("paradigm=hybrid", "lr=0.1", "switch_point=0.2,0.4"))
-    study = optuna.create_study()
-    trial = study.ask()
-    point = space.suggest(trial)
-    assert (point["paradigm"], point["lr"], point["hard_lr"]) == ("hybrid", 0.1, "same")
-    assert list(trial.params) == ["hybrid.switch_point"]
-
-
-def test_ranges_that_depend_on_the_fixed_point() -> None:
-    axes = {**AXES, "lr": By("m", {10: (0.2, 0.4)}, (5.0, 6.0))}
-    assert next(Space.of(axes).middles())["lr"] == pytest.approx(math.sqrt(0.08))
-
-
-def test_ranges_by_paradigm() -> None:
-    axes = axes_of("paradigm=soft,hard", "lr=0.01,1", "lr@hard=0.001,0.1", "seed=0")
-    assert Space.of(axes).lines == [
-        "soft: lr 0.01 to 1 (log-uniform)",
-        "hard: lr 0.001 to 0.1 (log-uniform)",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sets", "message"),
-    [
-        (("lr@seed:0=0.1,1",), "lr cannot have values by seed, which is not known where lr is"),
-        (("m=5,10",), r"m has 2 values \(5, 10\). Give one with --set m=5"),
-        (("n=100,200",), "n has 2 values"),
-        (("lr=0,1",), "takes values > 0 for lr, got 0.0, 1.0"),
-        (("lr=nan,1",), "takes values > 0 for lr"),
-        (("lr=0.1,inf",), "takes values > 0 for lr"),
-        (("switch_point=0.2,1",), "between 0 and 1 for switch_point"),
-        (("hard_lr=same,0.1",), "hard_lr either as same or as numbers"),
-        (("paradigm=soft", "lr=0.1"), "nothing to search"),
-    ],
-)
-def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) -> None:
-    with pytest.raises(RequestError, match=message):
-        Space.of(axes_of(*sets)).describe(3, ["accuracy"])
-
-
-def test_refuses_an_unknown_objective() -> None:
-    with pytest.raises(RequestError, match=r"unknown objective 'acuracy'\. Did you mean"):
-        Space.of(AXES).describe(3, ["acuracy"])
-
-
 def test_its_database_lies_here_where_the_results_are_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,26 +179,6 @@ def test_its_database_lies_here_where_the_results_are_elsewhere(
     first, second = tmp_path.rglob("*.db")
     assert first.name == second.name == "optuna.db"
     assert first.parent.parent == second.parent.parent == tmp_path / "databases"
-
-
-def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> None:
-    text = Space.of(AXES).describe(20, ["saif", "accuracy"])
-    assert (
-        "20 suggestions x 2 seeds = 40 cells, improving validation accuracy and SAIF (a Pareto"
-        in text
-    )
-    assert "  soft: lr 0.01 to 1 (log-uniform)" in text.splitlines()
-    hybrid = "lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform)"
-    assert f"  hybrid: {hybrid}, switch_point 0.2 to 0.8 (uniform)" in text.splitlines()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_preset_cannot_declare_an_axis_that_does_not_exist() -> None:
-    preset = Preset("x", {**search_spaces.digits.SPACE.presets["quick"].axes, "swich_point": (1,)})
-    space = SearchSpace("digits", "digits", "x", {"quick": preset})
-    message = "unknown axis in preset quick of digits 'swich_point'. Did you mean 'switch_point'?"
-    with pytest.raises(RequestError, match=message.replace("?", r"\?")):
-        resolve(space, "quick", ())
 
 
 # --- what Optuna is told

@@ -1,0 +1,237 @@
+"""`python -m analysis.report`: what it prints, where it writes, what it refuses."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shlex
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from unittest.mock import Mock
+
+import pytest
+
+from analysis.comparison.report.tables import comparison_text
+from analysis.comparison.report.text import verdict_text
+from analysis.conclude import write_report
+from analysis.page.files import Unwritable
+from analysis.report import main
+from study import closing
+from study.drive import Trained, Workplace
+from study.plan.plan import Plan
+from study.results import Results, ResultsError
+from study.run_options import requested
+from tests.analysis.test_report import comparison_of, page_of, write_small
+from tests.made_up.comparisons import BUDGET, make_cell, write
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_one_study_is_not_that_of_all(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell("soft"))
+    write(results, make_cell("lvml"), study="../o/ther")
+    folder = tmp_path / "results" / "report"
+    assert main([results.url]) == 0
+    of_all = (folder / "report.html").read_bytes()
+    for study, name in (("digits", "digits"), ("../o/ther", "_o_ther")):
+        assert main([results.url, "--study", study]) == 0
+        assert (folder / name / "report.html").read_bytes() != of_all
+    assert (folder / "report.html").read_bytes() == of_all
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_small(results)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("analysis.conclude.find", None)  # would fail if called
+    message = "Choose a folder with --out DIR"
+    for folder in ("file", "file/a/b"):
+        _assert_refused([results.url, "--out", str(tmp_path / folder)], message, capsys)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_full_disk_has_the_advice_of_the_command(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    cell = write(results, make_cell())
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        patch.setattr("analysis.comparison.report.chapter.pictures", lambda found: [])
+        message = "No space left on device). Choose a folder with --out DIR."
+        _assert_refused([results.url], message, capsys)
+        # At its end, study.run has no such option.
+        request = requested(["digits", "--results", results.url])
+        plan = SimpleNamespace(study="digits", preset="quick", skipped=())
+        place = Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
+        trained = Trained([cell], [], Mock(), None, None, None)
+        with pytest.raises(Unwritable) as refusal:
+            closing.report(request, cast(Plan, plan), place, trained)
+    text = str(refusal.value)
+    assert "No space left on device" in text
+    (command,) = re.findall("`(.*)`", text)
+    assert text.count("--out") == command.count("--out DIR") == 1
+    out = str(tmp_path / "out")
+    assert (
+        main(shlex.split(command.replace("DIR", out).removeprefix("python -m analysis.report")))
+        == 0
+    )
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_report_made_during_a_run_says_so(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(results, make_cell())
+    words = "A command is running with these results: where it is a study, the numbers are partial"
+    page = tmp_path / "out" / "report.html"
+    out = ["--out", str(page.parent)]
+    with Results(results.url).lock():
+        for url in (results.url, f"file://{results.url}"):
+            assert main([url, *out]) == 0
+            assert f"note: {words}" in " ".join(capsys.readouterr().out.split())
+            assert page_of(page).text.count(words) == 1
+            assert words in (page.parent / "report.md").read_text()
+        assert words in page_of(write_report(results, tmp_path / "other")).text
+    assert (tmp_path / "results" / ".lock").exists()  # what a driver that died leaves, too
+    assert main([results.url, *out]) == 0
+    assert words not in capsys.readouterr().out + page_of(page).text
+
+
+def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Results(results.url).lock():
+        _assert_refused([results.url], "A study is running with it: ask again when", capsys)
+    _assert_refused([results.url], "Run or resume the study first", capsys)
+
+
+def test_as_a_command_without_warnings_for_a_reader_who_leaves(
+    results: Results, tmp_path: Path
+) -> None:
+    write_small(results)
+    command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    folder = tmp_path / "results" / "report"
+    assert "Question" in page_of(folder / "report.html").headings
+    for end, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        drawn = [path.read_bytes() for path in (folder / "figures").glob(f"*{end}")]
+        assert len(drawn) > 4
+        assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_command_prints_the_tables_and_the_path(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_small(results)
+    assert main([results.url]) == 0
+    out = capsys.readouterr().out
+    comparison = comparison_of(results)
+    assert comparison_text(comparison.summary) in out
+    assert verdict_text([comparison]) in out
+    assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
+    assert (tmp_path / "results" / "report" / "report.html").exists()
+    assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
+    out = capsys.readouterr().out
+    assert "test split at 50 % of the budget (5e5 training FLOPs)" in out
+    assert "note: Asked for: 5e5 training FLOPs. Cut at: 50 % of the budget" in out
+    assert (tmp_path / "other" / "report.html").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"memory://{uuid.uuid4().hex}" if kind == "memory" else (tmp_path / "r").as_uri()
+    results = Results(url)
+    results.prepare()
+    write(results, make_cell())
+    storage = results.storage
+    storage.make("report/digits/figures")
+    for name in ("comparison.csv", "notes.csv"):  # of an older report, and of someone else
+        storage.write(f"report/digits/{name}", b"old")
+    assert main([url + "/", "--study", "digits"]) == 0
+    place = storage.path("report/digits/report.html")
+    assert capsys.readouterr().out.endswith(f"report: {place}\n")
+    page = storage.read("report/digits/report.html")
+    assert storage.read("report/digits/notes.csv") == b"old"
+    assert storage.read("report/digits/comparison.csv") != b"old"
+    storage.write("report/digits/figures/heatmaps-test-01234567.png", b"of cells that are gone")
+    storage.write("report/digits/figures/mine.png", b"")
+    assert main([url, "--study", "digits", "--out", f"{url}/report/digits/"]) == 0
+    left = storage.names("report/digits/figures")
+    assert "report/digits/figures/mine.png" in left
+    assert "report/digits/figures/heatmaps-test-01234567.png" not in left
+    assert main([url, "--out", str(tmp_path / "out")]) == 0
+    written = {name.removeprefix("report/digits/") for name in storage.names("report/digits")}
+    here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
+    assert here == written - {"notes.csv", "figures/mine.png"}
+    assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--study", "digit"], "holds no study 'digit'. Did you mean 'digits'?"),
+        (["--budget", "10"], "smallest usable budget"),
+        (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
+        (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
+        (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
+        (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
+        (["--threshold", "0.5"], "a threshold must be"),
+        (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
+        (["--out", "{file}/out"], "Choose a folder with --out DIR"),
+    ],
+)
+@pytest.mark.usefixtures("no_pictures")
+def test_a_bad_request_is_one_line(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    write_small(results)
+    (tmp_path / "file").touch()
+    arguments = [text.format(file=tmp_path / "file") for text in arguments]
+    _assert_refused([results.url, *arguments], message, capsys)
+
+
+def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:
+    write_small(results)
+    with pytest.raises(ResultsError, match="none of the requested cells"):
+        write_report(results, tmp_path, cell_ids=["ab"])
+
+
+def _assert_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(arguments)
+    captured = capsys.readouterr()
+    assert status == 2
+    assert "report:" not in captured.out
+    assert captured.err.startswith("analysis.report: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err

@@ -1,0 +1,104 @@
+"""Requests that the command cannot carry out: one clear line, nothing trained."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from study import run
+from tests.made_up.commands import called
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("digits --set lr=0", "learning rate must be a number > 0, got 0.0"),
+        ("digits --set m=1", "m must be an integer >= 2, got 1"),
+        ("digits --set paradigm=sotf", "Did you mean 'soft'"),
+        ("hatexplain --set m=0", "m must be an integer >= 2, got 0"),
+        ("hatexplain --set min_count=0", "min_count must be an integer >= 1"),
+        ("hatexplain --set label_rule=most", "unknown label_rule 'most'. Did you mean 'majority'"),
+        ("hatexplain --set inference=sofd", "Did you mean 'soft'"),
+        ("hatexplain --set alpha=0.5", "attention is held on mosaics, not on hatexplain"),
+        ("hatexplain --set split=shared-base", "hatexplain has splits of its own"),
+        ("hatexplain --data-dir /no/such/place", "/no/such/place does not exist"),
+        ("digits --set n=all", "n must be a number for mosaics"),
+        ("digits --set min_count=2", "min_count is for hatexplain, not for digits"),
+        ("fixed-focus --scheduler asha", "held attention are not: leave it out"),
+        ("digits --data-dir somewhere", "--data-dir is of no use to digits"),
+        ("cifar10 --data-dir /no/such/place", "/no/such/place"),
+        ("digits --results /dev/null/results", "/dev/null/results"),
+        ("digits --address 127.0.0.1:1 --tracking none", "no Ray cluster at"),
+        ("digits --tracking nonsense://", "--tracking"),
+        ("digits --tracking sqlite:////proc/x.db", "MLflow cannot track to sqlite"),
+        ("digits --num-samples 3", "--num-samples is of a search"),
+        ("digits --search optuna --num-samples 0", "whole number >= 1, got '0'"),
+        (
+            "digits --search optuna --num-samples 2 --set m=5,10",
+            "m has 2 values (5, 10). Give one with --set m=5",
+        ),
+        ("digits --objective sief", "Did you mean 'saif'"),
+        ("digits --objective saif", "--objective is of a search"),
+        (
+            "digits --search optuna --num-samples 2 --scheduler asha --objective saif,accuracy",
+            "--scheduler asha ranks by one metric",
+        ),
+        ("digits --scheduler asha --pack seed", "--pack seed cannot be combined"),
+        ("digits --max-concurrent 0", "argument --max-concurrent"),
+        ("digits --max-retries -1", "argument --max-retries"),
+        ("digits --gpus-per-trial 1.5", "must be a fraction of a GPU (0.01 to 1)"),
+        (
+            "digits --gpus-per-trial 1000 --tracking none",
+            "--gpus-per-trial 1000, but this machine has",
+        ),
+        ("digits --threads 0", "argument --threads: must be a whole number >= 1"),
+        ("digits --threads 9999", "--threads 9999, but this machine has"),
+        ("digits --price-per-hour -1", "must be a price >= 0, got '-1'"),
+        ("digits --price-per-hour dear", "must be a price >= 0, got 'dear'"),
+        ("digits --address auto --tracking none", "no Ray cluster at"),
+        ("digits --address '' --tracking none", "an address is HOST:PORT or auto"),
+        ("digits --address ray://127.0.0.1:1", "an address is HOST:PORT or auto"),
+        ("digits --checkpoint-every 0", "must be seconds > 0, got '0'"),
+        (
+            "digits --results /x/runtime_resources/working_dir_files/_ray_pkg_1/results",
+            "_ray_pkg_1/results, a copy of the project that Ray deletes after the job. Submit",
+        ),
+        ("digits --results s3:/bucket/a", "s3:/bucket/a is no URL. It must begin with"),
+        ("digits --cache-dir s3:/bucket/a", "s3:/bucket/a is no URL. It must begin with"),
+        ("cifar10 --data-dir s3:/bucket/a", "s3:/bucket/a is no URL. It must begin with"),
+    ],
+)
+def test_an_unusable_request_is_one_clear_line(
+    typed: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Tests that run at the same time have a Ray of their own, which `auto` would find.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    args = shlex.split(typed)
+    given = args if "--results" in args else [*args, "--results", str(tmp_path / "results")]
+    status, _, errors = called(run.main, capsys, *given)
+    assert status == 2
+    assert errors.count("\n") == 1
+    assert message in errors
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_no_network_says_how_to_get_the_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    status, _, errors = called(
+        run.main, capsys, "cifar10", "--cache-dir", str(tmp_path), "--results", str(tmp_path / "r")
+    )
+    assert status == 2
+    last = errors.splitlines()[-1]
+    assert "CIFAR-10 is not at hand and could not be downloaded" in last
+    assert "--data-dir" in last
+    assert "digits needs no download" in last
+    assert not (tmp_path / "r").exists()
