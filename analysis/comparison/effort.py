@@ -48,10 +48,7 @@ def best_of_k(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def effort_table(
-    at_budget: pd.DataFrame,
-    options: pd.DataFrame,
-    select: Select = "accuracy",
-    split: str = "test",
+    at_budget: pd.DataFrame, options: pd.DataFrame, select: Select = "accuracy"
 ) -> pd.DataFrame:
     """What a group is expected to score had only k of its options been tried.
 
@@ -59,18 +56,16 @@ def effort_table(
         at_budget: as `analysis.equal_compute` gives it.
         options: as `analysis.comparison.choice.options` gives them for these rows.
         select: metric that chooses among the k options on validation.
-        split: the split that scores.
 
     Returns:
         One row a (group, k), k from 1 to the number of options that can be chosen: `task`, `m`,
         `paradigm`, `k`, `num_options` (as in `options`: with those that cannot be chosen),
-        `saif` and `accuracy` (fractions): the seed mean on `split` of the option that validation
+        `saif` and `accuracy` (fractions): the seed mean on test of the option that validation
         picks, expected over draws of k options without replacement, see `best_of_k`. NaN where
         an option that may be picked has a seed without a value.
-
     """
     ranked = by_preference(options, select)
-    scored = ranked.merge(seed_means(at_budget, split), on=GROUP + OPTION, how="left")
+    scored = ranked.merge(seed_means(at_budget), on=GROUP + OPTION, how="left")
     parts = []
     for key, group in scored.groupby(GROUP, sort=False):
         part = pd.DataFrame(dict(zip(GROUP, key, strict=True)), index=range(len(group)))

@@ -17,22 +17,18 @@ def learning_rate_response(
     at_budget: pd.DataFrame,
     options: pd.DataFrame,
     select: Select = "accuracy",
-    split: str = "test",
     confidence: float = 0.95,
-    max_rates: int = MAX_RATES,
 ) -> pd.DataFrame:
-    """What each (first) learning rate reaches at its best, as validation sees it.
+    """What each (first) learning rate reaches at its best on test, as validation sees it.
 
-    Where the comparison tried more than `max_rates` rates, as a random search does, their range
-    is divided into `max_rates` parts of equal ratio, and a part counts as one rate.
+    Where the comparison tried more than `MAX_RATES` rates, as a random search does, their range
+    is divided into `MAX_RATES` parts of equal ratio, and a part counts as one rate.
 
     Args:
         at_budget: as `analysis.equal_compute` gives it, of one comparison.
         options: as `analysis.comparison.choice.options` gives it of that.
         select: metric that chooses on validation among the options of one rate.
-        split: the split that scores.
         confidence: of the intervals, in (0, 1).
-        max_rates: see above; at least 1.
 
     Returns:
         One row a (paradigm, rate), sorted: the columns of GROUP and OPTION, `num_tried` options
@@ -42,10 +38,10 @@ def learning_rate_response(
     """
     rates = np.sort(options["lr"].unique())
     part = options["lr"]
-    if len(rates) > max_rates:
-        width = np.log(rates[-1] / rates[0]) / max_rates
-        part = np.log(part / rates[0]).floordiv(width).clip(upper=max_rates - 1)
-    table = _response(at_budget, options.assign(_part=part), select, split, confidence)
+    if len(rates) > MAX_RATES:
+        width = np.log(rates[-1] / rates[0]) / MAX_RATES
+        part = np.log(part / rates[0]).floordiv(width).clip(upper=MAX_RATES - 1)
+    table = _response(at_budget, options.assign(_part=part), select, confidence)
     smallest = options.assign(_part=part).groupby([*GROUP, "_part"])["lr"].min().rename("_lr")
     table = table.join(smallest, on=[*GROUP, "_part"])
     return table.assign(lr=table["lr"].fillna(table["_lr"])).drop(columns=["_part", "_lr"])
@@ -55,31 +51,25 @@ def switch_response(
     at_budget: pd.DataFrame,
     options: pd.DataFrame,
     select: Select = "accuracy",
-    split: str = "test",
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """What each switch point reaches at its best learning rates, as validation sees it.
+    """What each switch point reaches on test at its best learning rates, as validation sees it.
 
     Args:
-        at_budget, options, select, split, confidence: as for `learning_rate_response`.
+        at_budget, options, select, confidence: as for `learning_rate_response`.
 
     Returns:
         One row a (paradigm, switch point) of the paradigms that switch, with the columns of
         `learning_rate_response`; `switch_point` is a fraction of the budget.
     """
     switching = options[options["switch_point"].notna()]
-    table = _response(
-        at_budget, switching.assign(_part=switching["switch_point"]), select, split, confidence
-    )
+    parts = switching.assign(_part=switching["switch_point"])
+    table = _response(at_budget, parts, select, confidence)
     return table.assign(switch_point=table["_part"]).drop(columns="_part")
 
 
 def _response(
-    at_budget: pd.DataFrame,
-    options: pd.DataFrame,
-    select: Select,
-    split: str,
-    confidence: float,
+    at_budget: pd.DataFrame, options: pd.DataFrame, select: Select, confidence: float
 ) -> pd.DataFrame:
     """The best option of each (group, `_part`), scored; `_part` is a column of `options`."""
     keys = [*GROUP, "_part"]
@@ -88,7 +78,7 @@ def _response(
     table = options.groupby(keys).size().rename("num_tried").reset_index()
     table = table.merge(chosen[[*keys, *OPTION, "chosen"]], on=keys, how="left")
     table["chosen"] = table["chosen"].eq(True)
-    table = table.join(_scores(table, at_budget[at_budget["split"] == split], confidence))
+    table = table.join(_scores(table, at_budget[at_budget["split"] == "test"], confidence))
     table = in_order(table, keys)
     front = [*GROUP, *OPTION, "num_tried", "num_seeds", "num_diverged"]
     return table[[*front, *(c for c in table if c not in front)]]

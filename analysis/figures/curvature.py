@@ -34,9 +34,8 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     """Eigenvalues, condition number and local rate against time: one column a (m, C).
 
     Args:
-        table: as `study.theory.linear_orthogonal.curvature.along` gives it, with `m`,
-        `num_classes` and
-            `paradigm`; times > 0.
+        table: as `study.theory.linear_orthogonal.curvature.along` gives it, at times > 0, with
+            `m`, `num_classes` and `paradigm`.
         pairs: which (m, C), in this order.
     """
     figure = Figure(figsize=(0.7 + 3.6 * len(pairs), 8.8), layout="constrained")

@@ -19,7 +19,7 @@ from analysis.figures.style import (
     legend_above,
     metric_name,
 )
-from analysis.words import level
+from analysis.words import level, span
 
 METRICS = ("saif", "accuracy")
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
@@ -32,9 +32,8 @@ def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Fi
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison: `metric`, `first`,
-        `second`,
-            `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high` (fractions),
-            `verdict`, `confidence`.
+            `second`, `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high`
+            (fractions), `verdict`, `confidence`.
         threshold: of SAIF, for the label.
 
     Raises:
@@ -57,11 +56,10 @@ def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Fi
     panels[0].set_yticks(range(len(places)), names, fontsize=TEXT, parse_math=False)
     panels[0].set_ylim(len(places) - 0.5, -0.6)
     _legend(figure, level(paired["confidence"].iloc[0]))
-    counts = sorted({int(n) for n in paired["num_pairs"]})
-    text = f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
     foot(
         figure,
-        f"test split; mean difference over {text} common seeds; above 0: the first is better",
+        f"test split; mean difference over n={span(paired['num_pairs'])} common seeds; above 0: "
+        "the first is better",
     )
     return figure
 

@@ -24,7 +24,7 @@ METRIC_LABELS = {metric: f"{name} ({_UNIT})" for metric, name in METRIC_NAMES.it
 
 TEXT = 9.5
 SMALL = 8.0
-WIDTH = 5.0
+WIDTH, HEIGHT = 5.0, 3.9
 """Inches of a figure with one panel: its text is read on a phone and in a column of a paper."""
 
 MARKER_SIZE = 5.0
@@ -89,9 +89,9 @@ def metric_label(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
     return f"{metric_name(metric, threshold)} ({_UNIT})"
 
 
-def panel(height: float = 3.9) -> tuple[Figure, Axes]:
-    """A figure with one panel; the height is in inches."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+def panel() -> tuple[Figure, Axes]:
+    """A figure with one panel."""
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     return figure, figure.subplots()
 
 

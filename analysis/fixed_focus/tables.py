@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.fixed_focus.curves import MEASURES, Setting, chance_loss, floors
 from analysis.groups import with_chosen
 from analysis.section.columns import by_columns, measured, plain
+from analysis.section.parts import stacked
 from analysis.statistics import CONFIDENCE
 from analysis.words import level, number, percent, span
 
@@ -146,6 +147,5 @@ def _all(parts: Sequence[pd.DataFrame], settings: Sequence[Setting]) -> pd.DataF
         )
         for part, each in zip(parts, settings, strict=True)
     ]
-    filled = [part for part in named if len(part)]
-    table = pd.concat(filled, ignore_index=True) if filled else named[0]
+    table = stacked(named)
     return table[[*_SETTING, *(name for name in table if name not in _SETTING)]]

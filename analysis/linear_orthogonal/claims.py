@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.groups import PARADIGMS, paradigm_order
 from analysis.section.claim import Claim, Finding, Verdict, decided, side
-from analysis.words import known, number
+from analysis.words import known, listed, number
 
 NAMES = tuple(paradigm_order(PARADIGMS))
 """Of the paradigms of section 4, in the order of tables."""
@@ -128,10 +128,12 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
         seeds = _common(of_cells, "lvml", other)
         leads = [_lead(falls["lvml", s], falls[other, s], end) for s in seeds]
         if all(math.isnan(lead) for lead in leads):
-            text = f"neither lvml nor {other} falls to {_share(DECISIVE)} by t = {time_text(end)}"
+            text = (
+                f"neither lvml nor {other} falls to {_shares([DECISIVE])} by t = {time_text(end)}"
+            )
             findings.append(Finding(None, text))
             continue
-        name = f"time of {other} minus that of lvml to {_share(DECISIVE)} of log C"
+        name = f"time of {other} minus that of lvml to {_shares([DECISIVE])} of log C"
         left_out = lost.get("lvml", 0) + lost.get(other, 0)
         findings.append(side(name, leads, 0, "above", left_out, _signed))
     for other in ("soft", "lvml"):
@@ -151,10 +153,10 @@ def nu_gap(num_classes: int) -> float:
 def _fastest(exact: Exact) -> Finding:
     decisive = LEVELS.index(DECISIVE)
     first = [_first(exact.times, level) for level in range(len(LEVELS))]
-    listed = "; ".join(
+    each = "; ".join(
         f"{name} {', '.join(time_text(t) for t in exact.times[name])}" for name in NAMES
     )
-    text = f"times to {_shares(LEVELS)} of log C: {listed}"
+    text = f"times to {_shares(LEVELS)} of log C: {each}"
     won = {
         name: [level for level, winner in zip(LEVELS, first, strict=True) if winner == name]
         for name in NAMES
@@ -165,13 +167,13 @@ def _fastest(exact: Exact) -> Finding:
 
 
 def _largest(exact: Exact) -> Finding:
-    def listed(nu: Mapping[str, float]) -> str:
+    def falling(nu: Mapping[str, float]) -> str:
         return ", ".join(f"{name} {nu[name]:.2f}" for name in sorted(nu, key=nu.__getitem__)[::-1])
 
-    text = f"nu at t = {time_text(HORIZON)}: {listed(exact.nu)}"
+    text = f"nu at t = {time_text(HORIZON)}: {falling(exact.nu)}"
     if exact.nu_trained:
         text += f" (at t = {time_text(exact.trained)}, where training ends: "
-        text += f"{listed(exact.nu_trained)})"
+        text += f"{falling(exact.nu_trained)})"
     text += (
         f"; for t to infinity hard minus lvml goes to {nu_gap(exact.num_classes):.2f}, hard minus "
         "soft grows without bound"
@@ -213,14 +215,9 @@ def _common(cells: Mapping[tuple[str, int], pd.DataFrame], first: str, second: s
     return sorted(seeds[0] & seeds[1])
 
 
-def _share(level: float) -> str:
-    return f"{100 * level:g} %"
-
-
 def _shares(levels: Sequence[float]) -> str:
     """``50, 10 and 1 %``."""
-    *others, last = (f"{100 * level:g}" for level in levels)
-    return f"{', '.join(others)} and {last} %" if others else f"{last} %"
+    return f"{listed([f'{100 * level:g}' for level in levels])} %"
 
 
 def _signed(value: float) -> str:

@@ -45,9 +45,9 @@ def curves(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
     return _each(pairs, horizon, linear_orthogonal.trajectory)
 
 
-def curvatures(pairs: Sequence[Pair], horizon: float = HORIZON) -> pd.DataFrame:
-    """The Hessian along the trajectories: as `curves`, of `curvature.along`."""
-    return _each(pairs, horizon, curvature.along, _FINE)
+def curvatures(pairs: Sequence[Pair]) -> pd.DataFrame:
+    """The Hessian along the trajectories up to `HORIZON`: as `curves`, of `curvature.along`."""
+    return _each(pairs, HORIZON, curvature.along, _FINE)
 
 
 def exact(m: int, num_classes: int, trained: float = math.nan) -> Exact:

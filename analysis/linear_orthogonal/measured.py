@@ -95,12 +95,11 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(setting=cells["_key"].map(names)).drop(columns=["_key", "_rates"])
 
 
-def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and t interval over the seeds of mu, nu and loss at every evaluation.
 
     Args:
         rows: as `read` gives them.
-        confidence: of the intervals, in (0, 1).
 
     Returns:
         One row a (setting, paradigm, evaluation) that all seeds have: `setting`, `m`,
@@ -108,7 +107,7 @@ def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         and each of mu, nu, loss with `_low` and `_high` (NaN with one seed).
     """
     line = [*_SETTING, "paradigm"]
-    return mean_curves(rows, line, ("compute_flops", "flow_time"), QUANTITIES, confidence)
+    return mean_curves(rows, line, ("compute_flops", "flow_time"), QUANTITIES)
 
 
 def deviations(rows: pd.DataFrame) -> pd.DataFrame:

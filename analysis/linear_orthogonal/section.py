@@ -85,7 +85,7 @@ class Trajectories(Dynamics):
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
         """Means over seeds, see `analysis.linear_orthogonal.measured.curves`."""
-        return measured.curves(self.rows, CONFIDENCE)
+        return measured.curves(self.rows)
 
     @functools.cached_property
     def deviations(self) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """What a report consists of, before it is HTML or Markdown: a list of blocks.
 
-`analysis/comparison/report/section.py` makes the blocks, `html.py` and `markdown.py` in this room
-write them. All texts are plain; escaping is the writers' business.
+Each kind of section makes its blocks; `analysis.rendering` writes them. All texts are plain:
+`analysis.rendering` escapes them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ def mean_curves(
     line: Sequence[str],
     means: Sequence[str],
     measures: Sequence[str],
-    confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """Mean and t interval over the seeds of every line, at each evaluation that all seeds have.
 
@@ -25,7 +24,6 @@ def mean_curves(
         line: columns that tell one line from another.
         means: columns of which the mean is taken, in their unit.
         measures: columns that get an interval, too.
-        confidence: of the intervals, in (0, 1).
 
     Returns:
         One row a (line, evaluation), lines in the order in which they come: the columns `line`,
@@ -42,7 +40,7 @@ def mean_curves(
             record |= {"budget_fraction": fraction, "num_seeds": seeds}
             record |= {name: float(point[name].mean(skipna=False)) for name in means}
             for name in measures:
-                record |= named_interval(name, point[name], confidence)
+                record |= named_interval(name, point[name], CONFIDENCE)
             records.append(record)
     columns = [*line, "budget_fraction", "num_seeds", *means]
     columns += [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]

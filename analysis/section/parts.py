@@ -27,6 +27,12 @@ def without_long_columns(cells: pd.DataFrame, is_text: bool = False) -> pd.DataF
     return cells.drop(columns=dropped, errors="ignore")
 
 
+def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of the same columns below each other; empty ones do not blur the types of others."""
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]
+
+
 def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
     """Every claim with its verdict and numbers, and how each is tested; none without claims."""
     if not claims:

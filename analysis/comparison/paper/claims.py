@@ -125,7 +125,7 @@ def _c6(comparison: Comparison) -> Claim:
         "both, does not hold where one is worse. The paper says often: one comparison is one "
         "case, so count over several. A diverged seed counts as SAIF 0.",
         ("lvml", *others),
-        lambda: [_paired_finding(comparison, "saif", "lvml", other) for other in others],
+        lambda: [_saif_higher(comparison, "lvml", other) for other in others],
     )
 
 
@@ -145,7 +145,7 @@ def _c16(comparison: Comparison) -> Claim:
         "and accuracy 1/C.",
         ("hybrid", "soft"),
         lambda: [
-            _paired_finding(comparison, "saif", "hybrid", "soft"),
+            _saif_higher(comparison, "hybrid", "soft"),
             _accuracy_kept(comparison, "hybrid", "soft"),
         ],
     )
@@ -274,10 +274,10 @@ def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[
     return None if rows.empty else rows.to_dict("records")[0]
 
 
-def _paired_finding(comparison: Comparison, metric: str, first: str, second: str) -> Finding:
-    """What the paired verdict says about `first` being better."""
-    row = _pair(comparison, metric, first, second)
-    name = f"{metric_name(metric, comparison.threshold)}, {first} minus {second}"
+def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
+    """What the paired verdict on SAIF says about `first` being better."""
+    row = _pair(comparison, "saif", first, second)
+    name = f"{metric_name('saif', comparison.threshold)}, {first} minus {second}"
     if row is None:
         return Finding(None, f"{name}: no common seeds")
     so = {"better": True, "worse": False}.get(str(row["verdict"]))

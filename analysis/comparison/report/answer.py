@@ -15,7 +15,7 @@ from typing import Any
 from analysis.comparison.compare import Comparison
 from analysis.groups import AXES, paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY_SEEDS, instances, listed, made_equal, metric_name
+from analysis.words import MANY_SEEDS, instances, listed, made_equal, metric_name, span
 
 QUESTION = (
     "At equal cost of training, which attention paradigm looks at the right place, and which one "
@@ -278,7 +278,7 @@ def _certainty(pairs: list[_Pair], several: bool) -> str:
     if not usable:
         return f"Nothing is decided, because {_unusable(pairs)}"
     seeds = [pair.n for pair in usable]
-    n = f"n={min(seeds)}" + (f" to {max(seeds)}" if max(seeds) > min(seeds) else "")
+    n = f"n={span(seeds)}"
     open_ = [pair for pair in pairs if not pair.decided]
     if max(seeds) == 0:
         reasons = [_unusable(pairs)] if len(usable) < len(pairs) else []

@@ -20,7 +20,7 @@ from analysis.comparison.report.verdicts import paired_cells, undecided_notes
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
-from analysis.section.parts import without_long_columns
+from analysis.section.parts import stacked, without_long_columns
 from analysis.words import is_text
 from study.results import METRICS, RATIONALES
 
@@ -114,9 +114,7 @@ def _markdown(
 
 def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The tables below each other, each row with what tells its comparison from others."""
-    parts = [table.assign(**_setting(c)) for table, c in zip(tables, found, strict=True)]
-    filled = [part for part in parts if len(part)]
-    return pd.concat(filled, ignore_index=True) if filled else parts[0]
+    return stacked([t.assign(**_setting(c)) for t, c in zip(tables, found, strict=True)])
 
 
 def _setting(comparison: Comparison) -> dict[str, Any]:

@@ -35,9 +35,11 @@ from analysis.words import (
     is_text,
     known,
     level,
+    listed,
     metric_name,
     percent,
     quantity,
+    span,
     tally,
 )
 
@@ -214,7 +216,7 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     levels = summary[summary["paradigm"].isin(REFERENCES)]
     beside = ""
     if len(levels):
-        beside = f" Horizontal: the chosen option of {_and(levels['paradigm'])}."
+        beside = f" Horizontal: the chosen option of {listed(list(levels['paradigm']))}."
     for metric in METRIC_NAMES:
         name = metric_name(metric, comparison.threshold)
         text = _response_text(
@@ -338,8 +340,7 @@ def _missing(what: str, comparison: Comparison, shown: Mapping[str, Any]) -> str
 
 def _counted(rows: Iterable[Mapping[Hashable, Any]], column: str) -> str:
     """``n=6``, ``n=3 to 6``."""
-    counts = sorted({int(row[column]) for row in rows} - {0}) or [0]
-    return f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]} to {counts[-1]}"
+    return f"n={span({int(row[column]) for row in rows} - {0})}"
 
 
 def _scores(scores: Mapping[str, float]) -> str:
@@ -349,10 +350,6 @@ def _scores(scores: Mapping[str, float]) -> str:
 
 def _interval_text(low: float, high: float) -> str:
     return f" (interval {percent(low)} to {percent(high)})" if known(low) else ""
-
-
-def _and(names: Iterable[str]) -> str:
-    return " and ".join(names)
 
 
 def _capital(text: str) -> str:

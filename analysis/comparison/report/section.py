@@ -1,8 +1,4 @@
-"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks.
-
-Learning dynamics share what concerns claims and cells: `claim_blocks`, `end_states`,
-`repeat_blocks`.
-"""
+"""What the report shows of one comparison: verdicts, tables, figures, settings, as blocks."""
 
 from __future__ import annotations
 

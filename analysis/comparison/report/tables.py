@@ -58,15 +58,12 @@ def comparison_text(
 
 
 def comparison_markdown(
-    summary: pd.DataFrame,
-    published: bool = False,
-    threshold: float = SAIF_THRESHOLD,
-    name: str = "",
+    summary: pd.DataFrame, threshold: float = SAIF_THRESHOLD, name: str = ""
 ) -> str:
-    """The same tables in Markdown; see `comparison_text`."""
+    """The same tables in Markdown, without the paper's; see `comparison_text`."""
     blocks = []
     for part in _parts(summary):
-        header, rows = comparison_cells(part, published, threshold)
+        header, rows = comparison_cells(part, threshold=threshold)
         lines = [
             "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
             for row in [header, ["---"] * len(header), *rows]
