@@ -16,7 +16,7 @@ from analysis.figures.style import (
     line_styles,
     shared_legend,
 )
-from analysis.figures.trajectories import Pair
+from analysis.figures.trajectories import Pair, of_pair
 
 ROWS = {
     "eigenvalue_max": "largest eigenvalue",
@@ -42,7 +42,7 @@ def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     panels = figure.subplots(len(ROWS), len(pairs), squeeze=False, sharex="col")
     styles = line_styles(table["paradigm"])
     for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
-        mine = table[(table["m"] == m) & (table["num_classes"] == num_classes)]
+        mine = of_pair(table, m, num_classes)
         for axes, name in zip(column, ROWS, strict=True):
             axes.set_xscale("log")
             axes.set_xlim(mine["t"].min(), mine["t"].max())

@@ -11,10 +11,7 @@ from analysis.figures.style import (
     MARKER_SIZE,
     SAIF_THRESHOLD,
     by_paradigm,
-    dress,
-    foot,
-    legend,
-    limit_to_shares,
+    finished,
     line_styles,
     metric_label,
     panel,
@@ -70,14 +67,10 @@ def compute_figure(
         )
         band = (100 * line["low"], 100 * line["high"])
         axes.fill_between(x, *band, color=style.colour, alpha=0.13, linewidth=0)
-    dress(axes, x_label, metric_label(metric, threshold))
-    limit_to_shares(axes)
-    legend(figure, axes)
     text = f"{split} split; mean over n seeds, band: {level(confidence)} t interval (from n=2)"
     if len(complete) < len(curve):
         text += "; a line ends with its last evaluation that all seeds have within the cut"
-    foot(figure, text)
-    return figure
+    return finished(figure, x_label, metric_label(metric, threshold), text)
 
 
 def _unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:

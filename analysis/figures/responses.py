@@ -17,10 +17,7 @@ from analysis.figures.style import (
     WIDTH,
     LineStyle,
     by_paradigm,
-    dress,
-    foot,
-    legend,
-    limit_to_shares,
+    finished,
     line_styles,
     metric_label,
     panel,
@@ -54,15 +51,13 @@ def learning_rate_figure(
     rates = response["lr"].dropna().unique()
     if len(rates):
         _logarithmic(axes, rates)
-    dress(axes, "learning rate (of the first phase)", metric_label(metric, threshold))
-    limit_to_shares(axes)
-    legend(figure, axes)
-    foot(
+    return finished(
         figure,
+        "learning rate (of the first phase)",
+        metric_label(metric, threshold),
         "test split; at each rate the option that is best on validation; mean over n seeds and "
         f"{level(confidence)} t interval; filled: chosen",
     )
-    return figure
 
 
 def switch_figure(
@@ -96,15 +91,13 @@ def switch_figure(
     points = np.sort(shown["switch_point"].unique())
     if 1 < len(points) <= 11:
         axes.set_xticks(points, [f"{point:g}" for point in points])
-    dress(axes, "switch point (% of the budget)", metric_label(metric, threshold))
-    limit_to_shares(axes)
-    legend(figure, axes)
-    foot(
+    return finished(
         figure,
+        "switch point (% of the budget)",
+        metric_label(metric, threshold),
         "test split; of each switch point its best option on validation; mean over n seeds and "
         f"{level(confidence)} t interval; filled: chosen",
     )
-    return figure
 
 
 def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THRESHOLD) -> Figure:
@@ -136,15 +129,13 @@ def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THR
     else:
         axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
         axes.set_xlim(0.5, largest + 0.5)
-    dress(axes, "options tried, k", f"expected {metric_label(metric, threshold)}")
-    limit_to_shares(axes)
-    legend(figure, axes)
-    foot(
+    return finished(
         figure,
+        "options tried, k",
+        f"expected {metric_label(metric, threshold)}",
         "test split; seed mean of the option that validation picks among k drawn at random; in "
         "brackets: options that can be chosen",
     )
-    return figure
 
 
 def _draw_responses(

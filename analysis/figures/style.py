@@ -106,18 +106,6 @@ def dress(axes: Axes, x_label: str, y_label: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def limit_to_shares(axes: Axes) -> None:
-    """An interval may reach beyond what a share can be; the axis does not, 0 to 100 %."""
-    low, high = axes.get_ylim()
-    beside = 0.02 * (min(high, 100) - max(low, 0))  # room for half a mark
-    axes.set_ylim(max(low, -beside), min(high, 100 + beside))
-
-
-def legend(figure: Figure, axes: Axes) -> None:
-    """Above the panel, where it never lies over the data."""
-    shared_legend(figure, [axes])
-
-
 def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] = ()) -> None:
     """Above all panels, each name once; those of `order` first."""
     found: dict[str, Any] = {}
@@ -156,6 +144,19 @@ def foot(figure: Figure, text: str) -> None:
     """A line below the panels that says how to read them, broken to the figure's width."""
     width = int(figure.get_size_inches()[0] * _LETTERS_AN_INCH)
     figure.supxlabel("\n".join(textwrap.wrap(text, width)), fontsize=SMALL, parse_math=False)
+
+
+def finished(figure: Figure, x_label: str, y_label: str, note: str) -> Figure:
+    """A figure with one panel of shares, which holds its data: labels, legend and a note below."""
+    (axes,) = figure.axes
+    dress(axes, x_label, y_label)
+    # An interval may reach beyond what a share can be; the axis does not, 0 to 100 %.
+    low, high = axes.get_ylim()
+    beside = 0.02 * (min(high, 100) - max(low, 0))  # room for half a mark
+    axes.set_ylim(max(low, -beside), min(high, 100 + beside))
+    shared_legend(figure, [axes])  # above the panel, where it never lies over the data
+    foot(figure, note)
+    return figure
 
 
 def seeds_label(name: str, num_seeds: Iterable[int]) -> str:

@@ -59,7 +59,7 @@ def trajectory_figure(
     panels = figure.subplots(len(ROWS), len(pairs), squeeze=False, sharex="col")
     styles = line_styles({*exact["paradigm"], *measured["paradigm"]})
     for column, (m, num_classes) in zip(panels.T, pairs, strict=True):
-        theory, trained = (_of(table, m, num_classes) for table in (exact, measured))
+        theory, trained = (of_pair(table, m, num_classes) for table in (exact, measured))
         start = _onset(theory, num_classes)
         end = max(theory["t"].max(), trained["flow_time"].max() if len(trained) else 0.0)
         for axes, name in zip(column, ROWS, strict=True):
@@ -82,7 +82,8 @@ def trajectory_figure(
     return figure
 
 
-def _of(table: pd.DataFrame, m: int, num_classes: int) -> pd.DataFrame:
+def of_pair(table: pd.DataFrame, m: int, num_classes: int) -> pd.DataFrame:
+    """The rows of one (m, C)."""
     return table[(table["m"] == m) & (table["num_classes"] == num_classes)]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.figures.curvature import curvature_figure
 from analysis.figures.illustration import illustration_figure
-from analysis.figures.trajectories import trajectory_figure
+from analysis.figures.trajectories import of_pair, trajectory_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.linear_orthogonal import closed_form, measured
 from analysis.linear_orthogonal.claims import (
@@ -125,7 +125,7 @@ class Trajectories(Dynamics):
         """C15 of each (m, C): of the closed form, then of its trained cells."""
         found = []
         for m, num_classes in self.pairs:
-            mine = self.cells[(self.cells["m"] == m) & (self.cells["num_classes"] == num_classes)]
+            mine = of_pair(self.cells, m, num_classes)
             rows = self.rows[self.rows["cell_id"].isin(mine["cell_id"])]
             ends = rows.groupby("cell_id")["flow_time"].max()
             found.append(exact_claim(closed_form.exact(m, num_classes, float(ends.min()))))
