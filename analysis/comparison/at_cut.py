@@ -11,19 +11,10 @@ import pyarrow as pa
 from analysis.comparison.choice import PLAUSIBILITY
 from analysis.comparison.cut import Cut, CutCells, saif_at
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
-from study.results import (
-    METRICS,
-    RATIONALES,
-    SPLITS,
-    ResultsError,
-)
+from study.results import METRICS, RATIONALES, SPLITS, ResultsError
 
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
-
-
 _ROUNDING = 1e-6
-
-
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
 

@@ -33,13 +33,7 @@ from analysis.words import (
     share_of_budget,
     told_apart,
 )
-from study.results import (
-    KEY,
-    RATIONALES,
-    SAIF_THRESHOLD,
-    Results,
-    ResultsError,
-)
+from study.results import KEY, RATIONALES, SAIF_THRESHOLD, Results, ResultsError
 
 if TYPE_CHECKING:
     pass

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.linear_orthogonal import measured
-from analysis.linear_orthogonal.claims import (
-    LEVELS,
-    time_text,
-)
+from analysis.linear_orthogonal.claims import LEVELS, time_text
 from analysis.linear_orthogonal.closed_form import CONFIDENT
 from analysis.words import number, percent
 

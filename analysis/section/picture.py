@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from analysis.figures.style import (
-    figure_pdf,
-    figure_png,
-)
+from analysis.figures.style import figure_pdf, figure_png
 
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"

@@ -152,7 +152,7 @@ def setting_differences(
     if settings["n"] != source.n:
         texts.append(f"n={settings['n']:,d} training {instances(task)}, not {source.n:,d}")
     # A training step never ends exactly on the target.
-    if round(epochs) < source.epochs if not math.isnan(epochs) else False:
+    if not math.isnan(epochs) and round(epochs) < source.epochs:
         texts.append(f"the compute of {number(epochs)} epochs of soft, not {source.epochs_text}")
     if settings["architecture"] not in source.architectures:
         texts.append(f"the network {settings['architecture']!r}, not the paper's")

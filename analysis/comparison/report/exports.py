@@ -24,6 +24,7 @@ from analysis.section.parts import stacked, without_long_columns
 from analysis.words import is_text
 from study.results import METRICS, RATIONALES
 
+_PAIRED_LEFT = (0, 1, 2)
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
 
 
@@ -87,9 +88,6 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))
-
-
-_PAIRED_LEFT = (0, 1, 2)
 
 
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:

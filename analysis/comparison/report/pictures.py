@@ -23,10 +23,7 @@ from analysis.figures.responses import (
     learning_rate_figure,
     switch_figure,
 )
-from analysis.figures.style import (
-    SMALL,
-    by_paradigm,
-)
+from analysis.figures.style import SMALL, by_paradigm
 from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (

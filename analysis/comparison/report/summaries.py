@@ -24,11 +24,7 @@ from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.words import METRIC_NAMES
 
 _SPLIT = "test"
-
-
 _MEASURED = [*SUMMARISED, *PLAUSIBILITY, "saif_iqm", "accuracy_iqm"]
-
-
 _INVERSE = {"better": "worse", "worse": "better"}
 
 

@@ -8,15 +8,10 @@ from analysis.comparison.compare import Comparison, short_id
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.rationales import share_sentences
-from analysis.comparison.report.tables import (
-    comparison_text,
-)
+from analysis.comparison.report.tables import comparison_text
 from analysis.comparison.report.verdicts import verdict_lines
 from analysis.groups import AXES
-from analysis.words import (
-    amount,
-    made_equal,
-)
+from analysis.words import amount, made_equal
 from study import terminal
 from study.results import SAIF_THRESHOLD
 
