@@ -493,10 +493,10 @@ def test_resamples_repeat_the_choice_exactly(seed: int) -> None:
     )
     at_budget.loc[stopped, "status"] = "censored"
     at_budget = at_budget[~failed].reset_index(drop=True)
-    row = _pair(_paired(at_budget, resamples=40), "soft", "hard", "saif")
+    row = _pair(_paired(at_budget, resamples=20), "soft", "hard", "saif")
     # A censored cell that was not drawn bars its option all the same.
     free = at_budget[(at_budget["lr"] != 0.5) | (at_budget["paradigm"] != "soft")]
-    expected = _slow_differences(free.reset_index(drop=True), 40, "saif", "soft", "hard")
+    expected = _slow_differences(free.reset_index(drop=True), 20, "saif", "soft", "hard")
     assert np.ptp(expected) > 0.01
     low, high = np.quantile(expected, [0.025, 0.975])
     assert (row["boot_low"], row["boot_high"]) == pytest.approx((low, high), abs=1e-11)
