@@ -21,7 +21,7 @@ from study import hardware
 
 def work(counts):
     hardware.set_up(1)
-    for _ in range(5):
+    for _ in range(20):
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
         for size in (20, 50, 100, 35):
             torch.ones(size * 2**18)  # MB
@@ -34,7 +34,7 @@ def faults():
     thread.join()
     return counts[-1]
 """
-"""Page faults of the 5th round of large tensors, in a thread, as Tune runs its trials."""
+"""Page faults of the 20th round of large tensors, in a thread, as Tune runs its trials."""
 
 NEEDS_GLIBC = "needs glibc, whose allocator is told to keep memory"
 needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason=NEEDS_GLIBC)
