@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
@@ -60,22 +57,9 @@ def _report(results: Results, out_dir: str | None, question: Question, published
     running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
     found = conclude(results, question)
     found.require(published)
-    with _until_nobody_reads():
-        found.print(published, running)
+    found.print(published, running)
     path = found.write(folder, published=published, running=running)
-    with _until_nobody_reads():
-        print(f"report: {path}")
-
-
-@contextlib.contextmanager
-def _until_nobody_reads() -> Iterator[None]:
-    """What is printed after the reader has left, as `head` does, is lost; the rest goes on."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    print(f"report: {path}")
 
 
 def _parser() -> Parser:
@@ -144,7 +128,7 @@ _EXAMPLES = """examples:
   python -m analysis.report results --study cifar10 --out reports/cifar10
   python -m analysis.report results --study hatexplain --published
   python -m analysis.report results --study fixed-focus
-  python -m analysis.report results --axis seconds --interpolate
+  python -m analysis.report results --axis seconds
   python -m analysis.report s3://bucket/results --budget 2e12
   python -m analysis.report s3://bucket/results --out reports/cifar10
 """

@@ -79,10 +79,10 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
     others = len(found.sections) - len(shown.sections)
-    published = plan.preset == "paper" and not request.changes and not others
+    published = plan.preset == "paper" and not request.departures and not others
     print()
     shown.print(published)
-    changed = f", changed by --set {' '.join(request.changes)}" if request.changes else ""
+    changed = f", changed by {request.departures}" if request.departures else ""
     made = f"{plan.preset}: {request.about}{changed}"
     print(terminal.fitted(f"preset {made}"))
     new = [cell for cell in cells if cell.id in asked - place.finished.keys()]

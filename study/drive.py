@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from study.cell import Cell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
+from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.cluster import default_address, join, require_lasting
 from study.launch.failures import Failure
@@ -79,6 +80,8 @@ def opened(request: Request) -> Iterator[Workplace]:
     """
     results = Results(absolute(request.results))
     if results.storage.local:
+        if os.path.isfile(results.url):
+            raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
         require_lasting(results.url)
     elif request.search or tracking_uri(request.tracking) is None:
         require_lasting(os.getcwd())  # the databases lie there
@@ -154,7 +157,11 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     results, statuses = place.results, place.survey.statuses
     if place.survey.damaged:
         names = ", ".join(results.set_aside(place.survey.damaged))
-        print(f"set aside damaged files ({names}); their cells run again", file=sys.stderr)
+        print(
+            f"set aside damaged files ({names}); this study's cells in them run again, those of "
+            "another one with its own command",
+            file=sys.stderr,
+        )
     _sweep(results, plan.cells, place.finished)
     progress = _progress(request, plan)
     suggestions = _suggestions(request, plan, place, progress) if request.search else None

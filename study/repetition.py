@@ -228,10 +228,13 @@ def _find(results: Results, asked: str) -> str:
         )
     if len(asked) == 16 and results.has_cell(asked):
         return asked
-    ids = results.survey().statuses
+    survey = results.survey()
+    ids = survey.statuses
     found = sorted(cell_id for cell_id in ids if cell_id.startswith(asked))
     if not found:
-        raise RequestError(f"{results.url} has no cell {asked}. {_nearest(asked, ids)}")
+        damaged = ", ".join(damage.name for damage in survey.damaged)
+        hint = f"It may be in a damaged file ({damaged}): run its study again. " if damaged else ""
+        raise RequestError(f"{results.url} has no cell {asked}. {hint}{_nearest(asked, ids)}")
     if len(found) > 1:
         raise RequestError(
             f"{asked} begins the ids of {len(found)} cells ({_listed(found)}). Give more digits."

@@ -97,6 +97,17 @@ class Request:
         return self.space.presets[self.preset].about
 
     @property
+    def departures(self) -> str:
+        """What makes the cells others than the preset's, as options of the command."""
+        options = [f"--set {' '.join(self.changes)}"] if self.changes else []
+        if self.search:
+            options.append(f"--search {self.search} --num-samples {self.num_samples}")
+            options.append(f"--objective {','.join(self.metrics)}")
+        if self.scheduler:
+            options.append(f"--scheduler {self.scheduler}")
+        return " ".join(options)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The validation metrics that a search improves."""
         return self.objective or ("accuracy",)

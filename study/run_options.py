@@ -110,8 +110,11 @@ def parser() -> argparse.ArgumentParser:
     add = built.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")
-    add("--plan", action="store_true", help="print what would run, its cost and time; run nothing")
-    add("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
+    then = built.add_mutually_exclusive_group().add_argument
+    then(
+        "--plan", action="store_true", help="print what would run, its cost and time; run nothing"
+    )
+    then("--dry-run", action="store_true", help="two steps of each kind of cell; record nothing")
     add(
         "--set",
         nargs="+",
@@ -152,8 +155,9 @@ def parser() -> argparse.ArgumentParser:
         "--pack",
         choices=("auto", *packs.AXES),
         default="auto",
-        help="cells that train together in one process: those that differ in these only; auto: "
-        "where a GPU is measured to be faster with them",
+        metavar="AXES",
+        help="none, seed or seed,lr: cells that differ in these only train together in one "
+        "process; auto: where a GPU is measured to be faster with them",
     )
     add(
         "--micro-batch",

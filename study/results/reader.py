@@ -172,8 +172,11 @@ class Reader:
         for file in held:
             if file not in small:
                 coverage = Coverage(file, held[file])
-                for rows in parquet.read_parts(self._storage, file, cell_ids, read_columns):
-                    yield _with_dictionaries(taken_rows(file, coverage, rows))
+                try:
+                    for rows in parquet.read_parts(self._storage, file, cell_ids, read_columns):
+                        yield _with_dictionaries(taken_rows(file, coverage, rows))
+                except parquet.Damaged as error:
+                    raise self._refusal(Damage(f"evaluations/{file}", str(error))) from error
                 refuse(coverage)
         self._refuse_different_copies(copies)
 

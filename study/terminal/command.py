@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from study.errors import RequestError
 
@@ -34,13 +34,38 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
         stopped: printed after Ctrl-C: what is kept, and how to go on.
     """
     try:
-        return command()
+        with contextlib.redirect_stdout(Unheard(sys.stdout)):
+            return command()
     except RequestError as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt as stop:
         print(f"\n{stopped}", file=sys.stderr)
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+class Unheard:
+    """A stream whose reader may leave, as `head` does: what follows is lost, the rest goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._while_heard(lambda: self._stream.write(text)) or len(text)
+
+    def flush(self) -> None:
+        self._while_heard(self._stream.flush)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _while_heard(self, act: Callable[[], int | None]) -> int | None:
+        try:
+            return act()
+        except BrokenPipeError:
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
+            return None
 
 
 def run_as_command(main: Callable[[], int]) -> NoReturn:

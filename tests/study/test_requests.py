@@ -30,6 +30,8 @@ from tests.made_up.commands import called
         ("digits --data-dir somewhere", "--data-dir is of no use to digits"),
         ("cifar10 --data-dir /no/such/place", "/no/such/place"),
         ("digits --results /dev/null/results", "/dev/null/results"),
+        (f"digits --plan --results {__file__}", "is a file. Name a directory with --results"),
+        ("digits --plan --dry-run", "--dry-run: not allowed with argument --plan"),
         ("digits --address 127.0.0.1:1 --tracking none", "no Ray cluster at"),
         ("digits --tracking nonsense://", "--tracking"),
         ("digits --tracking sqlite:////proc/x.db", "MLflow cannot track to sqlite"),

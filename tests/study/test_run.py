@@ -453,6 +453,9 @@ def test_a_search_is_continued_by_a_second_run(
     assert status == 0, errors
     assert "2 suggestions: 2 done" in printed
     assert "Pareto front" in printed
+    how = "--search optuna --num-samples 2 --objective accuracy,saif"
+    assert how in " ".join(printed.split())
+    assert how in (tmp_path / "report" / "digits" / "report.md").read_text()
     kept = {path: path.read_bytes() for path in tmp_path.glob("cells/*")}
     assert len(kept) == 4
     status, printed, errors = main(capsys, *arguments, "--num-samples", "3")

@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import analysis
+from analysis.comparison.compare import compare_results
 from study.cell import Cell
+from study.compact import compact
 from study.results import Damage, Results, ResultsError, Survey
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import (
@@ -27,6 +30,7 @@ from tests.made_up.tables import (
     contents,
     copy,
     frames,
+    in_memory,
     one_of_another,
     with_files,
     write_some,
@@ -49,6 +53,22 @@ def test_a_truncated_file_is_damaged_wherever_it_ends(
         frames(results)
     with pytest.raises(ResultsError, match=f"{name} is damaged"):
         (results.cells if table == "cells" else results.evaluations)([cells[0].id])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_merged_file_with_other_bytes_in_its_middle_is_named(table: Any) -> None:
+    """Its footer is whole, so that what is wrong shows where rows are read."""
+    results = in_memory()
+    write_some(results)
+    compact(results)
+    (name,) = (name for name in contents(results) if name.startswith(f"{table}/"))
+    data = bytearray(contents(results)[name])
+    data[len(data) // 3 : len(data) // 3 + 8] = bytes(8)
+    broken = with_files(contents(results) | {name: bytes(data)})
+    with pytest.raises(ResultsError, match=rf"{name} is damaged \(.*Run its study again"):
+        analysis.load(broken)
+    with pytest.raises(ResultsError, match=rf"{name} is damaged"):
+        compare_results(broken)
 
 
 @settings(max_examples=25, deadline=None)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study import terminal
+from study.terminal.command import FAILED, guarded
 from study.terminal.width import WIDEST
 
 HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
@@ -61,3 +66,18 @@ def test_a_narrow_table_says_all_that_a_wide_one_does(monkeypatch: pytest.Monkey
         "  95 % interval: 93.0 to 98.1",
         "  switch: 0.25",
     ]
+
+
+def test_a_command_goes_on_when_its_reader_leaves() -> None:
+    """As under `head`: what it prints then is lost, its exit status is its own."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream, contextlib.redirect_stdout(stream):
+        os.close(reader)
+
+        def command() -> int:
+            for _ in range(3):
+                print("a line that nobody reads", flush=True)
+            assert sys.stdout.fileno() == writer
+            return FAILED
+
+        assert guarded("test", command, "stopped") == FAILED
