@@ -70,7 +70,7 @@ LONGEST = (
     "test_cluster_docs", "test_mlflow_ui", "test_launch", "test_benchmarks", "test_s3",
     "test_report", "test_text_report", "test_lost_calls", "test_cut", "test_search", "test_track",
     "test_run", "test_report_command", "test_fixed_focus_analysis", "test_trajectories_analysis",
-    "test_dynamics_report",
+    "test_dynamics_report", "test_sections", "test_cifar", "test_compact",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""
 
