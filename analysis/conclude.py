@@ -9,7 +9,7 @@ from pathlib import Path
 
 from analysis.groups import Axis, Select
 from analysis.kinds import find
-from analysis.page import frame
+from analysis.page import opening
 from analysis.page.exports import exports
 from analysis.page.files import write
 from analysis.reading import opened
@@ -87,7 +87,7 @@ def write_report(
     question = Question(study, cell_ids, budget, select, axis, threshold, interpolate)
     found = conclude(results, question)
     found.require()
-    notes = [*notes, *frame.missing(found.sections, cell_ids)]
+    notes = [*notes, *opening.missing(found.sections, cell_ids)]
     return found.write(out_dir, title, notes, published, running)
 
 
@@ -137,7 +137,7 @@ class Conclusions:
     def print(self, published: bool = False, running: bool = False) -> None:
         """Prints tables, verdicts and claims; arguments as for `write`."""
         if running:
-            _print_paragraph(f"note: {frame.RUNNING}")
+            _print_paragraph(f"note: {opening.RUNNING}")
         for chapter, sections in by_chapter(self.sections):
             texts = [section.text(published) for section in sections]
             for text in [*texts, *chapter.paragraphs(sections)]:
@@ -149,7 +149,7 @@ class Conclusions:
         Args:
             study: its name; None: that of the question, or of all whose cells are shown.
         """
-        return frame.title(self.sections, study or self.question.study)
+        return opening.title(self.sections, study or self.question.study)
 
     def write(
         self,
@@ -180,7 +180,7 @@ class Conclusions:
                 blocks = list(each.blocks(shown, results or self.results, published))
                 parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
             tails += chapter.tail(sections)
-        page = frame.head(self.sections, notes, running)
+        page = opening.head(self.sections, notes, running)
         if len(parts) > 1:
             page.append(Contents([(name, anchor) for name, anchor, _ in parts]))
         for name, anchor, blocks in parts:

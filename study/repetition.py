@@ -27,7 +27,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.trial import train_cells
 from study.results import METRICS, RATIONALES, Results, ResultsError
-from study.results.copies import DUPLICATE_TOLERANCE, agree
+from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
 from study.terminal.progress import Progress, duration
 
 CIRCUMSTANCES = {

@@ -2,7 +2,7 @@
 
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES as HEATMAP_EDGES
 from study.evaluate.saif_and_heat_map import SAIF_THRESHOLD as SAIF_THRESHOLD
-from study.results.copies import agree as agree
+from study.results.cell_copies import agree as agree
 from study.results.coverage import KEY as KEY
 from study.results.coverage import Damage as Damage
 from study.results.coverage import coded as coded

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from study.results import parquet
-from study.results.copies import (
+from study.results.cell_copies import (
     copies_of,
     refuse_different_cells,
     refuse_different_evaluations,

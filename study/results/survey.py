@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from study.results import parquet
-from study.results.copies import copies_of
+from study.results.cell_copies import copies_of
 from study.results.coverage import IDENTITY, Coverage, Damage, faults_of
 from study.results.listing import listed, of_each
 from study.results.reader import Reader, joined

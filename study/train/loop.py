@@ -10,7 +10,7 @@ from study.cell import Cell
 from study.tasks.base import Task
 from study.train import packs
 from study.train.checkpoints import Checkpoints
-from study.train.member import Member, OnEvaluation, Outcome, now
+from study.train.pack_member import Member, OnEvaluation, Outcome, now
 
 
 def train(

@@ -15,7 +15,7 @@ from study.storage.storage import Storage
 from study.tasks.base import Task
 from study.train.checkpoints import Checkpoints
 from study.train.loop import train_pack
-from study.train.member import OnEvaluation, Outcome
+from study.train.pack_member import OnEvaluation, Outcome
 
 
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:

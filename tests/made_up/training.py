@@ -9,7 +9,7 @@ from typing import Any
 
 from study.storage.storage import Storage
 from study.train.checkpoints import Checkpoints
-from study.train.member import Member, Outcome
+from study.train.pack_member import Member, Outcome
 
 TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 

@@ -23,7 +23,7 @@ from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase
 from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
-from study.results.copies import DUPLICATE_TOLERANCE
+from study.results.cell_copies import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.commands import one_line

@@ -20,7 +20,7 @@ from study.theory.linear_orthogonal import INCENTIVE_STEP
 from study.train import loop
 from study.train.checkpoints import Checkpoints
 from study.train.cost import cell_flops, training_flops
-from study.train.member import Member
+from study.train.pack_member import Member
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.training import Killed, Killing, numbers
 

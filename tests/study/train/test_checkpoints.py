@@ -20,7 +20,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import checkpoints
 from study.train.checkpoints import Checkpoints, discard, fork_name, sweep
 from study.train.loop import train, train_pack
-from study.train.member import Member, Outcome
+from study.train.pack_member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 

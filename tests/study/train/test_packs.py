@@ -17,7 +17,7 @@ from study.cell import PARADIGMS, Cell, Schedule
 from study.plan import estimate
 from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import loop, member, packs
+from study.train import loop, pack_member, packs
 from study.train.cost import ModelFlops
 from study.train.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
@@ -230,7 +230,7 @@ def test_waiting_can_be_refused_though_warnings_are_errors(
 
 @needs_cuda
 def test_steps_on_a_gpu_wait_for_nothing(digits: MosaicTask) -> None:
-    alone = member.Member(tiny_cell(digits), digits, torch.device("cuda"), None)
+    alone = pack_member.Member(tiny_cell(digits), digits, torch.device("cuda"), None)
     alone.enter_phase(0)
     with waiting_refused():
         for _ in range(50):  # over several epochs
@@ -244,14 +244,14 @@ def test_the_speedup_of_a_pack_is_timed_by_training_it(
 ) -> None:
     """With a clock that counts steps: members of a pack that take turns gain nothing."""
     steps: list[None] = []
-    real = member.train_step
+    real = pack_member.train_step
 
     def counted(*arguments: object, **keywords: object) -> torch.Tensor:
         steps.append(None)
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(member, "train_step", counted)
-    for module in (member, loop):
+    monkeypatch.setattr(pack_member, "train_step", counted)
+    for module in (pack_member, loop):
         monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
     timed = plan(digits, flops=10**7)
     assert estimate._speedup(timed.cells, timed, torch.device("cpu")) == 1
