@@ -1,11 +1,11 @@
-"""The nouns of a comparison, and the order in which they are shown.
+"""The terms of a comparison, and the order in which its parts are shown.
 
 A *comparison* is all cells that differ in nothing but schedule and seed (`comparison_id`); a
 *group* is one paradigm of it; an *option* is one learning rate, last learning rate and switch
 point of a group, run with several seeds.
 
-Cells of *learning dynamics* are in no comparison: those in which attention is held (fixed focus),
-and those of the linear orthogonal setting, whose trajectories are compared with a closed form.
+Cells of *learning dynamics* are in no comparison: cells with fixed focus, whose attention is held,
+and cells of the linear orthogonal setting, whose trajectories are compared with a closed form.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pandas as pd
 
 GROUP = ["task", "m", "paradigm"]
 OPTION = ["lr", "last_lr", "switch_point", "schedule"]
-"""`schedule` says no more than the other three, unless a schedule has more than two phases."""
+"""Columns of an option; `schedule` adds something only if it has more than two phases."""
 
 PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
 
 PARADIGMS = ("soft", "hard", "lvml")
-"""Those that sections 3 and 4 of the paper define, in the order of its panels."""
+"""Paradigms that sections 3 and 4 of the paper define, in the order of its panels."""
 
 LINEAR_ORTHOGONAL = "linear-orthogonal"
 """The task of section 4 of the paper."""
@@ -37,7 +37,7 @@ AXES: dict[Axis, str] = {
     "seconds": "train_seconds",
     "mosaics": "mosaics_seen",
 }
-"""What a comparison may hold equal -> its column."""
+"""Axis that a comparison may hold equal -> its column."""
 
 
 def paradigm_order(names: Iterable[str]) -> list[str]:
@@ -46,7 +46,7 @@ def paradigm_order(names: Iterable[str]) -> list[str]:
 
 
 def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The rows sorted by columns, paradigms as `paradigm_order` has them; numbered anew."""
+    """The rows sorted by columns, paradigms in `paradigm_order`, with a new index."""
     ranks = {name: rank for rank, name in enumerate(paradigm_order(table["paradigm"].unique()))}
     return table.sort_values(
         by, key=lambda c: c.map(ranks) if c.name == "paradigm" else c, ignore_index=True
@@ -56,56 +56,56 @@ def in_order(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def best_first(
     options: pd.DataFrame, group: list[str], score: str, ties: list[str]
 ) -> pd.DataFrame:
-    """The options that can be chosen, those of a group together, the best first.
+    """The options that can be chosen, by group, best first.
 
     Args:
         options: one row an option, with `can_be_chosen` and `validation_loss`.
         group: columns that name the group of an option.
-        score: column of the validation score, the more the better; an option without it cannot
+        score: column of the validation score, higher is better; an option without a score cannot
             be chosen. Ties go to the lower validation loss.
-        ties: columns whose smaller value decides where that is equal, too.
+        ties: columns whose smaller value decides if the losses are equal, too.
     """
     table = options[options["can_be_chosen"] & options[score].notna()]
-    # Means of the same shares in another order differ in the last bit: that is a tie.
+    # Means of the same shares, summed in another order, differ in the last bit: still a tie.
     rounded = {"_score": -table[score].round(12), "_loss": table["validation_loss"].round(12)}
     ordered = in_order(table.assign(**rounded), [*group, *rounded, *ties])
     return ordered.drop(columns=[*rounded])
 
 
 def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
-    """Of each row with the columns of cells: whether attention was held at `alpha`."""
+    """Whether each row, with the columns of cells, held attention at `alpha`."""
     return cells["alpha"].notna()
 
 
 def is_trajectory(cells: pd.DataFrame) -> pd.Series:
-    """Of each row: whether a linear model was trained whole in the linear orthogonal setting."""
+    """Whether each row trained a whole linear model in the linear orthogonal setting."""
     return (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:
-    """Of each row: whether it belongs to a comparison, not to learning dynamics."""
+    """Whether each row belongs to a comparison, not to learning dynamics."""
     return ~(is_fixed_focus(cells) | is_trajectory(cells))
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the chosen options; a missing switch point equals a missing one."""
+    """The rows of the chosen options; missing switch points are equal."""
     return rows.merge(choice[GROUP + OPTION], on=GROUP + OPTION)
 
 
 def with_chosen(options: pd.DataFrame, choice: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The options that were tried, and whether each was `chosen`.
+    """The options that were tried, with the column `chosen`: whether each was.
 
     Args:
         options: one row an option.
-        choice: those of them that were chosen.
-        keys: columns that name an option; a missing value equals a missing one.
+        choice: the chosen ones.
+        keys: columns that name an option; missing values are equal.
     """
     table = options.merge(choice[keys].assign(chosen=True), on=keys, how="left")
     return table.assign(chosen=table["chosen"].eq(True))
 
 
 def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leaves out what a diverged cell recorded when its loss was no longer finite.
+    """Leaves out the rows that a diverged cell recorded with a loss that is not finite.
 
     Also leaves out the rows that stand for a cell without evaluations.
     """

@@ -28,7 +28,7 @@ _COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
 CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
 _REPEATED = ["status", "steps", *_COUNTS, *METRICS, *RATIONALES]
-"""What two records of one evaluation agree in; the others are circumstances."""
+"""Columns in which two records of one evaluation agree; the others are circumstances."""
 
 
 def load(
@@ -36,8 +36,8 @@ def load(
 ) -> pd.DataFrame:
     """Evaluations joined with their cells: one row a cell x evaluation x split.
 
-    A cell without any evaluation (it diverged before the first) has one row, whose columns of
-    the evaluation are missing, so that no cell drops out of the count.
+    A cell without any evaluation (it diverged before the first) has one row with missing columns
+    of the evaluation, so that no cell drops out of the count.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -70,7 +70,7 @@ def cells_of(
     study: str | None = None,
     cell_ids: Iterable[str] | None = None,
 ) -> pd.DataFrame:
-    """One row a cell: the columns of `CELLS_SCHEMA` but the long ones, JSON.
+    """One row a cell: the columns of `CELLS_SCHEMA` but the long JSON ones.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -90,7 +90,7 @@ def cells_of(
 def of_study(
     cells: pd.DataFrame, results: Results, study: str | None, cell_ids: Collection[str] | None
 ) -> pd.DataFrame:
-    """The rows of a study; refuses where there is none."""
+    """The rows of a study; raises a ResultsError if there is none."""
     if cells.empty:
         which = "no finished cell" if cell_ids is None else "none of the requested cells"
         running = "A study is running with it: ask again when its first cells have ended."
@@ -109,7 +109,7 @@ def of_study(
 
 
 def each_once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Each evaluation once; of rows that agree, the same one in whatever order they come.
+    """Each evaluation once; which of several equal rows is kept does not depend on their order.
 
     Raises:
         ResultsError: two rows of one evaluation contradict each other.
@@ -134,7 +134,7 @@ def each_once(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _place(row: pd.Series) -> str:
-    """Which evaluation of its cell a row is; empty: it stands for a cell without any."""
+    """Names a row's evaluation within its cell; empty for a cell without evaluations."""
     if pd.isna(row["split"]):
         return ""
     return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"
@@ -145,12 +145,12 @@ def _floats(column: pd.Series) -> np.ndarray:
 
 
 def opened(results_dir: str | os.PathLike[str] | Results) -> Results:
-    """The results directory at a path or URL, or one that is open."""
+    """Opens the results directory at a path or URL; an open one is returned as it is."""
     return results_dir if isinstance(results_dir, Results) else Results(results_dir)
 
 
 def read_or_refuse(results: Results, read: Callable[[], T]) -> T:
-    """What `read` gives; where a file cannot be read, a ResultsError says so."""
+    """The result of `read`; raises a ResultsError if a file cannot be read."""
     try:
         return read()
     except OSError as error:

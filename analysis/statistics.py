@@ -1,7 +1,7 @@
 """Statistics over seeds: pure functions of arrays, on NumPy and SciPy.
 
 One rule everywhere: NaN means "not known". A NaN among the values makes the result NaN, and an
-interval from fewer than two values is NaN: nothing is left out of a count in silence.
+interval from fewer than two values is NaN: nothing is silently left out of a count.
 
 `counts` are the multiplicities of a resample with replacement: how often each value was drawn.
 Functions that take them work on all resamples at once.
@@ -17,30 +17,30 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, nctdtr, stdtr, stdtrit
 
 CONFIDENCE = 0.95
-"""Of the intervals that decide a claim of the paper, and that are drawn beside it."""
+"""Confidence of the intervals that decide a claim of the paper and are drawn beside it."""
 
 MAX_SEEDS = 100_000
 """Beyond this, `seeds_needed` says that no number of seeds decides."""
 
 ROUNDING = 1e-9
-"""Of shares: a value that lies no further beyond a threshold has reached it."""
+"""Tolerance of shares: a value this close to a threshold has reached it."""
 
 _LARGE_SHIFT = 1e4
-_ROUNDING = 1e-12  # of a number of size 1: some thousand times the last bit
+_ROUNDING = 1e-12  # relative to 1: some thousand times the last bit
 
 
 @dataclass(frozen=True)
 class PairedT:
-    """What a paired t test says.
+    """The result of a paired t test.
 
     Attributes:
-        mean: of the differences, in their unit.
+        mean: mean difference, in the unit of the differences.
         low: lower bound of the mean; NaN when n < 2 or the differences do not vary.
         high: upper bound of the mean; NaN likewise.
-        p: two-sided, of the hypothesis that the mean is 0, in [0, 1]; NaN likewise.
+        p: two-sided p value of the hypothesis that the mean is 0, in [0, 1]; NaN likewise.
         n: number of pairs.
-        std: of the differences, with n - 1 in the denominator; NaN when n < 2, 0 when they do
-            not vary.
+        std: standard deviation of the differences (n - 1 in the denominator); NaN when n < 2, 0
+            when they do not vary.
     """
 
     mean: float
@@ -55,13 +55,13 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     """Mean and two-sided Student t interval: mean +- t_{n-1} s / sqrt(n).
 
     Args:
-        values: (n,) one number a seed, any unit. A NaN makes the mean and the bounds NaN: a
-            value that is not known is not left out of the count in silence.
+        values: (n,) one number a seed, any unit. A NaN makes the mean and the bounds NaN: an
+            unknown value is not silently left out of the count.
         confidence: in (0, 1).
 
     Returns:
-        mean, low, high in the unit of `values`; the bounds are NaN when n < 2, all when n = 0.
-        The interval of a fraction is not cut off at 0 and 1.
+        mean, low, high in the unit of `values`; the bounds are NaN when n < 2, all three when n =
+        0. The interval of a fraction is not cut off at 0 and 1.
 
     Raises:
         ValueError: `values` is not one-dimensional or `confidence` is out of range.
@@ -88,14 +88,14 @@ def paired_t(differences: ArrayLike, confidence: float = 0.95, resolution: float
     """Paired t test and interval: the one-sample t test of the differences, t = d / (s / sqrt n).
 
     Equals `scipy.stats.ttest_rel`, which warns where the differences do not vary. Here they give
-    neither an interval nor p: a spread of 0 in a few pairs is no estimate of the spread of all,
-    and t, which divides by it, would make any such difference, however small, certain.
+    neither an interval nor p: a spread of 0 in a few pairs does not estimate the spread of all,
+    and t, which divides by it, would make any such difference certain, however small.
 
     Args:
         differences: (n,) one a pair, any unit.
         confidence: of the interval, in (0, 1).
-        resolution: differences that lie no further apart do not vary, >= 0, in their unit; nor do
-            those that rounding tells apart.
+        resolution: >= 0, in the unit of the differences. Differences no further apart than this
+            do not vary, nor do those that only rounding tells apart.
 
     Raises:
         ValueError: `differences` is not one-dimensional or `confidence` is out of range.
@@ -118,8 +118,8 @@ def holm(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     """Holm's step-down adjustment: the i-th smallest of k p values is multiplied by k - i + 1.
 
     An adjusted value is never below that of a smaller p value, and never above 1. Testing all
-    adjusted values at one level bounds the chance of any false rejection by it, however the
-    tests depend on each other.
+    adjusted values at one level bounds the chance of any false rejection by that level, however
+    the tests depend on each other.
 
     Args:
         p_values: (k,) in [0, 1]. A NaN is not a test: it stays NaN and does not count in k.
@@ -154,7 +154,7 @@ def bootstrap_counts(n: int, resamples: int, seed: int | np.random.Generator) ->
     Args:
         n: number of values, >= 0.
         resamples: number of resamples, >= 1.
-        seed: of a generator of its own, or a generator, which is advanced.
+        seed: seed of a new generator, or a generator, which is advanced.
 
     Returns:
         (resamples, n) integers >= 0; every row sums to n.
@@ -176,11 +176,11 @@ def percentile_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[f
     """Percentile bootstrap interval: the (1 -+ confidence) / 2 quantiles of the resamples.
 
     A resample whose statistic is NaN could have been anything: it counts as minus infinity for
-    the lower and as plus infinity for the upper bound. So a few of them widen the interval, and
-    from a share of (1 - confidence) / 2 on there is none: NaN.
+    the lower bound and as plus infinity for the upper one. A few of them widen the interval; from
+    a share of (1 - confidence) / 2 on, the interval is NaN.
 
-    The resamples of one value do not vary: it is for the caller to give no interval where the
-    statistic rests on fewer than two values. Below ten or so, percentile intervals are too narrow.
+    The resamples of one value do not vary: the caller must give no interval where the statistic
+    rests on fewer than two values. Below ten or so, percentile intervals are too narrow.
 
     Args:
         samples: (resamples,) the statistic in each resample, any unit.
@@ -188,7 +188,7 @@ def percentile_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[f
 
     Returns:
         low, high in the unit of `samples`, interpolated linearly between order statistics; both
-        NaN where either is not known or there are fewer than two resamples.
+        NaN where either is unknown or there are fewer than two resamples.
 
     Raises:
         ValueError: `samples` is not one-dimensional or `confidence` is out of range.
@@ -201,14 +201,14 @@ def percentile_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[f
         return math.nan, math.nan
     unknown = np.isnan(array)
     tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):  # between infinities there is nothing to interpolate
+    with np.errstate(invalid="ignore"):  # between infinities, interpolation gives NaN
         low = float(np.quantile(np.where(unknown, -np.inf, array), tail))
         high = float(np.quantile(np.where(unknown, np.inf, array), 1 - tail))
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (math.nan, math.nan)
 
 
 def counted_mean(values: ArrayLike, counts: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Mean of values that were drawn so many times.
+    """Mean of values weighted by how often each was drawn.
 
     Args:
         values: (..., n) any unit.
@@ -226,10 +226,10 @@ def iqm(values: ArrayLike, counts: ArrayLike | None = None) -> NDArray[np.float6
     """Interquartile mean: the mean of the middle half of the values.
 
     Exactly a quarter of the weight is cut off at either end; a value on the border counts with
-    the part of it that lies inside. `scipy.stats.trim_mean(values, .25)`, which rliable uses, cuts
-    off whole values, floor(n / 4) at either end: the same where 4 divides n, but of 6 values it
-    keeps 4 (two thirds) and of 3 all. With exact weights the IQM of 6 seeds means what that of 600
-    means, and repeating every value leaves it as it is, which a bootstrap relies on.
+    the part of its weight that lies inside. `scipy.stats.trim_mean(values, .25)`, which rliable
+    uses, cuts off whole values, floor(n / 4) at either end: the same where 4 divides n, but of 6
+    values it keeps 4 (two thirds) and of 3 all. With exact weights, the IQM means the same for 6
+    seeds as for 600, and repeating every value does not change it, which a bootstrap relies on.
 
     Args:
         values: (..., n) any unit.
@@ -260,8 +260,8 @@ def probability_of_improvement(
 ) -> NDArray[np.float64]:
     """P(a > b) over all pairs of a value of `a` and a value of `b`, a tie counting one half.
 
-    It is Mann-Whitney's U of `a` divided by the number of pairs. The pairs are not those of the
-    seeds: it says how likely a new run of the one beats a new run of the other.
+    It is Mann-Whitney's U of `a` divided by the number of pairs. Pairs are not matched by seed: it
+    says how likely a new run of one beats a new run of the other.
 
     Args:
         a: (..., n) any unit.
@@ -291,18 +291,18 @@ def seeds_needed(mean: float, std: float, level: float, power: float = 0.8) -> f
 
     With n pairs, t has the noncentral t distribution with n - 1 degrees of freedom and shift
     sqrt(n) mean / std; the power is its weight beyond the two critical values. That holds for
-    normal differences whose mean and spread are those given: from an effect that was seen, the
-    answer is a plan, not a promise.
+    normal differences with the given mean and spread. From an observed effect, the answer is a
+    plan, not a promise.
 
     Args:
-        mean: of the differences, any unit.
+        mean: mean of the differences, any unit.
         std: their standard deviation (n - 1 in the denominator), in the same unit, >= 0.
         level: of the test, in (0, 1); divide by Holm's multiplier where there are several.
-        power: wanted chance to reject, in (0, 1).
+        power: desired chance to reject, in (0, 1).
 
     Returns:
         A whole number n >= 2; inf where the mean is 0 or `MAX_SEEDS` pairs are too few; NaN where
-        mean or std is, or where std is 0, which tells nothing of the spread of further pairs.
+        mean or std is NaN, or std is 0, which says nothing about the spread of further pairs.
 
     Raises:
         ValueError: `std` < 0, or `level` or `power` is out of range.
@@ -337,8 +337,8 @@ def _power(effect: float, n: int, level: float) -> float:
     critical = float(stdtrit(n - 1, 1 - level / 2))
     shift = math.sqrt(n) * effect
     if shift > _LARGE_SHIFT:
-        # nctdtr overflows. Beside such a shift the noise of the mean is nothing: t is shift / s
-        # with (n - 1) s^2 of the chi-square distribution.
+        # nctdtr overflows. Such a shift dwarfs the noise of the mean: t is shift / s, where
+        # (n - 1) s^2 has the chi-square distribution.
         return 1 - float(chdtrc(n - 1, (n - 1) * (shift / critical) ** 2))
     # Where a tail underflows, nctdtr may be NaN.
     not_above, below = (
@@ -355,9 +355,9 @@ def _wins(
     *,
     ties: bool,
 ) -> NDArray[np.float64]:
-    """Weight of the pairs with b < a, or b <= a with ties: sorted together, b stands before a."""
+    """Weight of the pairs with b < a (b <= a with ties), from one sort in which b precedes a."""
     parts = [(b, np.zeros_like(weight_b), weight_b), (a, weight_a, np.zeros_like(weight_a))]
-    if not ties:  # the sort is stable: equal values stay in this order
+    if not ties:  # the sort is stable: equal values keep this order
         parts.reverse()
     values, of_a, of_b = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
     order = np.argsort(values, axis=-1, kind="stable")
@@ -368,7 +368,7 @@ def _wins(
 def _weighted(
     values: ArrayLike, counts: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Values (..., n), 0 where not known; weights; (...) whether one that counts is not known."""
+    """Values (..., n), 0 where unknown; weights; (...) whether a value that counts is unknown."""
     array = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(array) if counts is None else np.asarray(counts, dtype=np.float64)
     array, weight = np.broadcast_arrays(array, weight)

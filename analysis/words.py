@@ -1,4 +1,4 @@
-"""Words that tables, figures and sentences share: tasks, metrics, axes and amounts of them.
+"""Words that tables, figures and sentences share: tasks, metrics, axes and amounts.
 
 Nothing here computes a result.
 """
@@ -17,8 +17,8 @@ from study.results import SAIF_THRESHOLD
 
 METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
 
-_LISTED = 11  # values of a list that are named one by one, as the usual evaluation points
-_OF_A_CELL = ("schedule", "seed")  # all else is shared by the cells of a comparison
+_LISTED = 11  # longest list whose values are named one by one: as many as the default evaluations
+_OF_A_CELL = ("schedule", "seed")  # the cells of a comparison share all else
 _WORDS = {
     "m": "m={}",
     "n": "n={}",
@@ -34,29 +34,29 @@ _WORDS = {
 }
 
 MANY_SEEDS = 10_000
-"""Beyond, a number of seeds is no longer told."""
+"""Above this, a number of seeds is no longer stated."""
 
 
 def is_text(task: str) -> bool:
-    """Whether the segments of a task are words, and its instances posts."""
+    """Whether the task is text: its segments are words, its instances posts."""
     return tasks.modality(task) is tasks.POSTS
 
 
 def instances(*names: str) -> str:
-    """What the instances of tasks are called: ``mosaics``, ``posts``; of both, ``instances``."""
+    """Name of the instances of tasks: ``mosaics``, ``posts``, or ``instances`` for both."""
     nouns = {tasks.modality(name).noun for name in names} or {"mosaics"}
     return nouns.pop() if len(nouns) == 1 else "instances"
 
 
 def counted_instances(task: str) -> str:
-    """What SAIF and heat maps are shares of: those whose foreground is known."""
+    """Name of the instances that SAIF and heat maps count: those with a known foreground."""
     return tasks.modality(task).counted
 
 
 def setting_name(task: str, m: int, architecture: str) -> str:
-    """What tells comparisons of a page apart: ``digits m=10``, ``hatexplain embedding m=64``.
+    """Name that tells a page's comparisons apart: ``digits m=10``, ``hatexplain embedding m=64``.
 
-    Every study of text compares several architectures, studies of mosaics only where asked to.
+    Studies of text always compare several architectures, studies of mosaics only on request.
     """
     return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
 
@@ -88,7 +88,7 @@ def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str
 
     Args:
         settings: as `study.cell.Cell.to_dict` gives it.
-        names: of its fields; those that it has not are left out.
+        names: fields of `settings`; missing ones are left out.
     """
     texts = []
     for name in (name for name in names if name in settings):
@@ -104,10 +104,10 @@ def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str
 
 
 def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Of each setting the fields in which those that have its name are not all alike.
+    """Fields of each setting that differ among the settings of its name.
 
     Args:
-        names: one a setting.
+        names: one name a setting.
         settings: as `study.cell.Cell.to_dict` gives them.
     """
     found = []
@@ -126,7 +126,7 @@ def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> 
 
 
 def unusual_rules(settings: Mapping[str, Any]) -> list[str]:
-    """What makes the data of a text another one than by default: ``labels by first``.
+    """Rules that make the data of a text differ from the default: ``labels by first``.
 
     Args:
         settings: as `study.cell.Cell.to_dict` gives it.
@@ -175,28 +175,28 @@ def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:
 
 
 def share_of_budget(fraction: float, budget: float, unit: Axis, noun: str = "mosaics") -> str:
-    """``10 % of the budget (4.9e9 training FLOPs)``: what the cells were given until there.
+    """``10 % of the budget (4.9e9 training FLOPs)``: what the cells were given up to there.
 
-    What they spend of it is up to a step less.
+    They spend up to a step less.
 
     Args:
-        fraction: of the budget.
-        budget: of a cell, in units of `unit`, FLOPs or mosaics.
-        unit: what it is counted in.
+        fraction: fraction of the budget.
+        budget: budget of a cell, in units of `unit`, FLOPs or mosaics.
+        unit: what the budget is counted in.
         noun: as `instances` gives it.
     """
     return f"{number(100 * fraction)} % of the budget ({amount(fraction * budget, unit, noun)})"
 
 
 def _budget(value: int, unit: str, noun: str) -> str:
-    """With all of its digits: ``2e12 FLOPs``, ``2,048,000,001 FLOPs``, ``60,000 mosaics``."""
+    """All digits of a budget: ``2e12 FLOPs``, ``2,048,000,001 FLOPs``, ``60,000 mosaics``."""
     if unit != "flops":
         return f"{value:,d} {noun}"
     return f"{number(value) if float(number(value)) == value else f'{value:,d}'} FLOPs"
 
 
 def number(value: float) -> str:
-    """Three significant digits: ``0.005``, ``1.25e12``; what is not finite is ``-``."""
+    """Three significant digits: ``0.005``, ``1.25e12``; ``-`` if not finite."""
     if not known(value):
         return "-"
     mantissa, _, exponent = f"{value:.3g}".partition("e")
@@ -204,7 +204,7 @@ def number(value: float) -> str:
 
 
 def known(value: float) -> bool:
-    """Whether it is a finite number."""
+    """Whether a value is finite."""
     return not pd.isna(value) and math.isfinite(value)
 
 
@@ -224,14 +224,14 @@ def level(confidence: float) -> str:
 
 
 def span(counts: Iterable[int]) -> str:
-    """``3``; where they differ ``3 to 6``; of none ``0``."""
+    """``3``; ``3 to 6`` where counts differ; ``0`` without any."""
     found = [int(count) for count in counts]
     low, high = min(found, default=0), max(found, default=0)
     return f"{low}" if low == high else f"{low} to {high}"
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table for the terminal, as lines; where it is too narrow, one row below the other."""
+    """A table for the terminal, as lines; on a narrow terminal, one row below the other."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -247,12 +247,12 @@ def network_text(cell: Mapping[str, Any] | pd.Series) -> str:
 
 
 def percent(fraction: float, digits: int = 1) -> str:
-    """0.1234 -> ``12.3``; what is not finite is ``-``."""
+    """0.1234 -> ``12.3``; ``-`` if not finite."""
     return f"{100 * fraction:.{digits}f}" if known(fraction) else "-"
 
 
 def nats(value: float) -> str:
-    """Three decimals; what is not finite is ``-``."""
+    """Three decimals; ``-`` if not finite."""
     return f"{value:.3f}" if known(value) else "-"
 
 

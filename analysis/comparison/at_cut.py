@@ -19,7 +19,7 @@ _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
 
 def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
-    """One row a (cell, split): `equal_compute` says what."""
+    """One row a (cell, split), as `equal_compute` describes it."""
     cells, last = found.cells, found.last
     splits = [SPLITS.index(name) for name in sorted(found.splits or SPLITS)]
     order = in_order(cells[_ORDER].assign(_cell=range(len(cells))), _ORDER)["_cell"].to_numpy()
@@ -41,7 +41,7 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     measured = last.drop(columns=["cell", "split"]).reindex(row).reset_index(drop=True)
     table[measured.columns] = measured
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
-    # What is not finite is not known: a cell that is done may have an infinite loss.
+    # A value that is not finite is not known: a done cell may have an infinite loss.
     metrics = [name for name in (*METRICS, *PLAUSIBILITY) if name in table]
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
     _refuse_impossible(table)
@@ -57,7 +57,7 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
 
 
 def _nowhere_known(table: pd.DataFrame) -> pd.Series:
-    """Of each row: whether no instance of its split has a known foreground, as others recorded."""
+    """Whether no instance of each row's split has a known foreground, as other rows recorded."""
     if "foreground_share" not in table:
         return pd.Series(False, index=table.index)
     shares = table.groupby(["comparison_id", "split"])["foreground_share"]
@@ -65,7 +65,7 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
 
 
 def _refuse_impossible(table: pd.DataFrame) -> None:
-    """Every metric but the loss is a fraction; IOU F1 may exceed 1."""
+    """Refuses metrics outside [0, 1]; the loss is no fraction, and IOU F1 may exceed 1."""
     names = (*METRICS, *RATIONALES)
     for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
@@ -78,11 +78,11 @@ def _refuse_impossible(table: pd.DataFrame) -> None:
 
 
 def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
-    """The heat map of each row of a table that was cut, None: it has none.
+    """The heat map of each row of a table at the cut; None: it has none.
 
     Args:
-        table: with the columns `weight` and `next_fraction` of values between evaluations.
-        evaluations: of its cells, with their heat maps.
+        table: rows at the cut; `weight` and `next_fraction` interpolate, see `CutCells.last`.
+        evaluations: evaluations of its cells, with their heat maps.
     """
     held = evaluations[evaluations["split"].notna()]
     keys = zip(held["cell_id"], held["split"], held["budget_fraction"], strict=True)
@@ -104,7 +104,7 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
 def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.DataFrame:
     """The finite evaluations up to the cut, with SAIF at its threshold.
 
-    The rows that stand for a cell without evaluations stay.
+    Rows that stand for a cell without evaluations stay.
     """
     between = ~np.isnan(found.value)
     limits = pd.DataFrame(

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from analysis.statistics import ROUNDING
 
 SMALLEST_RISE = 0.05
-"""Mean foreground attention, a fraction, that a curve gains if it is said to rise at all: five
-points, well above what a mean over thousands of instances moves by chance."""
+"""Least gain of mean foreground attention (a fraction) that counts as a rise: five points, well
+above what a mean over thousands of instances moves by chance."""
 
 FEWEST_POINTS = 5
-"""Evaluations that a curve needs: with fewer, half of its rise is placed by interpolation."""
+"""Evaluations that a curve needs: with fewer, interpolation alone would place half its rise."""
 
 LATEST_START = 0.1
-"""Share of the cut by which a curve must have begun: a rise before its first point is not seen."""
+"""Share of the cut by which a curve must begin: a rise before its first point is not seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Rises:
     Attributes:
         half: (n,) see `half_rise`.
         late_gain: (n,) likewise.
-        gap: the widest between two evaluations of a curve, as a fraction of the cut: what happens
+        gap: widest gap between two evaluations of a curve, as a fraction of the cut: what happens
             within it is not resolved.
     """
 
@@ -40,14 +40,14 @@ class Rises:
 
     @property
     def rose(self) -> NDArray[np.bool_]:
-        """(n,) whether a curve rises by `SMALLEST_RISE` or more."""
+        """(n,) whether each curve rises by `SMALLEST_RISE` or more."""
         return np.isfinite(self.half)
 
 
 def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
-    """When a curve makes half of its rise, and how much of it is left for the last half.
+    """When a curve makes half of its rise, and what share of it comes in the last half.
 
-    The rise is from the first value to the largest, so that a curve that falls again has risen.
+    The rise is from the first value to the largest, so a curve that falls again has still risen.
 
     Args:
         time: (n,) increasing, as fractions of the cut in [0, 1], n >= 1.
@@ -56,9 +56,8 @@ def half_rise(time: ArrayLike, attention: ArrayLike) -> tuple[float, float]:
     Returns:
         The first time at which half of the rise is made, by linear interpolation; and the gain
         from time 0.5 to the end as a share of the rise (negative where it falls). A curve that
-        rises by less than `SMALLEST_RISE` gives infinity and NaN: half of its rise lies at the
-        cut or beyond, and of a rise that is not seen there is no share. NaN and NaN where a value
-        is NaN.
+        rises by less than `SMALLEST_RISE` gives infinity (half of its rise lies at the cut or
+        beyond) and NaN (an unseen rise has no share). Both are NaN where a value is NaN.
     """
     x, y = np.asarray(time, np.float64), np.asarray(attention, np.float64)
     rise = float(y.max() - y[0])
@@ -82,10 +81,10 @@ def rises(
         evaluations: paradigm -> rows of one split within the cut: `seed`, `budget_fraction`,
             `foreground_attention_mean` (fraction) and `column`.
         seeds: n of them, in the order of the result, n >= 1.
-        column: that is time, e.g. `compute_flops`; the largest value of all curves is the cut.
+        column: the time axis, e.g. `compute_flops`; the largest value of all curves is the cut.
 
     Returns:
-        Paradigm -> its rises; or the reason, for people, why a curve does not show them.
+        Paradigm -> its rises; or, as text, why a curve does not show them.
     """
     curves = {
         name: [_curve(rows[rows["seed"] == seed], column) for seed in seeds]

@@ -1,4 +1,4 @@
-"""The choice of an option a group, on validation, and what the chosen ones score on test."""
+"""Chooses one option a group on validation, and summarises the chosen ones on test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARED = [
 
 
 def options(at_budget: pd.DataFrame) -> pd.DataFrame:
-    """What the validation split says about every option that was tried.
+    """Validation scores of every option that was tried.
 
     Args:
         at_budget: as `equal_compute` gives it.
@@ -36,9 +36,9 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
         the comparison's best filled option: where `num_seeds` is smaller, cells failed or have
         not run.
 
-    An option can be chosen if no seed of it was censored or has not switched, and it has every
-    seed that another such option of its group has: else one lucky seed would beat the mean of
-    many, and options would be told apart by which seeds they were spared.
+    An option can be chosen if all of its seeds have switched, none was censored, and it has every
+    seed that another such option of its group has. Otherwise one lucky seed would beat the mean of
+    many, and options would differ by the seeds they lack.
 
     Raises:
         ResultsError: there are no validation evaluations.
@@ -74,8 +74,8 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
     """The option of each group with the best seed-mean validation score.
 
     Ties go to the lower validation loss, then to the smaller learning rate. Some options cannot
-    be chosen, see `options`, nor can those whose score is missing; a group with no other has no
-    row.
+    be chosen (see `options`), nor can those without a score; a group that has no other option has
+    no row.
 
     Args:
         at_budget: as `equal_compute` gives it.
@@ -93,19 +93,19 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
 
 
 def require_select(select: str) -> None:
-    """Raises a ValueError for what is no metric to choose by."""
+    """Raises a ValueError unless `select` is a metric to choose by."""
     if select not in ("accuracy", "saif"):
         raise ValueError(f"select must be accuracy or saif, got {select!r}")
 
 
 def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
-    """What `choose` gives, of options that are at hand."""
+    """The result of `choose`, from given `options`."""
     best = by_preference(options, select).drop_duplicates(GROUP)
     return best.assign(select=select).reset_index(drop=True)
 
 
 def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
-    """The options that can be chosen, of each group the best first.
+    """The options that can be chosen, best first within each group.
 
     Args:
         options: as `options` gives them.

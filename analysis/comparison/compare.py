@@ -1,6 +1,6 @@
 """Paradigms at equal compute: every comparison of a table or a results directory.
 
-Pure functions of tables; the order of their rows never matters. The nouns are in
+Pure functions of tables; row order never matters. The terms are defined in
 `analysis.groups`, the cut in `analysis.comparison.cut`, the choice of options in
 `analysis.comparison.choice`.
 """
@@ -57,29 +57,28 @@ class Comparison:
         task: name of the task.
         m: segments a mosaic; of text, the most tokens of a post.
         axis: what was made equal, see `AXES`.
-        asked: the budget that was asked for, in units of the axis; None: as far as all have been.
-        budget: where values were taken between evaluations, in units of the axis; None: the cells
-            were cut at the fraction `cut` of their budget.
+        asked: the requested budget, in units of the axis; None: as far as all cells have reached.
+        budget: where values were interpolated, in units of the axis; None: the cells were cut at
+            the fraction `cut` of their budget.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
-        threshold: of SAIF, see `analysis.comparison.cut.Cut`.
-        interpolated: whether values are between evaluations.
+        threshold: threshold of SAIF, see `analysis.comparison.cut.Cut`.
+        interpolated: whether values were taken between evaluations.
         settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
-        differs: fields of `settings` in which it differs from comparisons of the same name that
-            were made with it.
+        differs: fields of `settings` in which it differs from comparisons of the same name in
+            the same call.
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
-        at_budget: one row a (cell, split), see `equal_compute`; of the evaluations, only the
-            columns that are compared.
+        at_budget: one row a (cell, split), see `equal_compute`, with only the compared columns
+            of the evaluations.
         options: one row an option, see `analysis.comparison.choice.options`.
         choice: one row a group, see `choose`.
-        summary: one row a group on the test split, see `summarise`, with `cut_at`, where it was
+        summary: one row a group on the test split, see `summarise`, with `cut_at`, the
             cut in units of the axis (NaN: at the fraction `cut`), and the columns of
             `analysis.comparison.paired.iqm_intervals`.
-        paired: one row a pair of paradigms and metric, see
-        `analysis.comparison.paired.paired_table`. effort: one row a paradigm and number of tries,
-        see `analysis.comparison.effort.effort_table`. chosen: the rows of `at_budget` of the
-        chosen options, with their heat maps. evaluations: all evaluations up to the cut of the
-        chosen options' cells.
+        paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`.
+        effort: one row a paradigm and k, see `analysis.comparison.effort.effort_table`.
+        chosen: the rows of `at_budget` of the chosen options, with their heat maps.
+        evaluations: all evaluations of the chosen options' cells up to the cut.
     """
 
     task: str
@@ -109,12 +108,12 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """Of the setting, and what tells it from the others, see `differs`."""
+        """Name of the setting, and what tells it from the others, see `differs`."""
         return told_apart(full_name(self.settings), self.settings, self.differs)
 
     @property
     def where(self) -> str:
-        """It was cut: ``10 % of the budget (4.9e9 training FLOPs)``, ``4,000 mosaics``."""
+        """Where it was cut: ``10 % of the budget (4.9e9 training FLOPs)``, ``4,000 mosaics``."""
         if self.budget is None:
             budget = self.settings["budget"]
             return share_of_budget(self.cut, budget["amount"], budget["unit"], self.noun)
@@ -124,7 +123,7 @@ class Comparison:
 
     @property
     def noun(self) -> str:
-        """What its instances are called, mosaics or posts."""
+        """Name of its instances: mosaics or posts."""
         return instances(self.task)
 
 
@@ -138,9 +137,8 @@ def compare(
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
 
-    Cells of learning dynamics are left out: where attention is held there is no focus to compare,
-    and those of the linear orthogonal setting are compared with a closed form
-    (`analysis.kinds`).
+    Cells of learning dynamics are left out (`analysis.kinds`): with fixed focus there is no focus
+    to compare, and those of the linear orthogonal setting are compared with a closed form.
 
     Args:
         evaluations: as `analysis.load` gives it.
@@ -148,7 +146,7 @@ def compare(
         select: metric that chooses the options, see `choose`.
 
     Returns:
-        None where all cells are of learning dynamics.
+        The comparisons, an empty list where all cells are of learning dynamics.
 
     Raises:
         ResultsError: no finished cell, a missing column, or a cut that is not usable.
@@ -189,7 +187,7 @@ def compare_results(
             options. Without, `evaluations` are empty and `chosen` has no heat maps.
 
     Returns:
-        None where all cells are of learning dynamics.
+        The comparisons, an empty list where all cells are of learning dynamics.
 
     Raises:
         ResultsError: as `compare`; unreadable results, an unknown study.
@@ -211,39 +209,39 @@ def equal_compute(
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.
 
-    All cells of a (task, m) are cut at one fraction of their budget, at which their compute
-    differs by less than a step. With a budget: the largest fraction whose recorded compute is
-    within it for every cell. Without: the largest that all *done* cells have reached, which is 1
-    unless a study changed while it ran.
+    All cells of a (task, m) are cut at one fraction of their budget, where their compute differs
+    by less than a step. With a budget, it is the largest fraction whose recorded compute is within
+    the budget for every cell. Without one, it is the largest that all *done* cells have reached,
+    which is 1 unless a study changed while it ran.
 
-    Cells that were given FLOPs are at different numbers of mosaics and seconds at one fraction
-    (and those that were given mosaics at different FLOPs and seconds). There, values are taken
-    between the two evaluations around one number, in proportion to where it lies: the budget, or
-    the largest number that all done cells have reached.
+    At one fraction, cells with a budget in FLOPs differ in mosaics and seconds (and those with a
+    budget in mosaics differ in FLOPs and seconds). Along such an axis, values are interpolated
+    linearly between the two evaluations around one number: the budget, or the largest number that
+    all done cells have reached.
 
-    A diverged cell counts with its numbers at the cut as long as it has recorded an evaluation
-    there (the one at which the done cells are cut, or a later one); if it ended earlier, it
-    counts as SAIF 0 and accuracy 1/C, its other metrics are missing, and the step, compute and
-    fraction are those of its last finite evaluation. A censored cell counts with its last numbers
-    within the cut, if it has any. Neither lowers the cut by where it ended.
+    A diverged cell counts with its numbers at the cut if it has recorded an evaluation there (the
+    one at which the done cells are cut, or a later one). If it ended earlier, it counts as SAIF 0
+    and accuracy 1/C, its other metrics are missing, and its step, compute and fraction are those
+    of its last finite evaluation. A censored cell counts with its last numbers within the cut, if
+    it has any. Where either ended never lowers the cut.
 
     Args:
         evaluations: as `analysis.load` gives it; one comparison a (task, m).
         budget: in units of the axis, finite and > 0.
         axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics`,
             seen in training.
-        threshold: of SAIF on both a_z and s_y, an inner edge of the heat maps.
-        interpolate: take values between evaluations at the budget itself, also where cells could
-            be cut at a fraction. A cell whose budget ends within a step of it keeps its last.
+        threshold: of SAIF, on both a_z and s_y; an inner edge of the heat maps.
+        interpolate: interpolate at the budget itself, also where cells could be cut at a fraction.
+            A cell whose own budget ends within a step of it keeps its last value.
 
     Returns:
         One row a (cell, split), sorted, with the columns of `evaluations` and: `axis`; `cut`, the
         budget fraction that every done cell of the (task, m) has reached within the cut;
         `diverged`, whether the row is counted as diverged; `last_saif` and `last_accuracy`,
         fractions, at the last finite evaluation within the cut (`saif` and `accuracy` themselves
-        unless `diverged`). Where values are between two evaluations, so are `step`,
-        `mosaics_seen`, `compute_flops` and `train_seconds`; `budget_fraction` and the columns of
-        others are those of the earlier one.
+        unless `diverged`). Where values are interpolated, so are `step`,
+        `mosaics_seen`, `compute_flops` and `train_seconds`; `budget_fraction` and columns not in
+        the schema are those of the earlier evaluation.
 
     Raises:
         ResultsError: no cell, a missing column, several comparisons of one (task, m), cells
@@ -259,7 +257,7 @@ def equal_compute(
     table = rows_at_cut(found, cut)
     if "heatmap" in evaluations:
         table["heatmap"] = heatmaps_of(table, evaluations)
-    # Columns that are not ours are those of the evaluation at the cut, too.
+    # Columns not in the schema are those of the evaluation at the cut, too.
     others = [name for name in evaluations.columns if name not in table]
     table = table.merge(evaluations[[*KEY, *others]], on=KEY, how="left")
     columns = [name for name in evaluations.columns if name not in _CUT]
@@ -374,7 +372,7 @@ def _refuse_mixture(parts: list[pd.DataFrame]) -> None:
 
 
 def _differences(heads: pd.DataFrame) -> str:
-    """Names what differs between comparisons, with the values where they are columns."""
+    """Names the settings that differ between comparisons, with values where they are columns."""
     differing = [name for name in _SETTINGS if heads[name].nunique(dropna=False) > 1]
     if differing:
         values = {name: ", ".join(map(str, heads[name].unique())) for name in differing}

@@ -1,14 +1,14 @@
-"""Equal compute: of each cell and split, the evaluation at which its comparison is cut.
+"""Equal compute: finds the evaluation of each cell and split at which its comparison is cut.
 
-A budget that is counted in units of the axis is the same for all cells of a comparison, and at one
-fraction of it they are less than a step apart. So they are cut there: at the largest fraction that
-every done cell has recorded within the cut. Along any other axis, cells are at different values at
-one fraction (a costlier paradigm has seen fewer mosaics), and values are taken between the
+If the budget is counted in units of the axis, it is the same for all cells of a comparison, and at
+one fraction of it they are less than a step apart. They are then cut at a fraction: the largest
+that every done cell has recorded within the cut. Along any other axis, cells differ at one
+fraction (a costlier paradigm has seen fewer mosaics). Values are then interpolated between the
 evaluations around one value of the axis.
 
-Evaluations come part by part, as `study.results` reads them, and of each part only what may count
-is kept, so that tens of millions of them need no memory. Pure functions of tables; the order of
-their rows never matters.
+Evaluations come part by part, as `study.results` reads them. Only what may count is kept of each
+part, so tens of millions of them need little memory. Pure functions of tables; row order never
+matters.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Cut:
     """How cells are made comparable.
 
     Args:
-        budget: where to cut, in units of `axis`, finite and > 0; None: at the largest value that
+        budget: where to cut, in units of `axis`, finite and > 0; None: the largest value that
             every done cell of a comparison has reached.
         axis: `flops`, training compute; `seconds`, measured training time; `mosaics`, seen in
             training.
-        interpolate: take values at the budget itself, between the last evaluation within it and
-            the first beyond it, in proportion, where they would be those of a fraction.
-        threshold: SAIF is the share of instances with attention on the foreground and score of
-            the true class both at least this: an inner edge of the heat maps.
+        interpolate: also where cells could be cut at a fraction, interpolate linearly at the
+            budget itself, between the last evaluation within it and the first beyond it.
+        threshold: SAIF is the share of instances whose attention on the foreground and score of
+            the true class are both at least this. It is an inner edge of the heat maps.
 
     Raises:
-        ResultsError: a value that is none of these.
+        ResultsError: a value is out of range.
     """
 
     budget: float | None = None
@@ -84,12 +84,12 @@ class Cut:
 
     @property
     def column(self) -> str:
-        """Of the evaluations, what is made equal."""
+        """The column of the evaluations that is made equal."""
         return AXES[self.axis]
 
     @property
     def needs_heatmaps(self) -> bool:
-        """Whether SAIF is not the one that was recorded."""
+        """Whether SAIF must be computed anew, at another threshold than the recorded one."""
         return self.threshold != SAIF_THRESHOLD
 
 
@@ -105,27 +105,26 @@ class Source(Protocol):
     ) -> T:
         """Calls `consume` with one row a cell and with the evaluations in parts.
 
-        The parts have `columns`, `cell_id` and `split` as dictionaries.
+        The parts have `columns`; `cell_id` and `split` are dictionary-encoded.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class CutCells:
-    """What is left of cells when they are cut.
+    """Cells and their values at the cut.
 
     Attributes:
         cells: one row a cell.
-        fraction: (cells,) of the budget, at which every done cell of the comparison has its last
-            evaluation within the cut, or a later one where values are taken between evaluations;
-            1 where none is done.
-        value: (cells,) where values are taken, in units of the axis; NaN: at `fraction`;
-            infinite: none is done, each at its last evaluation.
-        last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`,
-            numbers in `cells` and `SPLITS`, and the columns that were asked for. Where values are
-            between two evaluations, `weight` is the share of the later one, which `next_fraction`
-            names.
-        reached: (cells,) whether it has a finite evaluation at the cut or beyond.
+        fraction: (cells,) fraction of the budget at which every done cell of the comparison has
+            its last evaluation within the cut, or a later one where values are interpolated; 1
+            where none is done.
+        value: (cells,) value of the axis at which values are interpolated; NaN: they are taken at
+            `fraction`; infinite: no cell is done and each is at its last evaluation.
+        last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`
+            (positions in `cells` and `SPLITS`) and the columns that were asked for. Where values
+            are interpolated, `weight` is the share of the later evaluation, at `next_fraction`.
+        reached: (cells,) whether the cell has a finite evaluation at the cut or beyond.
         splits: names of the splits that occur.
     """
 
@@ -139,10 +138,10 @@ class CutCells:
 
 @dataclass(frozen=True, eq=False)
 class _Limits:
-    """Where cells are cut: an evaluation is within that lies beyond neither.
+    """Where cells are cut: an evaluation is within the cut if it exceeds neither limit.
 
     Attributes:
-        fraction: (cells,) of the budget, infinite: no limit.
+        fraction: (cells,) fraction of the budget, infinite: no limit.
         value: (cells,) in units of the axis, infinite: no limit.
     """
 
@@ -154,16 +153,16 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     """Cuts every cell where its comparison is cut.
 
     Args:
-        source: of which cells, with the columns `cell_id`, `comparison_id`, `task`, `m`,
-            `status`, `budget_amount`, `budget_unit`, `pack` and `shared_prefix`.
-        cut: how.
-        columns: of the evaluations, to be kept. Metrics and what was spent (steps, mosaics,
-            compute, time) are interpolated where values are taken between evaluations.
+        source: the cells, with the columns `cell_id`, `comparison_id`, `task`, `m`, `status`,
+            `budget_amount`, `budget_unit`, `pack` and `shared_prefix`; and their evaluations.
+        cut: where and how to cut.
+        columns: columns of the evaluations to keep. Between evaluations, metrics and costs (steps,
+            mosaics, compute, time) are interpolated.
 
     Raises:
-        ResultsError: no cell; a budget that lies beyond what any comparison has reached, or
-            before a done cell's first evaluation of a trained network; cells that shared their
-            training time, on the axis `seconds`.
+        ResultsError: no cell; a budget that no comparison has reached, or that lies before a done
+            cell's first evaluation of a trained network; on the axis `seconds`, cells that shared
+            their training time.
     """
     columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
     needed = list(dict.fromkeys(["cell_id", "split", "loss", *columns]))
@@ -187,7 +186,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
 
     started = found = source.scan(first, needed)
     started.refuse_late_budget()
-    # What all cells have in common is known only when all were read: from the start, with limits.
+    # What all cells have in common is known only after reading all: read again with the limits.
     while not found.lies_within(limits := found.common_limits()):
         found = again(limits)
     found.refuse_untrained(again)
@@ -214,9 +213,9 @@ def saif_at(heatmaps: pa.ChunkedArray, threshold: float) -> NDArray[np.float64]:
 
 
 class _Reduction:
-    """Keeps of each (cell, split) what the cut may need, while evaluations go by.
+    """Keeps what the cut may need of each (cell, split), while evaluations stream by.
 
-    Its number is called its code.
+    The code is the number of a (cell, split).
     """
 
     def __init__(
@@ -236,7 +235,7 @@ class _Reduction:
         self._last = pd.DataFrame()
         self._farthest = np.full(len(cells), -np.inf)
         self._farthest_fraction = np.full(len(cells), -np.inf)
-        # Minus the first fraction at which the network is trained, by code.
+        # By code: minus the first fraction at which the network is trained.
         self._first = np.full(len(cells) * len(SPLITS), -np.inf)
 
     def of(self, parts: Iterator[pa.Table]) -> _Reduction:
@@ -248,11 +247,11 @@ class _Reduction:
         return self
 
     def _add(self, part: pa.Table) -> None:
-        # Cells are numbered within the part, so that what is counted by cell fits into a cache.
+        # Cells are numbered within the part, so that counts by cell fit into a cache.
         ids, cell = coded(part["cell_id"])
         names, split = coded(part["split"])
         number = np.array([self._number.get(str(name), -1) for name in ids], np.int64)
-        # A dictionary may name splits that no row has: those of rows that were refused.
+        # The dictionary may name splits that no row has: those of refused rows.
         known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
         split = np.array(known, np.int64)[split]
         lost = number < 0
@@ -293,7 +292,7 @@ class _Reduction:
         return kept.select(["code", *self._columns])
 
     def _one_a_code(self, parts: list[pa.Table], sign: int = 1) -> pd.DataFrame:
-        """What is kept of all parts, since a cell may lie in several; sign -1: the earliest."""
+        """The latest row of each code (a cell may be in several parts); sign -1: the earliest."""
         if not parts:
             return pd.DataFrame(columns=["code", *self._columns])
         rows = pa.concat_tables(parts).to_pandas()
@@ -302,15 +301,15 @@ class _Reduction:
         return rows.iloc[kept].reset_index(drop=True)
 
     def lies_within(self, limits: _Limits) -> bool:
-        """Whether nothing that was kept lies beyond."""
+        """Whether all kept rows lie within the limits."""
         cell, fraction, x = self._at_last()
         return bool(np.all((fraction <= limits.fraction[cell]) & (x <= limits.value[cell])))
 
     def common_limits(self) -> _Limits:
-        """Where cells are cut, by what all of a comparison have of what was kept.
+        """Where cells are cut: as far as all cells of a comparison have kept rows.
 
-        A cell that ended early, diverged or censored, limits the others where its next evaluation
-        is beyond the budget, never by its end.
+        A cell that ended early (diverged or censored) limits the others only where its next
+        evaluation lies beyond the budget, never by its end.
         """
         value = np.minimum(self._limits.value, self._common_reach())
         return _Limits(
@@ -319,7 +318,7 @@ class _Reduction:
         )
 
     def _at_last(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Of what was kept: cell, fraction of the budget, and value of the axis."""
+        """Cell, fraction of the budget and value of the axis of each kept row."""
         fraction, x = (self._last[name] for name in ("budget_fraction", self._cut.column))
         cell = self._last["code"].to_numpy(np.int64) // len(SPLITS)
         return cell, fraction.to_numpy(float), x.to_numpy(float)
@@ -335,21 +334,21 @@ class _Reduction:
         return self._least(done, self._reach()[done])
 
     def _reach(self) -> NDArray[np.float64]:
-        """Of each cell: how far it got on the axis; a step more would have been beyond.
+        """(cells,) how far each cell got on the axis; one more step would exceed its budget.
 
-        Steps end at the last one within the budget, at less than what was asked of them.
+        Training ends at the last step within the budget, so a cell spends less than it was given.
         """
         budget = self.cells["budget_amount"].to_numpy(float)
         return np.where(self._budgeted, self._farthest_fraction * budget, self._farthest)
 
     def _least(self, cell: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each cell: the least value of its comparison; infinite: there is none."""
+        """(cells,) the least value of each cell's comparison; infinite: there is none."""
         least = np.full(len(self.cells), np.inf)
         np.fmin.at(least, self._comparison[cell], values)
         return least[self._comparison]
 
     def refuse_late_budget(self) -> None:
-        """Where no comparison has got as far; one that has not is cut at what it has."""
+        """Refuses a budget beyond every comparison; one that falls short is cut at its reach."""
         reach, budget = self._common_reach(), self._cut.budget
         if budget is not None and (reach < budget).all():
             row = self.cells.iloc[int(reach.argmax())]
@@ -361,7 +360,7 @@ class _Reduction:
             )
 
     def refuse_untrained(self, again: Callable[[_Limits], _Reduction]) -> None:
-        """Nothing is compared that no step has changed: a budget before the first evaluation.
+        """Refuses a budget before the first evaluation of a trained network.
 
         Args:
             again: reads all evaluations once more, with limits.
@@ -389,18 +388,18 @@ class _Reduction:
         )
 
     def _smallest_budget(self, again: Callable[[_Limits], _Reduction]) -> float:
-        """What the first fraction costs at which the networks of all are trained."""
+        """Cost of the first fraction at which the networks of all cells are trained."""
         first = np.where(np.isfinite(self._first), self._first, np.inf)
         first = first.reshape(-1, len(SPLITS)).min(axis=1)
         done = np.flatnonzero(self._done)
         common = self._least(done, first[done])
         limits = -np.where(self._by_fraction, common, first)
         cell, _, x = again(_Limits(limits, np.full(len(limits), np.inf)))._at_last()
-        counted = self._done | self._by_fraction  # one that was lost, too, where it limits others
+        counted = self._done | self._by_fraction  # a lost cell, too, where it limits others
         return float(x[counted[cell]].max())
 
     def result(self, limits: _Limits) -> CutCells:
-        """What is left; nothing that was kept lies beyond `limits`."""
+        """Cells at the cut; all kept rows must lie within `limits`."""
         last = self._last
         last["weight"], last["next_fraction"] = 0.0, np.nan
         if not self._by_fraction.all():
@@ -424,14 +423,14 @@ class _Reduction:
         )
 
     def _move_on(self, last: pd.DataFrame, after: pd.DataFrame, limits: _Limits) -> None:
-        """Takes values between the last evaluations within the limits and the next ones."""
+        """Interpolates between the last evaluations within the limits and the next ones."""
         after = after.set_index("code").reindex(last["code"])
         cell, _, x = self._at_last()
         following = after[self._cut.column].to_numpy(float)
         share = (limits.value[cell] - x) / (following - x)
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
-        between = last["weight"].to_numpy() > 0  # 0 times what is not known is not known
+        between = last["weight"].to_numpy() > 0  # 0 times NaN is NaN
         measured = {*METRICS, *RATIONALES, *_COUNTS, "train_seconds"}
         for name in measured & set(self._columns):
             old, new = last[name].to_numpy(float), after[name].to_numpy(float)
@@ -444,7 +443,7 @@ class _Reduction:
 def _latest(
     code: NDArray[np.int64], fraction: NDArray[np.float64], among: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Of each code, the row with the largest fraction, among some."""
+    """The row with the largest fraction of each code, among the rows where `among` holds."""
     rows = np.flatnonzero(among)
     code, fraction = code[rows], fraction[rows]
     largest = np.full(code.max(initial=0) + 1, -np.inf)
@@ -459,13 +458,13 @@ def _raise_to(
     place: NDArray[np.int64],
     values: NDArray[np.float64],
 ) -> None:
-    """Raises the largest value of every cell, or code, to that of its rows.
+    """Raises the largest value of each cell (or code) to the largest of its rows.
 
     Args:
-        largest: changed in place.
-        number: (of the part,) of each in `largest`, negative: it has no row.
-        place: (rows,) of each row in `number`.
-        values: (rows,) numbers.
+        largest: one value a cell (or code), changed in place.
+        number: (k,) position in `largest` of each cell of the part; negative: skipped.
+        place: (rows,) position of each row's cell in `number`.
+        values: (rows,) one value a row.
     """
     here = np.full(len(number), -np.inf)
     np.maximum.at(here, place, values)

@@ -1,4 +1,4 @@
-"""Search effort: what trying more options would be worth, and choices at the edge of a grid."""
+"""Search effort: the value of trying more options, and choices at the edge of a grid."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def best_of_k(scores: ArrayLike) -> NDArray[np.float64]:
     """Expected score of the best of k options drawn at random without replacement.
 
     Of N options in the order of preference, the i-th (from 1) is the best of k drawn with
-    probability C(N-i, k-1) / C(N, k): it is drawn, and the others are all worse. The order may
-    come from other numbers than the scores, as here: validation orders, the test split scores.
+    probability C(N-i, k-1) / C(N, k): it is drawn, and all others are worse. The order need not
+    be that of the scores: here validation gives the order and the test split the scores.
 
     Args:
         scores: (N,) any unit, the most preferred option first. A NaN makes the expectation NaN
@@ -50,7 +50,7 @@ def best_of_k(scores: ArrayLike) -> NDArray[np.float64]:
 def effort_table(
     at_budget: pd.DataFrame, options: pd.DataFrame, select: Select = "accuracy"
 ) -> pd.DataFrame:
-    """What a group is expected to score had only k of its options been tried.
+    """Expected score of each group had only k of its options been tried.
 
     Args:
         at_budget: as `analysis.equal_compute` gives it.
@@ -96,8 +96,8 @@ def seed_means(at_budget: pd.DataFrame, split: str = "test") -> pd.DataFrame:
 def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
     """One sentence for each chosen value that is the smallest or largest tried of its axis.
 
-    Looks at the learning rate, and where a schedule has phases at the first and the last one and
-    at the switch point.
+    The axes are the learning rate, or, of a schedule with phases, the first and last learning rate
+    and the switch point.
 
     Args:
         options: as `analysis.comparison.choice.options` gives it.
@@ -118,7 +118,7 @@ def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
 
 
 def _axes(tried: pd.DataFrame) -> dict[str, str]:
-    """Name -> column of what was searched over in one group."""
+    """Name -> column of each axis that was searched in one group."""
     if tried["switch_point"].isna().all():
         return {"learning rate": "lr"}
     switch = {"switch point": "switch_point"}

@@ -1,10 +1,10 @@
 """Paradigms against each other on the same seeds, and how sure the difference is.
 
-The seed draws the training mosaics, the initialisation and the order, whatever the paradigm: the
-cells of two paradigms with one seed are a pair. Two intervals answer two questions. The t
-interval takes the chosen options as given. The bootstrap draws the seeds of the study anew, the
-same for all paradigms, and repeats the choice of the option on validation in every resample: it
-also holds what the choice owes to chance. A verdict needs both.
+The seed determines the training mosaics, the initialisation and the order, whatever the paradigm,
+so two paradigms' cells with the same seed are a pair. Two intervals answer two questions. The t
+interval takes the chosen options as given. The bootstrap resamples the study's seeds, the same for
+all paradigms, and repeats the choice of the option on validation in every resample, so it also
+covers the chance in the choice. A verdict needs both.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from analysis.statistics import (
 from study.results import ResultsError
 
 RESAMPLES = 2_000
-"""The 2.5 % quantile of so many resamples stands on 50 of them."""
+"""Enough that the 2.5 % quantile rests on 50 resamples."""
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
-"""Why a pair is undecided whose differences do not vary."""
+"""Reason for an undecided pair whose differences do not vary."""
 
 POWER = 0.8
-"""Of the test that `seeds_to_decide` plans."""
+"""Power of the test that `seeds_to_decide` plans."""
 
 PAIRED_METRICS = ("saif", "accuracy")
 
@@ -54,9 +54,9 @@ PAIRED_COLUMNS = [
 ]  # fmt: skip
 
 _SPLITS = ("validation", "test")
-_DIGITS = 12  # as in the choice: shares that differ in the last bit are equal
+_DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
 _RESOLUTION = 1e-9  # of differences: less than one instance in any test split
-_CHUNK = 2**14  # numbers held at once where resamples meet options: they fit into a cache
+_CHUNK = 2**14  # numbers held at once for (resamples, options): they fit into a cache
 _LARGEST = np.finfo(np.float64).max
 
 _Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What is known of one paradigm: n seeds in rows, k options in columns.
+    """The rows of one paradigm as arrays: n seeds in rows, k options in columns.
 
     Attributes:
         options: k rows, the columns of OPTION, sorted by them.
@@ -87,7 +87,7 @@ class _Table:
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Test scores of one paradigm in r draws of the seeds, each of one option.
+    """Test scores of one paradigm in r draws of its seeds, one option a draw.
 
     Attributes:
         counts: (r, n) how often the test score of a seed counts; 0 where there is none.
@@ -100,12 +100,12 @@ class _Draws:
 
 @dataclass(frozen=True, eq=False)
 class _Paradigm:
-    """One paradigm as it is and as it might have been.
+    """One paradigm: the given choice, and the choices of the resamples.
 
     Attributes:
-        usable: whether an option of it was chosen.
+        usable: whether one of its options was chosen.
         chosen: one draw in which every seed counts once, with the given choice.
-        resampled: the resamples, each with a choice of its own.
+        resampled: the resamples, each with its own choice.
     """
 
     usable: bool
@@ -130,15 +130,15 @@ def resample(
     seed: int = 0,
     tried: pd.DataFrame | None = None,
 ) -> Resamples:
-    """Draws the seeds of a comparison anew and repeats the choice of options in every draw.
+    """Resamples the seeds of a comparison and repeats the choice of options in every resample.
 
     Args:
         at_budget: as `equal_compute` gives it, of one comparison.
         choice: as `choose` gives it for these rows and `select`.
         select: validation metric that the resamples choose options by.
-        resamples: how many.
-        seed: of the bootstrap's own generator.
-        tried: as `analysis.comparison.choice.options` gives it for these rows, where that is at
+        resamples: number of resamples.
+        seed: seed of the bootstrap's own generator.
+        tried: as `analysis.comparison.choice.options` gives it for these rows, if it is at
         hand.
 
     Raises:
@@ -157,9 +157,9 @@ def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame
     """Differences between the paradigms of one comparison on the test split, with verdicts.
 
     Differences are taken seed by seed, over the seeds that the chosen options of both paradigms
-    have in common: a failed cell removes its pair and lowers `num_pairs`, a diverged one counts
+    have in common. A failed cell removes its pair and lowers `num_pairs`; a diverged one counts
     as SAIF 0 and accuracy 1/C. All rows of the table (pairs of paradigms x two metrics) are one
-    family for Holm: whoever reads the table reads them all.
+    family for Holm, since they are read together.
 
     A verdict needs `MIN_SEEDS` common seeds, `p_holm` below 1 - confidence, and a bootstrap
     interval, in which every resample repeats the choice, on the same side of 0.
@@ -175,8 +175,8 @@ def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame
         them, `difference` = first - second with `low` and `high` of the paired t interval, its
         two-sided `p` and `p_holm`; `boot_low`, `boot_high` of the difference; `probability` that
         a run of `first` beats one of `second`, over all pairs of common seeds, ties half, with
-        `probability_low`, `probability_high` of the same bootstrap; `verdict`: whether `first` is
-        `better` or `worse` than `second` or that is `undecided`, with the `reason`, else empty;
+        `probability_low`, `probability_high` of the same bootstrap; `verdict`: `first` is `better`
+        or `worse` than `second`, or `undecided`; `reason`: why it is undecided, else empty;
         `seeds_to_decide`: pairs at which the t test, at this row's level after Holm, has 80 %
         power for the difference and spread seen, never fewer than `MIN_SEEDS`, inf where there is
         no difference, NaN with fewer than two pairs; `confidence`. Scores are fractions. What is
@@ -194,7 +194,7 @@ def paired_table(resampled: Resamples, confidence: float = 0.95) -> pd.DataFrame
         for second, first in combinations(paradigms, 2)
     ]
     tests = [_t_test(metric, paradigms[a], paradigms[b], confidence) for metric, a, b in pairs]
-    # A row that cannot be tested stays in the family: missing data make no verdict easier.
+    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
     adjusted, multipliers = holm([1.0 if math.isnan(t.p) else t.p for t in tests])
     adjusted = np.where([math.isnan(t.p) for t in tests], math.nan, adjusted)
     level = round(1 - confidence, _DIGITS)
@@ -264,7 +264,7 @@ def _paradigms(
     resamples: int,
     seed: int,
 ) -> dict[str, _Paradigm]:
-    """Every paradigm that has cells, in the paper's order, in the same resamples of the seeds."""
+    """Every paradigm with cells, in the paper's order, all in the same resamples of the seeds."""
     seeds = np.sort(at_budget["seed"].unique())
     once = np.ones((1, len(seeds)), np.int64)
     counts = bootstrap_counts(len(seeds), resamples, seed)
@@ -300,7 +300,7 @@ def _check(at_budget: pd.DataFrame, choice: pd.DataFrame, select: Select) -> Non
 def _table(
     rows: pd.DataFrame, seeds: NDArray[np.int64], select: Select, usable: pd.DataFrame
 ) -> _Table:
-    """The rows of one paradigm as arrays; `seeds` (n,) sorted, `usable` options of OPTION."""
+    """The rows of one paradigm as arrays; `seeds` (n,) sorted, `usable` may be chosen."""
     columns = rows[OPTION].drop_duplicates().sort_values(OPTION, ignore_index=True)
     at = (np.searchsorted(seeds, rows["seed"]), _columns_of(rows[OPTION], columns))
     shape = (len(seeds), len(columns))
@@ -332,7 +332,7 @@ def _table(
 
 
 def _columns_of(rows: pd.DataFrame, options: pd.DataFrame) -> NDArray[np.int64]:
-    """(rows,) the position of each row's option; -1 where there is none."""
+    """(rows,) position of each row's option in `options`; -1: not among them."""
     numbered = options.assign(_option=np.arange(len(options)))
     found = rows.merge(numbered, on=OPTION, how="left")["_option"]
     return found.fillna(-1).to_numpy(np.int64)
@@ -348,12 +348,12 @@ def _refuse_twice(rows: pd.DataFrame, split: str) -> None:
 
 
 def _choose(table: _Table, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rule of `analysis.comparison.choice.choose` in every resample; counts (r, n).
+    """Applies the rule of `analysis.comparison.choice.choose` to every resample; counts (r, n).
 
-    The score is the mean over the seeds that an option has, as often as they were drawn, rounded
-    to 12 digits; ties go to the lower mean loss (one that is not known comes last), then to the
-    order of OPTION. What bars an option from the choice bars it from every resample; one without
-    a seed in a resample cannot be chosen there.
+    The score is the mean over an option's seeds, weighted by how often each was drawn and rounded
+    to 12 digits. Ties go to the lower mean loss (an unknown one comes last), then to the order of
+    OPTION. An option barred from the choice is barred in every resample; one without a seed in a
+    resample cannot be chosen there.
 
     Returns:
         (r,) columns of the table; -1 where no option can be chosen.
@@ -375,9 +375,9 @@ def _choose_part(table: _Table, counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _drawn_means(values: _Floats, drawn: _Floats, number: _Floats) -> _Floats:
-    """(r, k) means of (n, k) values drawn (r, n) times, `number` (r, k) of them there.
+    """(r, k) means of (n, k) values drawn (r, n) times; `number` (r, k) counts the draws.
 
-    NaN where an option has a seed that was drawn and whose value is not known, or none at all.
+    NaN where the value of a drawn seed is not known, or the option has no drawn seed.
     """
     known = np.isfinite(values)
     sums = drawn @ np.where(known, values, 0.0)
@@ -387,14 +387,14 @@ def _drawn_means(values: _Floats, drawn: _Floats, number: _Floats) -> _Floats:
 
 
 def _draw(table: _Table, option: NDArray[np.int64], counts: NDArray[np.int64]) -> _Draws:
-    """The test scores of the options (r,) in the resamples (r, n); option -1 has none."""
+    """Test scores of the options (r,) in the resamples (r, n); option -1 has none."""
     there = table.tested.T[option] & (option >= 0)[:, None]
     test = {metric: values.T[option] for metric, values in table.test.items()}
     return _Draws(np.where(there, counts, 0), test)
 
 
 def _common(a: _Draws, b: _Draws, metric: str) -> tuple[_Floats, _Floats, NDArray[np.int64]]:
-    """Scores of both (r, n) and how often the seeds count that both have."""
+    """Scores of both, (r, n), and how often each common seed counts."""
     return a.test[metric], b.test[metric], np.where(b.counts > 0, a.counts, 0)
 
 
@@ -436,7 +436,7 @@ def _seeds_to_decide(t: PairedT, level: float) -> float:
 
 
 def _verdict(row: Mapping[str, Any], unusable: Sequence[str], level: float) -> tuple[str, str]:
-    """Verdict and, where it is undecided, the reason."""
+    """The verdict and, if undecided, the reason."""
     doubts = list(_doubts(row, unusable, level))
     if doubts:
         return "undecided", "; ".join(doubts)

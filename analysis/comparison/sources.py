@@ -30,14 +30,14 @@ from study.results import (
 
 
 class NothingCompared(ResultsError):
-    """A directory holds cells of learning dynamics and none of a comparison."""
+    """A directory holds only cells of learning dynamics, none of a comparison."""
 
 
 class TableSource:
     """Cells and evaluations of a table at hand; see `analysis.comparison.cut.Source`.
 
     Args:
-        evaluations: as `load` gives it; a row may be there twice.
+        evaluations: as `load` gives it; a row may occur twice.
 
     Attributes:
         rows: each evaluation once.
@@ -61,7 +61,7 @@ class TableSource:
         self.rows = each_once(evaluations)
 
     def compared(self) -> TableSource | None:
-        """The same without cells of learning dynamics; None where no other is left."""
+        """This source without cells of learning dynamics; None if no cell is left."""
         kept = is_compared(self.rows)
         if len(kept) and not kept.any():
             return None
@@ -70,7 +70,7 @@ class TableSource:
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
     ) -> T:
-        """See `analysis.comparison.cut.Source`; one part."""
+        """Gives all evaluations in one part; see `analysis.comparison.cut.Source`."""
         cells = self.rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
         if "heatmap" in columns and "heatmap" not in self.rows:
             raise ResultsError("the table has no column heatmap, which another threshold needs.")
