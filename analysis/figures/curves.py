@@ -34,8 +34,8 @@ def compute_figure(
 ) -> Figure:
     """A metric against training compute: one line a paradigm, a band for the t interval.
 
-    A line ends where not all seeds of its option have an evaluation within the cut: a mean over
-    other seeds than before would look like progress.
+    A line ends where some seed of its option has no evaluation within the cut: a mean over
+    different seeds than before would look like progress.
 
     Args:
         curve: as `analysis.comparison.curves.learning_curve` gives it for that split.

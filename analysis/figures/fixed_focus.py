@@ -1,7 +1,7 @@
 """Figures 2 and 3 of the paper, and the incentive against alpha (sections 3.1 and 3.2).
 
-Axes are linear: what is to be seen is which losses come down to 0 and which flatten above it. On a
-logarithmic axis two of three panels, those that flatten, would be a strip at the top.
+Axes are linear, to show which losses come down to 0 and which flatten above it. On a logarithmic
+axis, the two of three panels that flatten would be a strip at the top.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ beyond is too light on white."""
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MARKS = 6
-"""Along a line: they tell lines apart where colour does not."""
+"""Markers along a line: they tell lines apart where colour does not."""
 
 _ROOM = 0.15
 """Of the range of the means, above and below them."""
@@ -43,8 +43,8 @@ class Row:
     """What one row of panels shows, a panel a paradigm.
 
     Attributes:
-        name: of the setting.
-        x_label: of the horizontal axis.
+        name: name of the setting.
+        x_label: label of the horizontal axis.
         lines: one row a point: `paradigm`, `line` (what the legend names), `x`, `mean`, `low`,
             `high`; without an interval where the bounds are NaN.
         closed_form: `paradigm`, `line`, `x`, `mean`, dashed over the lines; may be empty.
@@ -84,7 +84,7 @@ def slopes_figure(
 
 
 def ordered_styles(count: int) -> list[LineStyle]:
-    """From light to dark: colours whose order is seen, and a marker each."""
+    """Styles from light to dark: colours with a visible order, and a marker each."""
     places = np.linspace(_LIGHTEST, 0, count) if count > 1 else np.array([0.3])
     colours = [to_hex(mpl.colormaps["viridis"](place)) for place in places]
     return [
@@ -145,7 +145,7 @@ def _panel(
 
 
 def _limit(axes: Axes, row: Row) -> None:
-    """Where the means lie, with some room: intervals of two seeds may be many times as wide."""
+    """Limits y to the means, with some room: intervals of two seeds may be far wider."""
     values = np.concatenate([row.lines["mean"], row.closed_form["mean"], row.floors["floor"], [0]])
     low, high = np.nanmin(values.astype(np.float64)), np.nanmax(values.astype(np.float64))
     room = _ROOM * (high - low) or 1.0

@@ -35,9 +35,8 @@ def heatmap_figure(
         counted: what the fractions are of, in words.
 
     Returns:
-        a_z on x, s_y on y upwards, cells in % of the instances; grey alone carries the shading
-        and what is outlined at the top right is SAIF (nothing where the threshold lies within a
-        cell).
+        a_z on x, s_y on y upwards, cells in % of the instances, shaded in grey. The outline at
+        the top right is SAIF (none where the threshold lies within a cell).
 
     Raises:
         ValueError: no heat map, or one of another shape.

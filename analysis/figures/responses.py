@@ -1,4 +1,4 @@
-"""Scores against what was searched over: learning rate, switch point, number of options."""
+"""Scores against the searched axes: learning rate, switch point, number of options."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def _draw_responses(
 ) -> None:
     lines = by_paradigm(response)
     middle = (len(lines) - 1) / 2
-    # Half of what there is to an x, so that it is seen which marks belong together.
+    # Half of the room at an x, so that marks that belong together stand together.
     room = 0.5 * 60 * WIDTH / max(1, response[x].nunique() * len(lines))
     apart = min(_APART, room)
     for i, (name, style) in enumerate(line_styles(lines).items()):
         # Shifted on paper and not in the data, so that intervals at one x stand side by side.
         aside = offset_copy(axes.transData, figure, x=(i - middle) * apart, units="points")
         _draw_response(axes, lines[name], x, metric, name, style, aside)
-    # What is shifted does not count for the limits by itself.
+    # Shifted marks do not count for the limits by themselves.
     reach = 100 * response[[metric, f"{metric}_low", f"{metric}_high"]]
     for column in reach:
         known = reach[column].notna()

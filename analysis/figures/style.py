@@ -36,7 +36,7 @@ _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
 
 @dataclass(frozen=True)
 class LineStyle:
-    """Of one paradigm in every figure: colour, dashes and marker each tell it apart."""
+    """Style of one paradigm in every figure: colour, dashes and marker each tell it apart."""
 
     colour: str
     dashes: str | tuple[int, tuple[float, ...]]
@@ -107,7 +107,7 @@ def dress(axes: Axes, x_label: str, y_label: str) -> None:
 
 
 def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] = ()) -> None:
-    """Above all panels, each name once; those of `order` first."""
+    """A legend above all panels, each name once; those of `order` first."""
     found: dict[str, Any] = {}
     for axes in panels:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

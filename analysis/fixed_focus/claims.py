@@ -90,8 +90,8 @@ class _Test:
 
     Attributes:
         name, statement, test: as `Claim` has them.
-        paradigms: that it takes.
-        ranges: from and to which alpha, 1 left out; in each all paradigms must have cells.
+        paradigms: paradigms that it needs.
+        ranges: (from, to) alpha, 1 left out; all paradigms must have cells in each.
         findings: called where they have.
     """
 
@@ -150,7 +150,7 @@ def _flattens(setting: Setting, paradigm: str) -> list[Finding]:
 
 
 def _late_share(setting: Setting, curves: Curves, alpha: float) -> np.ndarray:
-    """(seeds,) what the last fifth of the epochs brings of the drop from log C."""
+    """(seeds,) share of the drop from log C that the last fifth of the epochs makes."""
     chance, final = chance_loss(setting), curves.final(alpha)
     drop = np.maximum(chance - final, NEAR_ZERO * chance)
     return (curves.at(alpha, _LAST_FIFTH) - final) / drop
@@ -422,7 +422,7 @@ _TESTS = (
 
 
 def _claim(setting: Setting, test: _Test) -> Claim:
-    """Not run, undecided for want of a learning rate, or what the findings say."""
+    """The claim: not run, undecided without a learning rate, or decided by the findings."""
     unmeasured = functools.partial(Claim, test.name, test.statement, test.test)
     paradigms = test.paradigms
     ran = set(setting.cells["paradigm"])
@@ -447,7 +447,7 @@ def _claim(setting: Setting, test: _Test) -> Claim:
 
 
 def _losses(setting: Setting, paradigm: str, curves: Curves, claimed: Side) -> Finding:
-    """The last losses beside `NEAR_ZERO`."""
+    """Compares the last losses with `NEAR_ZERO`."""
     chance = chance_loss(setting)
     shares = {alpha: curves.final(alpha) / chance for alpha in curves.alphas}
     name = f"{paradigm}'s last loss as a share of log C"
@@ -455,7 +455,7 @@ def _losses(setting: Setting, paradigm: str, curves: Curves, claimed: Side) -> F
 
 
 def _rates(setting: Setting) -> str:
-    """The learning rates, where paradigms have not the same."""
+    """The learning rates, where paradigms differ in them."""
     rates = dict(zip(setting.choice["paradigm"], setting.choice["lr"], strict=True))
     if len(set(rates.values())) < 2:
         return ""

@@ -26,7 +26,7 @@ from study.results import Results, ResultsError
 from study.theory import linear_orthogonal as theory
 
 MEASURES = ("loss", "incentive", "incentive_slope")
-"""Nats; nats for .01 more attention; nats per unit of attention."""
+"""In nats; nats for .01 more attention; nats per unit of attention."""
 
 _OPTION = ["paradigm", "lr", "schedule"]
 _LINE = ["paradigm", "alpha"]
@@ -43,7 +43,7 @@ class Setting:
     Attributes:
         id: 16 hex digits, a hash of all that its cells share.
         name: tells it from the other settings of the directory, e.g. ``digits m=5``.
-        task, m, n, num_classes: of its cells.
+        task, m, n, num_classes: as its cells have them.
         shared: fields of `study.cell.Cell` that its cells share.
         cells: one row a cell: the columns of `CELLS_SCHEMA` but `cell`.
         options: one row a (paradigm, learning rate) that was tried, see `options_of`.
@@ -77,22 +77,22 @@ class Setting:
 
     @property
     def paradigms(self) -> list[str]:
-        """Those that have cells, in the order of the panels."""
+        """Paradigms that have cells, in the order of the panels."""
         ran = set(self.cells["paradigm"])
         return [name for name in PARADIGMS if name in ran]
 
     def alphas(self, paradigms: Iterable[str] = PARADIGMS) -> list[float]:
-        """At which each of these paradigms has cells of its chosen learning rate, sorted."""
+        """Alphas at which these paradigms all have cells of their chosen rates, sorted."""
         of_each = [
             set(self.chosen.loc[self.chosen["paradigm"] == name, "alpha"]) for name in paradigms
         ]
         return sorted(set.intersection(*of_each)) if of_each else []
 
     def seeds_of(self, paradigm: str, alpha: float, measure: str) -> pd.DataFrame:
-        """A curve a seed.
+        """One curve a seed.
 
         Args:
-            paradigm, alpha: of one line.
+            paradigm, alpha: the line.
             measure: one of `MEASURES`.
 
         Returns:
@@ -102,14 +102,14 @@ class Setting:
         return rows.pivot(index="seed", columns="budget_fraction", values=measure)
 
     def lost(self, lines: Iterable[tuple[str, float]]) -> set[int]:
-        """Seeds of the chosen cells that diverged, on any of some (paradigm, alpha)."""
+        """Seeds whose chosen cells diverged on any of the given (paradigm, alpha)."""
         diverged = self.chosen[self.chosen["status"] == "diverged"]
         keys = zip(diverged["paradigm"], diverged["alpha"], diverged["seed"], strict=True)
         wanted = set(lines)
         return {int(seed) for name, alpha, seed in keys if (name, alpha) in wanted}
 
     def closed_form(self) -> pd.DataFrame:
-        """Theorem 1 at the times of the curves, where they are known: none but of linear models.
+        """Theorem 1 at the times of the curves, which are known for linear models only.
 
         Returns:
             `paradigm`, `alpha`, `budget_fraction`, `epoch`, `flow_time` and `MEASURES`, sorted.
@@ -129,7 +129,7 @@ class Setting:
 
 
 def floors(lines: pd.DataFrame, num_classes: int) -> pd.DataFrame:
-    """What the population loss tends to: `paradigm`, `alpha`, `floor` (nats), once a line.
+    """The limit of the population loss: `paradigm`, `alpha`, `floor` (nats), once a line.
 
     Args:
         lines: with the columns `paradigm` and `alpha`.
@@ -152,8 +152,8 @@ def solution(
     """Theorem 1: one row a time, columns `t`, `mu` and `MEASURES`.
 
     Args:
-        paradigm, num_classes, alpha, m: see `study.theory.linear_orthogonal.trajectory`; what m
-            is does not matter here.
+        paradigm, num_classes, alpha, m: see `study.theory.linear_orthogonal.trajectory`; the
+            result does not depend on m.
         times: of gradient flow, >= 0, not decreasing.
     """
     table = theory.trajectory(paradigm, m, num_classes, np.array([*times], np.float64), alpha)
@@ -166,8 +166,8 @@ def read_settings(results: Results, cells: pd.DataFrame) -> list[Setting]:
 
     Args:
         results: the directory; only evaluations of these cells are read.
-        cells: rows of fixed-focus cells with all columns of `CELLS_SCHEMA`. Those of other
-            paradigms than `PARADIGMS` are in no setting.
+        cells: rows of fixed-focus cells with all columns of `CELLS_SCHEMA`. Cells of paradigms
+            other than `PARADIGMS` are in no setting.
 
     Raises:
         ResultsError: unreadable results.
@@ -185,7 +185,7 @@ def read_settings(results: Results, cells: pd.DataFrame) -> list[Setting]:
 
 
 def options_of(cells: pd.DataFrame, validation: pd.DataFrame) -> pd.DataFrame:
-    """What validation says about every learning rate that was tried.
+    """Validation scores of every learning rate that was tried.
 
     Args:
         cells: of one setting.
@@ -199,7 +199,7 @@ def options_of(cells: pd.DataFrame, validation: pd.DataFrame) -> pd.DataFrame:
     An option can be chosen if none of its cells was censored and no other such option of its
     paradigm has more cells, which is all seeds at all alphas unless some are missing. Accuracy
     grows with alpha, so means of these options are over the (alpha, seed) that all of them have.
-    A diverged cell counts as accuracy 1/C, and its loss is not known.
+    A diverged cell counts as accuracy 1/C, and its loss is unknown.
     """
     table = cells.merge(validation[["cell_id", "accuracy", "loss"]], on="cell_id", how="left")
     diverged = table["status"] == "diverged"
@@ -251,7 +251,7 @@ def _rank(shared: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Task, m and classes; then all in which those differ that have these in common."""
+    """Names of settings: task, m, classes, and the fields in which those of one name differ."""
     names = [
         " ".join([each["task"], *setting_words(each, ["m", "num_classes"])]) for each in settings
     ]
@@ -276,7 +276,7 @@ def _setting(shared: str, name: str, cells: pd.DataFrame, rows: pd.DataFrame) ->
     done = chosen.loc[chosen["status"] == "done", ["cell_id", *_LINE, "seed"]]
     runs = done.merge(mine[mine["split"] == "train"], on="cell_id")
     runs["epoch"] = runs["mosaics_seen"] / int(first["n"])
-    # Where steps are long, several evaluations fall on one, long before or after their targets.
+    # Where steps are long, several evaluations fall on one step, far from their targets.
     seen = runs["mosaics_seen"] / runs.groupby("cell_id")["mosaics_seen"].transform("max")
     runs["budget_fraction"] = seen.where(runs["budget_fraction"] < 1, 1.0).astype(float)
     runs = runs.drop_duplicates(["cell_id", "budget_fraction"])
@@ -332,7 +332,7 @@ def _validated(
 
 
 def _evaluations(results: Results, cell_ids: Iterable[str]) -> pd.DataFrame:
-    """The train split at all times, and validation at the end; what is not finite is missing."""
+    """The train split at all times, and validation at the end; values not finite are missing."""
 
     def take(_: pa.Table, parts: Iterator[pa.Table]) -> pd.DataFrame:
         tables = []

@@ -17,8 +17,8 @@ from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import span
 
 WIDEST_GAP = 0.1
-"""Share of the epochs between two evaluations of a curve at most: the distance of the default
-evaluations. The beginning and the last fifth are not resolved by less."""
+"""Largest share of the epochs between two evaluations of a curve: the distance of the default
+evaluations. Rarer ones do not resolve the beginning and the last fifth."""
 
 Values = NDArray[np.float64]
 Form = Callable[[float], str]
@@ -26,7 +26,7 @@ Form = Callable[[float], str]
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves of one measure and paradigm at several alphas, of the seeds that all of them have.
+    """Curves of one measure and paradigm at several alphas, for the seeds common to all of them.
 
     Attributes:
         of: alpha -> (seeds, evaluations), index the seeds, columns the budget fractions.
@@ -63,7 +63,7 @@ class Curves:
         return (curve.iloc[:, 0] - curve.iloc[:, after]).to_numpy(np.float64)
 
     def mean(self, alpha: float, start: float = 0.0, end: float = 1.0) -> Values:
-        """(seeds,) means over the evaluations from a time to another."""
+        """(seeds,) means over the evaluations from `start` to `end`."""
         curve = self.of[alpha]
         times = curve.columns.to_numpy(np.float64)
         inside = (times >= start - ROUNDING) & (times <= end + ROUNDING)
@@ -79,7 +79,7 @@ def within(
 ) -> list[float]:
     """The alphas from low to high at which all paradigms have cells, sorted.
 
-    0 is never among them, and 1 only where it is asked for.
+    0 is never among them, and 1 only with `with_one`.
     """
     highest = 1.0 if with_one else 1 - 2 * ROUNDING
     return [
@@ -109,11 +109,11 @@ def _on(of: Mapping[float, pd.DataFrame], seeds: set[int], lost: set[int]) -> Cu
 
 
 def too_coarse(curves: Curves) -> str:
-    """Why curves do not show what happens when; empty where they do."""
+    """Why curves are too coarse to show when things happen; empty where they are not."""
     for curve in curves.of.values():
         times = curve.columns.to_numpy(np.float64)
         if not len(times):
-            continue  # no seed, which is said elsewhere
+            continue  # no seed, which is reported elsewhere
         if times[0] > ROUNDING:
             return f"a curve begins at {share_text(times[0])} of the epochs, not at the start"
         gap = float(np.diff(times, append=1.0).max())
@@ -135,9 +135,9 @@ def steps(
     """Whether an incentive falls or rises from each alpha to the next.
 
     Args:
-        what: it is.
+        what: name of the incentive.
         means: alpha -> (seeds,) incentives, in nats.
-        claimed: below 0 or above.
+        claimed: whether each step is below or above 0.
         lost: seeds that diverged.
         negligible: no step is tested where both ends are below this share of the largest.
     """
@@ -166,15 +166,15 @@ def beside(
     lost: Collection[int] = (),
     form: Form | None = None,
 ) -> Finding:
-    """One number a seed beside a threshold.
+    """Compares one number a seed with a threshold.
 
     Args:
         name: what was measured.
         values: (n,) one number a seed.
         threshold: in the unit of `values`.
-        claimed: the side that the claim says.
+        claimed: the claimed side.
         lost: seeds that diverged.
-        form: a value for people; by default a share, in per cent.
+        form: formats a value; by default a share, in per cent.
     """
     text = f"{name}: {_estimate(values, form or share_text)} (n={len(values)})"
     so = beyond(values, threshold, claimed)
@@ -190,11 +190,11 @@ def beside_each(
     form: Form | None = None,
     place: str = "alpha ",
 ) -> Finding:
-    """Numbers at several alphas beside one threshold: all on the claimed side, or one is not.
+    """Compares numbers at several alphas with one threshold: all must be on the claimed side.
 
     Args:
         values: alpha, or the name of a place -> (n,) one number a seed.
-        place: said before each alpha or name.
+        place: text before each alpha or name.
         name, threshold, claimed, lost, form: see `beside`.
     """
     found = [beyond(each, threshold, claimed) for each in values.values()]
@@ -209,7 +209,7 @@ def beside_each(
 
 
 def ratio(top: Values, bottom: Values) -> Values:
-    """NaN where there is nothing to be a share of."""
+    """The quotient, NaN where the denominator is no basis for a share."""
     known = bottom > 0
     return np.where(known, top / np.where(known, bottom, 1.0), np.nan)
 

@@ -40,8 +40,8 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
     """Figure 2, figure 3, and the slope of the loss against alpha; none without a curve.
 
     Args:
-        settings: a row of panels each.
-        closed_row: whether a last row shows Theorem 1 alone, for want of trained linear models.
+        settings: one row of panels each.
+        closed_row: whether a last row shows Theorem 1 alone, as no linear model was trained.
     """
     curves = pd.concat([setting.curves for setting in settings])
     if curves.empty:
@@ -115,13 +115,13 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """What a row of panels shows in each of the figures.
+    """The content of a row of panels in each of the figures.
 
     Attributes:
-        name: of the setting.
-        x_label, x: of the time axis, and its column.
-        curves: measured; where nothing was trained, Theorem 1.
-        closed_form: Theorem 1 beside what was measured; may be empty.
+        name: name of the setting.
+        x_label, x: label of the time axis, and its column.
+        curves: measured curves; where nothing was trained, Theorem 1.
+        closed_form: Theorem 1 beside the measured curves; may be empty.
         num_classes: C.
         floored: whether the floors of the loss are shown.
     """
@@ -135,7 +135,7 @@ class _Source:
     floored: bool
 
     def over_time(self, measure: str) -> Row:
-        """A line an alpha."""
+        """The measure against time, one line an alpha."""
         return Row(
             name=self.name,
             x_label=self.x_label,
@@ -145,7 +145,7 @@ class _Source:
         )
 
     def against_alpha(self) -> Row:
-        """Slopes, a line a time."""
+        """Slopes against alpha, one line a time."""
         return Row(
             name=self.name,
             x_label="alpha",
@@ -155,7 +155,7 @@ class _Source:
         )
 
     def _floors(self, wanted: bool) -> pd.DataFrame:
-        """Above 0, where the axis is drawn already."""
+        """The floors above 0; the axis is already drawn at 0."""
         found = floors(self.curves if wanted else self.curves.iloc[:0], self.num_classes)
         found = found[found["floor"] > 0]
         return found.assign(line=[f"α = {alpha:g}" for alpha in found["alpha"]])
@@ -213,7 +213,7 @@ def _at_times(table: pd.DataFrame) -> pd.DataFrame:
     passed = table["budget_fraction"]
     for share in TIMES:
         at = share * (1 - 1e-9)
-        # A point that comes much later, where evaluations are rare, shows another time.
+        # Where evaluations are rare, a much later point would show another time.
         late = table[(passed >= at) & (passed <= at + WIDEST_GAP)]
         first = late.loc[late.groupby(["paradigm", "alpha"])["budget_fraction"].idxmin()]
         points = _lines(first, "incentive_slope", "alpha")

@@ -23,7 +23,7 @@ from analysis.words import aligned, network_text, number
 from study.results import Results
 
 MOST_ROWS = 3
-"""Of panels in a figure: with more, it does not fit on a page."""
+"""Rows of panels in a figure: with more, it does not fit on a page."""
 
 _METHOD = (
     "Attention is held at alpha on the true foreground and shared evenly by the background; only "
@@ -45,7 +45,7 @@ _METHOD = (
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Of each row: whether attention was held; see `analysis.section.base.Kind`."""
+    """Whether each row held attention; see `analysis.section.base.Kind`."""
     return is_fixed_focus(cells)
 
 
@@ -57,8 +57,8 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 
     Args:
         results: the directory.
-        cell_ids: of its fixed-focus cells.
-        question: concerns comparisons.
+        cell_ids: ids of its fixed-focus cells.
+        question: unused, as it concerns comparisons.
 
     Raises:
         ResultsError: unreadable results.
@@ -86,8 +86,8 @@ class FixedFocus(Dynamics):
     """See `analysis.section.base.Section`.
 
     Args:
-        settings: a row of panels each, at least one.
-        notes: what else must be said.
+        settings: one row of panels each, at least one.
+        notes: further sentences to show.
 
     Attributes:
         settings: as given.
@@ -166,7 +166,7 @@ class FixedFocus(Dynamics):
         ]
 
     def summaries(self) -> list[GroupSummary]:
-        """One a (setting, paradigm) that has done cells."""
+        """One summary a (setting, paradigm) that has done cells."""
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return [
             self._summary(setting, name, files)
@@ -221,7 +221,7 @@ class FixedFocus(Dynamics):
         return [*self._notes, *tables.warnings(self.settings)]
 
     def _claim_lines(self) -> list[str]:
-        """One a claim: its verdict in each setting."""
+        """One line a claim: its verdict in each setting."""
         lines = []
         for same in dict.fromkeys((claim.name, claim.statement) for claim in self.claims):
             found = [claim for claim in self.claims if (claim.name, claim.statement) == same]

@@ -25,7 +25,7 @@ def curves_table(settings: Sequence[Setting]) -> pd.DataFrame:
 def final_table(settings: Sequence[Setting]) -> pd.DataFrame:
     """One row a (setting, paradigm, alpha): the last evaluation.
 
-    `loss_share` is the loss as a share of log C, `floor` what the population loss tends to.
+    `loss_share` is the loss as a share of log C, `floor` the limit of the population loss.
     """
     parts = []
     for setting in settings:
@@ -85,7 +85,7 @@ def short_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]]
 
 
 def option_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]], list[int]]:
-    """Header, rows and the numbers of the rows that were chosen."""
+    """Header, rows, and the numbers of the chosen rows."""
     columns = [
         plain("setting"),
         plain("paradigm"),
@@ -104,7 +104,7 @@ def option_cells(settings: Sequence[Setting]) -> tuple[list[str], list[list[str]
 
 
 def warnings(settings: Sequence[Setting]) -> list[str]:
-    """What is missing from the curves, and why: a sentence each."""
+    """Sentences on what is missing from the curves, and why."""
     texts = []
     for setting in settings:
         for name in setting.paradigms:
@@ -140,7 +140,7 @@ def _with_rate(setting: Setting, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _all(parts: Sequence[pd.DataFrame], settings: Sequence[Setting]) -> pd.DataFrame:
-    """The tables below each other, each row with its setting."""
+    """The tables stacked, each row with its setting."""
     named = [
         part.assign(
             setting=each.name, task=each.task, m=each.m, n=each.n, num_classes=each.num_classes

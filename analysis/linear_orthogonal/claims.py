@@ -65,7 +65,7 @@ class Exact:
         num_classes: C.
         times: paradigm -> the times at which the loss reaches each of `LEVELS`; NaN: it does not.
         nu: paradigm -> nu at `HORIZON`.
-        trained: until when models were trained, NaN: none was.
+        trained: time until which models were trained, NaN: none was.
         nu_trained: paradigm -> nu at that time.
     """
 
@@ -102,7 +102,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
     Args:
         rows: one row an evaluation of a model that was trained to the end: `paradigm`, `seed`,
             `flow_time`, `loss` (nats), `nu` and `num_classes`, by increasing time in each cell.
-        setting: which models, for people.
+        setting: names the models.
         lost: paradigm -> diverged seeds that are not among the rows.
     """
     absent = [name for name in NAMES if name not in set(rows["paradigm"])]
@@ -146,7 +146,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
 
 
 def nu_gap(num_classes: int) -> float:
-    """Where nu of hard minus nu of lvml goes for t -> infinity: log(C log C / (C - 1)) > 0."""
+    """Limit of nu of hard minus nu of lvml for t -> infinity: log(C log C / (C - 1)) > 0."""
     return math.log(num_classes * math.log(num_classes) / (num_classes - 1))
 
 
@@ -182,7 +182,7 @@ def _largest(exact: Exact) -> Finding:
 
 
 def _first(times: Mapping[str, Sequence[float]], level: int) -> str:
-    """Who gets there first; empty: nobody."""
+    """The paradigm that reaches the level first; empty: none does."""
     reached = {name: times[name][level] for name in NAMES if known(times[name][level])}
     return min(reached, key=reached.__getitem__, default="")
 
@@ -203,14 +203,14 @@ def _time_of_fall(cell: pd.DataFrame, end: float) -> float:
 
 
 def _lead(mine: float, other: float, end: float) -> float:
-    """How much later the other one gets there, or at least the time that is left to it."""
+    """How much later the other gets there; one that does not counts as there at the end."""
     if math.isnan(mine) and math.isnan(other):
         return math.nan
     return (end if math.isnan(other) else other) - (end if math.isnan(mine) else mine)
 
 
 def _common(cells: Mapping[tuple[str, int], pd.DataFrame], first: str, second: str) -> list[int]:
-    """Seeds that both paradigms have."""
+    """Seeds common to both paradigms."""
     seeds = [{seed for name, seed in cells if name == each} for each in (first, second)]
     return sorted(seeds[0] & seeds[1])
 

@@ -1,6 +1,6 @@
 """What theory says of the linear orthogonal setting, as the tables that a report shows.
 
-A report asks for the same curves again and again, which take seconds: each is computed once.
+A report asks for the same curves repeatedly. They take seconds, so each is computed once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PUBLISHED = ((20, 20), (100, 1_000))
 """(m, C) of figure 4; the second one as in the published scripts."""
 
 SMALL = (5, 3)
-"""A pair that is always shown beside them, because the paradigms rank otherwise there."""
+"""A pair that is always shown beside them, because the paradigms rank differently there."""
 
 CONFIDENT = 0.8
 """Attention on the foreground from which an instance may count for SAIF."""
@@ -51,7 +51,7 @@ def curvatures(pairs: Sequence[Pair]) -> pd.DataFrame:
 
 
 def exact(m: int, num_classes: int, trained: float = math.nan) -> Exact:
-    """What claim C15 is about, for one (m, C).
+    """The closed form for claim C15, for one (m, C).
 
     Args:
         m: segments a mosaic.

@@ -68,8 +68,8 @@ def with_settings(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells with a column `setting`: which of them belong together, e.g. ``m=20, C=20``.
 
     Cells of a setting differ in paradigm and seed only. Where a paradigm has several learning
-    rates, each of them is a setting; where each has one, they may differ. What tells settings of
-    one (m, C) from each other stands in their names.
+    rates, each of them is a setting; where each has one, they may differ. Names state what tells
+    settings of one (m, C) apart.
     """
     cells = cells.assign(_rates=[_rates(row) for row in cells.to_dict("records")])
     keys = {}
@@ -119,7 +119,7 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a (setting, paradigm with a closed form, quantity): `setting`, `m`, `num_classes`,
         `paradigm`, `quantity` (mu, nu or loss), `num_seeds`, `deviation`, the largest distance
-        of any seed at any evaluation, `at_time`, when that is; `mean_deviation`, that of the mean
+        of any seed at any evaluation, `at_time`, its time; `mean_deviation`, that of the mean
         over seeds; `seed_spread`, the largest distance between two seeds at one evaluation (NaN
         with one seed); `range`, how far the closed form goes meanwhile; `relative`,
         `mean_relative` and `relative_spread`, as shares of it. In the unit of the quantity.
@@ -160,13 +160,13 @@ def deviations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost_seeds(cells: pd.DataFrame, status: str = "diverged") -> dict[str, int]:
-    """Paradigm -> how many of the cells ended that way, none where there is none."""
+    """Paradigm -> number of its cells that ended that way; absent where there are none."""
     ended = cells.loc[cells["status"] == status, "paradigm"]
     return {name: int((ended == name).sum()) for name in paradigm_order(ended)}
 
 
 def _rates(cell: Mapping[Hashable, Any]) -> str:
-    """What tells one schedule of a paradigm from another."""
+    """Names what tells a paradigm's schedules apart."""
     if pd.isna(cell["switch_point"]):
         return f"{cell['lr']:g}"
     return f"{cell['lr']:g} > {cell['last_lr']:g} at {cell['switch_point']:g}"

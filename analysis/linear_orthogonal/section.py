@@ -39,7 +39,7 @@ _SAMPLES, _MOSAICS, _SEED = 300, 500, 0
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Of each row: whether a linear model was trained whole; see `analysis.section.base.Kind`."""
+    """Whether each row trained a whole linear model; see `analysis.section.base.Kind`."""
     return is_trajectory(cells)
 
 
@@ -48,8 +48,8 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 
     Args:
         results: the directory.
-        cell_ids: of these cells, at least one.
-        question: concerns comparisons.
+        cell_ids: ids of these cells, at least one.
+        question: unused, as it concerns comparisons.
 
     Raises:
         ResultsError: see `analysis.linear_orthogonal.measured.read`.
@@ -89,7 +89,7 @@ class Trajectories(Dynamics):
 
     @functools.cached_property
     def deviations(self) -> pd.DataFrame:
-        """From the closed form, see `analysis.linear_orthogonal.measured.deviations`."""
+        """Deviations from theory, see `analysis.linear_orthogonal.measured.deviations`."""
         return measured.deviations(self.rows)
 
     @functools.cached_property
@@ -100,7 +100,7 @@ class Trajectories(Dynamics):
 
     @functools.cached_property
     def curvatures(self) -> pd.DataFrame:
-        """Of the published settings, see `analysis.linear_orthogonal.closed_form.curvatures`."""
+        """The Hessian, see `analysis.linear_orthogonal.closed_form.curvatures`."""
         return closed_form.curvatures(PUBLISHED)
 
     @functools.cached_property
@@ -191,7 +191,7 @@ class Trajectories(Dynamics):
         return [*blocks, *self.repeat_blocks(results)]
 
     def summaries(self) -> list[GroupSummary]:
-        """One a setting and paradigm that was trained to the end."""
+        """One summary a setting and paradigm that was trained to the end."""
         claims = {claim.setting: claim.verdict for claim in self.claims}
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         found = []

@@ -1,9 +1,10 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
-`cells.csv` and `claims.csv` hold those of all sections; each chapter has tables of its own.
+`cells.csv` and `claims.csv` hold the cells and claims of all sections; each chapter has tables of
+its own.
 
-CSV carries fractions at full precision, and in every row of a comparison which axis was made
-equal and the threshold of SAIF; print carries per cent. An empty field is not known.
+CSV holds fractions at full precision and, in every row of a comparison, the axis made equal and
+the threshold of SAIF; tables for papers are in per cent. An empty field is unknown.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
 def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
     """One row a claim: the labels of its section, and what `Claim` holds.
 
-    A label that a section has not is missing; so is `setting`, which says where a claim was
-    tested, where no claim has one.
+    Labels that a section lacks are missing values. The column `setting`, where a claim was tested,
+    is absent if no claim has one.
     """
     rows = [
         {
@@ -55,7 +56,7 @@ def claim_rows(sections: Sequence[Section]) -> pd.DataFrame:
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables below each other, with the columns of all."""
+    """Tables stacked, with the columns of all."""
     if len(tables) == 1:
         return tables[0]
     return pd.concat([table.astype(object) for table in tables], ignore_index=True)

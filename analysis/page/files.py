@@ -25,9 +25,9 @@ class Unwritable(ResultsError):
 
 
 def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | Path:
-    """Every file whole: a reader finds the old one or the new one, never half of it.
+    """Writes every file whole: a reader finds the old one or the new one, never half of it.
 
-    On a local disk the old ones are touched when all new ones are there; an object store gets
+    On a local disk, old files are replaced once all new ones are written; an object store gets
     them one by one. Then figures and tables that the report no longer has are removed.
 
     Args:
@@ -38,7 +38,7 @@ def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | 
         The folder, a path if it is local and a URL if it is not.
 
     Raises:
-        Unwritable: one cannot be written.
+        Unwritable: a file cannot be written.
     """
     folder = local_path(out_dir)
     if folder is None:
@@ -50,7 +50,7 @@ def write(files: Mapping[str, bytes], out_dir: str | os.PathLike[str]) -> str | 
 
 
 def refuse_unwritable(out_dir: str | os.PathLike[str]) -> None:
-    """Before the work: the folder, or what it would be made in, takes a file.
+    """Checks before the work that the folder, or the one to create it in, takes a file.
 
     Raises:
         Unwritable: it does not.

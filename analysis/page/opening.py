@@ -14,7 +14,7 @@ RUNNING = (
 
 
 def title(sections: Sequence[Section], study: str | None = None) -> str:
-    """Of the page: what it is about, and the studies whose cells it shows."""
+    """Title of the page: its subject, and the studies whose cells it shows."""
     found = {name for section in sections for name in section.cells["study"]}
     names = [study] if study else sorted(found)
     chapters = [chapter for chapter, _ in by_chapter(sections)]
@@ -33,7 +33,7 @@ def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> li
 
 
 def head(sections: Sequence[Section], notes: Sequence[str], running: bool = False) -> list[Block]:
-    """What the page answers, and what has to be known to understand it."""
+    """What the page answers, and what readers need to understand it."""
     blocks: list[Block] = [Text(RUNNING, "warning")] if running else []
     for chapter, mine in by_chapter(sections):
         blocks += chapter.head(mine)

@@ -74,7 +74,7 @@ def render(title: str, blocks: Sequence[Block]) -> str:
     body = []
     for shown, group in groupby(blocks, lambda block: isinstance(block, Shown)):
         pieces = [_block(block) for block in group]
-        # Pictures stand side by side where there is room.
+        # Side by side where there is room.
         body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -116,7 +116,7 @@ def _table(table: Table) -> str:
     body = "\n".join(
         line("td", row, highlight if i in table.marked else "") for i, row in enumerate(table.rows)
     )
-    # Whoever has no mouse scrolls with the keys, which needs a focus.
+    # Scrolling with the keyboard needs focus.
     return f'<div class="scroll" tabindex="0"><table>{head}<tbody>\n{body}\n</tbody></table></div>'
 
 

@@ -51,8 +51,8 @@ def table(
         rows: (rows, columns) text.
         caption: one sentence or more, above the table.
         label: for `\\ref`, e.g. `tab:paired`; letters, digits, colon and hyphen.
-        left: columns set to the left; the others to the right.
-        groups: a line above the header: text and the number of columns it spans, over all.
+        left: left-aligned columns; the others are right-aligned.
+        groups: a line above the header: texts, and the columns each spans, adding up to all.
         notes: small print below the table.
 
     Returns:

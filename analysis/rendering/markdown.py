@@ -22,7 +22,7 @@ def escape(text: str) -> str:
 
 
 def table(table: Table) -> str:
-    """A table; one without a header gets an empty one, for Markdown knows no other."""
+    """A table; one without a header gets an empty header, which Markdown requires."""
     width = len(table.header) or max(map(len, table.rows), default=1)
     header = table.header or [""] * width
     rule = ["---" if i in table.left else "---:" for i in range(width)]

@@ -26,10 +26,10 @@ class Question:
     """What is asked of a results directory.
 
     Attributes:
-        study: only the cells that this study recorded; None: of all. A cell that two studies share
-            is recorded by the first of them, so name `cell_ids` where they are known.
+        study: only the cells that this study recorded; None: all cells. A cell that two studies
+            share is recorded by the first of them, so name `cell_ids` where they are known.
         cell_ids: only these cells; None: all.
-        budget, select, axis, threshold, interpolate: of comparisons, see
+        budget, select, axis, threshold, interpolate: for comparisons, see
             `analysis.comparison.compare.compare_results`.
     """
 
@@ -42,7 +42,7 @@ class Question:
     interpolate: bool = False
 
     def of_comparisons(self) -> list[str]:
-        """The options that were given and concern comparisons only, as the command names them."""
+        """The given options that concern comparisons only, as the command names them."""
         names = ("budget", "axis", "threshold", "interpolate", "select")
         usual = Question()
         return [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
@@ -51,12 +51,12 @@ class Question:
 class Section(Protocol):
     """One section of the report, read from a results directory.
 
-    Claims and pictures are made when they are asked for, and once.
+    Claims and pictures are made once, on demand.
     """
 
     @property
     def chapter(self) -> Chapter[Any]:
-        """Of which it is a part."""
+        """The chapter that it is part of."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class Section(Protocol):
 
     @property
     def key(self) -> str:
-        """8 hex digits, which no other one in the directory has, for names of files."""
+        """8 hex digits for names of files, unique in the directory."""
         ...
 
     @property
@@ -76,12 +76,12 @@ class Section(Protocol):
 
     @property
     def labels(self) -> Mapping[str, object]:
-        """Column -> value, which tell its rows in tables of several sections from others."""
+        """Column -> value: tell its rows apart in tables of several sections."""
         ...
 
     @property
     def claims(self) -> Sequence[Claim]:
-        """What the paper claims, and what the data says."""
+        """The paper's claims and what the data says of them."""
         ...
 
     @property
@@ -90,7 +90,7 @@ class Section(Protocol):
         ...
 
     def text(self, published: bool = False) -> str:
-        """What the terminal shows of it.
+        """Its text for the terminal.
 
         Args:
             published: show the paper's numbers beside the measured ones.
@@ -111,7 +111,7 @@ class Section(Protocol):
         """Its part of the page, below the heading.
 
         Args:
-            shown: its pictures, in their order, as the page holds them.
+            shown: its pictures, in order, as the page holds them.
             results: path or URL of the results directory, for the command that repeats a cell.
             published: show the paper's numbers beside the measured ones.
         """
@@ -129,8 +129,8 @@ class Chapter(Generic[S]):
     """What the report says of all sections of a kind together; by default nothing.
 
     Attributes:
-        name: what it is, in the title of a page that has a chapter before it.
-        about: what it is, in the title of a page that begins with it.
+        name: its name in the title of a page that has a chapter before it.
+        about: its name in the title of a page that begins with it.
         anchor: its sections are ``<anchor>-1`` and so on.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
     """
@@ -141,15 +141,15 @@ class Chapter(Generic[S]):
     compares: bool = False
 
     def paragraphs(self, sections: Sequence[S]) -> list[str]:
-        """What the terminal shows below the texts of its sections."""
+        """Text for the terminal below the texts of its sections."""
         return []
 
     def head(self, sections: Sequence[S]) -> list[Block]:
-        """What stands above all sections of the page."""
+        """Blocks above all sections of the page."""
         return []
 
     def tail(self, sections: Sequence[S]) -> list[Block]:
-        """What stands below all sections of the page."""
+        """Blocks below all sections of the page."""
         return []
 
     def tables(self, sections: Sequence[S]) -> dict[str, pd.DataFrame]:
@@ -173,7 +173,7 @@ class Kind(Protocol):
     """A kind of sections; a module will do."""
 
     def mine(self, cells: pd.DataFrame) -> pd.Series:
-        """Of each row with the columns of `cells`: whether it belongs to this kind."""
+        """Whether each row, with the columns of `cells`, belongs to this kind."""
         ...
 
     def find(
@@ -183,16 +183,16 @@ class Kind(Protocol):
 
         Args:
             results: the directory.
-            cell_ids: of its own cells, at least one.
+            cell_ids: ids of its own cells, at least one.
             question: what is asked.
 
         Raises:
-            ResultsError: unreadable results, or a question that they cannot answer.
+            ResultsError: unreadable results, or results that cannot answer the question.
         """
         ...
 
 
 def by_chapter(sections: Sequence[Section]) -> list[tuple[Chapter[Any], list[Section]]]:
-    """Every chapter with its sections, in the order in which they come."""
+    """Every chapter with its sections, in the given order."""
     chapters = dict.fromkeys(section.chapter for section in sections)
     return [(each, [s for s in sections if s.chapter is each]) for each in chapters]

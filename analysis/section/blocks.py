@@ -13,7 +13,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Heading:
-    """Of a section (level 2) or of a part of one (level 3); `anchor` is what links point at."""
+    """Heading of a section (level 2) or a part of one (level 3); links point at `anchor`."""
 
     text: str
     level: Literal[2, 3] = 3
@@ -30,7 +30,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to be copied."""
+    """Lines to copy."""
 
     text: str
 
@@ -49,8 +49,8 @@ class Table:
     Attributes:
         header: (columns,) text; empty for none.
         rows: (rows, columns) text.
-        left: columns set to the left; the others to the right, as numbers are.
-        marked: rows to be highlighted.
+        left: left-aligned columns; the others are right-aligned, as numbers are.
+        marked: rows to highlight.
         wrap: columns whose text may break into lines.
     """
 

@@ -1,10 +1,10 @@
-"""A claim of the paper and how what was measured decides it.
+"""A claim of the paper, and how measurements decide it.
 
 Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023); the claims
 are numbered as in the project's specification. A claim *holds* where the 95 % interval over seeds
 lies wholly on the claimed side of a threshold, and *does not hold* where it lies wholly on the
-other; anything between, fewer than `MIN_SEEDS` seeds, or a number that is not known is
-*undecided*; *not run* is a claim about a paradigm that has no cells.
+other. It is *undecided* where the interval contains the threshold, there are fewer than
+`MIN_SEEDS` seeds, or a number is unknown, and *not run* where its paradigm has no cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
 Side = Literal["below", "above"]
-"""Of a threshold."""
+"""Side of a threshold."""
 
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
@@ -37,7 +37,7 @@ class Claim:
         test: what is measured, which threshold decides and why; the same for all data.
         verdict: holds, does not hold, undecided or not run.
         measured: one line with the numbers, intervals and n.
-        setting: where it was tested, e.g. ``digits m=5``; empty: in the only place there is.
+        setting: where it was tested, e.g. ``digits m=5``; empty: there is only one.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """One part of a claim: whether it is so (None: undecided), the numbers, and why undecided."""
+    """One part of a claim: whether it is true (None: undecided), numbers, and why undecided."""
 
     so: bool | None
     text: str
@@ -60,7 +60,7 @@ class Finding:
 def decided(
     name: str, statement: str, test: str, findings: Sequence[Finding], setting: str = ""
 ) -> Claim:
-    """All parts so: holds; one not so: does not hold; else undecided."""
+    """The claim: holds if all parts are true, does not hold if one is false, else undecided."""
     verdict: Verdict = "undecided"
     if any(finding.so is False for finding in findings):
         verdict = "does not hold"
@@ -77,11 +77,11 @@ def beyond(values: ArrayLike, threshold: float, claimed: Side) -> bool | None:
     Args:
         values: (n,) one number a seed.
         threshold: in the unit of `values`.
-        claimed: the side that the claim says.
+        claimed: the claimed side.
 
     Returns:
-        False where it lies wholly on the other side; None where it holds the threshold, a value
-        is not known, or there are fewer than `MIN_SEEDS`.
+        False where it lies wholly on the other side; None where it contains the threshold, a value
+        is unknown, or there are fewer than `MIN_SEEDS`.
     """
     array = np.asarray(values, np.float64)
     _, low, high = t_interval(array, CONFIDENCE)
@@ -98,15 +98,15 @@ def side(
     lost: int = 0,
     form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
 ) -> Finding:
-    """On which side of a threshold the t interval over seeds lies.
+    """Tests on which side of a threshold the t interval over seeds lies.
 
     Args:
         name: what was measured.
         values: (n,) one number a seed.
         threshold: in the unit of `values`.
-        claimed: the side that the claim says.
-        lost: diverged seeds that are not among the values.
-        form: a value for people.
+        claimed: the claimed side.
+        lost: number of diverged seeds, which are not among the values.
+        form: formats a value.
     """
     array = np.asarray(values, np.float64)
     mean, low, high = t_interval(array, CONFIDENCE)

@@ -12,7 +12,7 @@ from analysis.words import interval, percent
 Row = Mapping[Hashable, Any]
 
 Column = tuple[str, Callable[[Row], str]]
-"""Header, and what stands below it of a row."""
+"""Header, and the text of a row below it."""
 
 
 def by_columns(
@@ -27,7 +27,7 @@ def by_columns(
 
 
 def plain(header: str, column: str = "") -> Column:
-    """A column as it is; without its name, that of the header."""
+    """A column as it is; its name is by default that of the header."""
     return header, lambda row: str(row[column or header])
 
 

@@ -17,16 +17,16 @@ def mean_curves(
 ) -> pd.DataFrame:
     """Mean and t interval over the seeds of every line, at each evaluation that all seeds have.
 
-    Elsewhere, a mean over other seeds would look like a change.
+    Elsewhere, a change of seeds would look like a change of the mean.
 
     Args:
         rows: one row a (cell, evaluation), with `cell_id`, `seed` and `budget_fraction`.
-        line: columns that tell one line from another.
-        means: columns of which the mean is taken, in their unit.
-        measures: columns that get an interval, too.
+        line: columns that identify a line.
+        means: columns to average, in their unit.
+        measures: columns that also get an interval.
 
     Returns:
-        One row a (line, evaluation), lines in the order in which they come: the columns `line`,
+        One row a (line, evaluation), lines in the given order: the columns `line`,
         `budget_fraction`, `num_seeds`, `means`, and each of `measures` with its `_low` and
         `_high`: bounds NaN when n < 2, all NaN where a seed's value is.
     """

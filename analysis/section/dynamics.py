@@ -51,7 +51,7 @@ class LearningDynamics(Chapter[Section]):
         return [*blocks, Text(_count(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
 
     def metrics(self, sections: Sequence[Section]) -> dict[str, float]:
-        """In how many settings each claim has each verdict."""
+        """Number of settings in which each claim has each verdict."""
         return claim_counts(claim for section in sections for claim in section.claims)
 
 
@@ -63,7 +63,7 @@ class Dynamics:
 
     Args:
         cells: the rows of `cells` that it rests on.
-        ids: of what it shows; its key is a hash of them.
+        ids: ids of what it shows; its key is a hash of them.
     """
 
     chapter = LEARNING_DYNAMICS
@@ -78,7 +78,7 @@ class Dynamics:
         return {"task": self._only("task"), "m": self._only("m"), "key": self.key}
 
     def cell_rows(self) -> pd.DataFrame:
-        """Without the columns that only cells of a comparison need."""
+        """Its cells without the columns that only comparisons need."""
         return without_long_columns(self.cells)
 
     def repeat_blocks(self, results: str) -> list[Block]:

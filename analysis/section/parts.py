@@ -13,22 +13,22 @@ from analysis.section.claim import Claim
 from study.results import RATIONALES
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
-"""Of cells; nearly the same in every row."""
+"""Long columns of cells, nearly the same in every row."""
 
 TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]
-"""Of cells; they say nothing of mosaics."""
+"""Columns of cells that apply to text only."""
 
 _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 
 def without_long_columns(cells: pd.DataFrame, is_text: bool = False) -> pd.DataFrame:
-    """The columns of cells that a table for people and programs has."""
+    """The cells without long columns, for tables; columns of text only if `is_text`."""
     dropped = LONG_COLUMNS if is_text else [*LONG_COLUMNS, *TEXT_COLUMNS]
     return cells.drop(columns=dropped, errors="ignore")
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of the same columns below each other; empty ones do not blur the types of others."""
+    """Tables of the same columns stacked; empty ones do not change the types of others."""
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True) if filled else parts[0]
 
@@ -48,7 +48,7 @@ def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
     blocks: list[Block] = [Heading("Claims of the paper")]
     if not where:
         del columns["where"]
-    elif len({claim.statement for claim in claims}) == 1:  # is said once, above the table
+    elif len({claim.statement for claim in claims}) == 1:  # said once, above the table
         blocks.append(Text(f"{claims[0].name}: {claims[0].statement}"))
         del columns[""], columns["claim of the paper"]
     wrap = [i for i, name in enumerate(columns) if name in _WRAPPED]
@@ -72,7 +72,7 @@ def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
 
 
 def end_states(cells: pd.DataFrame) -> list[Block]:
-    """How many cells of each paradigm ended how, and why some ended early."""
+    """How the cells of each paradigm ended, counted, and why some ended early."""
     rows = []
     for name in paradigm_order(cells["paradigm"]):
         counts = cells.loc[cells["paradigm"] == name, "status"].value_counts().sort_index()

@@ -14,7 +14,7 @@ FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"
     r"(saif|accuracy)|fixed-focus-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|illustration)"
 )
-"""What `Picture.name` may be."""
+"""Pattern of `Picture.name`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +22,10 @@ class Picture:
     """One figure of the report.
 
     Attributes:
-        name: stem of its file, e.g. ``heatmaps-test``; no two of a comparison share it.
+        name: stem of its file, e.g. ``heatmaps-test``, unique in a comparison.
         title: heading.
         caption: what it shows, on which split, with n and interval.
-        alt: the same for readers who do not see it, with the numbers.
+        alt: the same with the numbers, for readers who cannot see it.
         figure: see `analysis.figures`.
         wide: whether it has several panels and wants the width of a page.
     """

@@ -27,7 +27,7 @@ Curve = Sequence[tuple[float, float]]
 
 
 Draw = Callable[[], Mapping[str, bytes]]
-"""Gives files, path -> content; what it draws, it draws once."""
+"""Gives files, path -> content; draws each once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,22 +35,22 @@ class GroupSummary:
     """One paradigm of one comparison, its chosen option summarised over the seeds.
 
     Attributes:
-        key: ``<comparison_id>/<paradigm>``, which no other group of any comparison has.
-        comparison_id: of the comparison.
+        key: ``<comparison_id>/<paradigm>``, unique over all comparisons.
+        comparison_id: id of the comparison.
         name: for people, e.g. ``digits m=10 lvml (9a57718f)``.
-        note: Markdown: the comparison's table, and which numbers are not known.
+        note: Markdown: the comparison's table, and which numbers are unknown.
         params: the group's setting and chosen option as text, and the verdicts of the paired
             tests (`saif_better_than`, `saif_worse_than`, `saif_undecided_against`, the same for
-            `accuracy`); what it does not have is absent.
+            `accuracy`); missing ones are absent.
         metrics: at the cut on the test split: `saif`, `accuracy` and `foreground_attention_mean`
             (fractions), `loss` (nats), of text the measures of plausibility, each with its
             `<metric>_low` and `<metric>_high`; `saif_iqm` and `accuracy_iqm` likewise; `n_seeds`
             and `n_diverged`. Rounded to four decimals; the table `summary.csv` among the files is
-            exact. Finite numbers only: what is not known (bounds with one seed, the loss of a
-            diverged one) is absent here and named in the note.
+            exact. Finite numbers only: unknown ones (bounds with one seed, the loss of a
+            diverged one) are absent here and named in the note.
         curves: `test/saif` and `test/accuracy`, means over seeds, each with `_low` and `_high`
             (fractions), against training FLOPs; finite points only.
-        digest: changes when a number of the comparison does, wherever it is shown.
+        digest: changes when any number of the comparison changes, wherever it is shown.
     """
 
     key: str
@@ -82,9 +82,9 @@ def plain_summary(
 
     Args:
         key: with a ``/`` in it.
-        comparison_id: what several summaries have in common that are shown all or none.
+        comparison_id: shared by summaries that are shown all or none.
         name, note, params: see `GroupSummary`.
-        metrics: what is not finite is left out and named in the note.
+        metrics: those that are not finite are left out and named in the note.
         curves: points that are not finite are left out.
         draw: gives the files, when they are asked for.
     """
@@ -113,7 +113,7 @@ def plain_summary(
 def claim_counts(claims: Iterable[Claim]) -> dict[str, float]:
     """Metrics of a study: in how many settings each claim has each verdict.
 
-    Also those that it has nowhere, 0, so that a later report replaces every number of this one.
+    Verdicts that occur nowhere count 0, so that a later report replaces every number.
     """
     counts = Counter((claim.name, claim.verdict) for claim in claims)
     names = dict.fromkeys(name for name, _ in counts)

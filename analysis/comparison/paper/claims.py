@@ -73,7 +73,7 @@ def middle_share(heatmap: ArrayLike, axis: int) -> float:
         it holds nothing or a cell is NaN.
 
     Raises:
-        ValueError: it has not 25 cells.
+        ValueError: the map does not have 25 cells.
     """
     cells = np.asarray(heatmap, dtype=np.float64)
     if cells.size != 25:
@@ -192,7 +192,7 @@ def _claim(
     paradigms: Sequence[str],
     findings: Callable[[], list[Finding]],
 ) -> Claim:
-    """Not run, undecided for want of a choice, or what the findings say."""
+    """The claim: not run, undecided without a choice, or decided by the findings."""
     ran = set(comparison.cells["paradigm"])
     missing = [paradigm for paradigm in paradigms if paradigm not in ran]
     if missing:
@@ -259,7 +259,7 @@ def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Si
 
 
 def _share_of(heatmap: Any, axis: int) -> float:
-    """NaN where there is no heat map."""
+    """`middle_share`, NaN where there is no heat map."""
     return math.nan if heatmap is None or np.ndim(heatmap) == 0 else middle_share(heatmap, axis)
 
 
@@ -382,20 +382,20 @@ def _lead(soft: NDArray[np.float64], hard: NDArray[np.float64]) -> NDArray[np.fl
         soft, hard: (n,) see `analysis.comparison.attention_rise.half_rise`.
 
     Returns:
-        (n,) fractions: where one of them does not rise, with its half at the cut; NaN where
-        neither does, or one is not known.
+        (n,) fractions. A curve that does not rise counts with its half at the cut; NaN where
+        neither rises, or one is unknown.
     """
     neither = np.isinf(soft) & np.isinf(hard)
     return np.where(neither, math.nan, np.minimum(soft, 1.0) - np.minimum(hard, 1.0))
 
 
 def _when(rises: Rises) -> str:
-    """Where half of the rise is made, of the curves that rise."""
+    """Mean time at which the rising curves make half of their rise."""
     return _percent(rises.half[rises.rose].mean()) if rises.rose.any() else "-"
 
 
 def _percent(share: float) -> str:
-    """Without decimals; what is not known is ``-``."""
+    """Per cent without decimals; ``-`` if unknown."""
     return "-" if math.isnan(share) else f"{round(100 * share)} %"
 
 

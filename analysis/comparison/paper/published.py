@@ -54,12 +54,12 @@ TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
 """Row -> paradigm -> (SAIF, accuracy), fractions of the test mosaics or posts."""
 
 MODELS = {"embedding": 1, "self-attention": 2}
-"""Of HateXplain: architecture -> which of the paper's two models it is."""
+"""Architecture on HateXplain -> which of the paper's two models it is."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What Table 1 says where we have a comparison.
+    """The row of Table 1 that matches a comparison.
 
     Attributes:
         label: of the comparison, in the layout of Table 1: ``cifar10``; of text with the number
@@ -76,7 +76,7 @@ class Source:
     """The runs behind the rows of a task.
 
     Attributes:
-        name: of the data.
+        name: name of the data.
         n: training mosaics or posts.
         epochs: the least that is known of images (100 to 150 in the authors' scripts for CIFAR-10,
             for CIFAR-100 not stated), the most of text.
@@ -134,12 +134,12 @@ def sources_text(tasks: Iterable[str]) -> str:
 def setting_differences(
     settings: Mapping[str, Any], epochs: float, paradigms: Collection[str]
 ) -> list[str]:
-    """In what the cells of one comparison differ from the runs behind Table 1.
+    """How the cells of one comparison differ from the runs behind Table 1.
 
     Args:
         settings: what they share, as `study.cell.Cell.to_dict` gives it.
         epochs: passes over the training mosaics or posts that a soft cell got; NaN: not known.
-        paradigms: that ran.
+        paradigms: paradigms that ran.
 
     Returns:
         One short phrase a difference; empty where Table 1 has no such task.

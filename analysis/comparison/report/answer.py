@@ -44,7 +44,7 @@ class _Pair:
         size: how much better, a fraction > 0, with its interval `low` to `high`.
         confidence: of the interval.
         n: common seeds.
-        needed: seeds that would decide it; infinite where no difference is seen, NaN: not known.
+        needed: seeds that would decide it; infinite where no difference is seen, NaN: unknown.
         reason: why it is undecided, else empty.
     """
 
@@ -120,7 +120,7 @@ def _settings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _how(comparisons: Sequence[Comparison]) -> str:
-    """What was made equal, and that the options were chosen by what a user has not."""
+    """What was made equal, and whether options were chosen by data that a user lacks."""
     axes = {comparison.axis for comparison in comparisons}
     noun = instances(*(comparison.task for comparison in comparisons))
     text = " or ".join(made_equal(axis, noun) for axis in AXES if axis in axes)
@@ -156,7 +156,7 @@ def _of(pairs: Iterable[_Pair], metric: str) -> list[_Pair]:
 
 
 def _nothing_to_compare(comparisons: Sequence[Comparison]) -> list[str]:
-    """Without a pair of paradigms in any comparison."""
+    """The answer where no comparison has a pair of paradigms."""
     names = paradigm_order(
         name for comparison in comparisons for name in comparison.choice["paradigm"]
     )
@@ -204,7 +204,7 @@ def _named(pairs: list[_Pair]) -> str:
 
 
 def _winners(decided: Iterable[_Pair]) -> list[str]:
-    """The one with most verdicts first."""
+    """The winners, the one with most verdicts first."""
     names = [pair.winner for pair in decided]
     return sorted(paradigm_order(names), key=lambda name: -names.count(name))
 
@@ -352,7 +352,7 @@ def _need(open_: list[_Pair], several: bool) -> tuple[list[str], dict[str, int]]
 
 
 def _why(pair: _Pair) -> str:
-    """Why a pair is undecided that no number of seeds is known to decide."""
+    """Why a pair is undecided, where no number of seeds is known to decide it."""
     if math.isinf(pair.needed):
         return "because no difference is seen at all"
     if not math.isnan(pair.needed):
@@ -373,7 +373,7 @@ def _all(count: int) -> str:
 
 
 def _whole(seeds: float) -> float:
-    """A whole number of seeds, never fewer than decide anything."""
+    """A whole number of seeds, never fewer than any decision needs."""
     return max(MIN_SEEDS, math.ceil(seeds)) if math.isfinite(seeds) else seeds
 
 

@@ -77,7 +77,7 @@ class Comparisons(Chapter["Compared"]):
         ]
 
     def tail(self, sections: Sequence[Compared]) -> list[Block]:
-        """The paper's table, the data, how all was computed."""
+        """The paper's table, the data, and how all was computed."""
         found = _of(sections)
         header, rows = table_one_cells(found)
         data = data_notes(found)
@@ -149,7 +149,7 @@ class Compared:
 
     @functools.cached_property
     def pictures(self) -> list[Picture]:
-        """None where nothing can be compared."""
+        """Its figures; an empty list where nothing can be compared."""
         return pictures(self.comparison)
 
     def text(self, published: bool = False) -> str:
@@ -175,7 +175,7 @@ class Compared:
 
 
 def mine(cells: pd.DataFrame) -> pd.Series:
-    """Of each row: whether it belongs to a comparison; see `analysis.section.base.Kind`."""
+    """Whether each row belongs to a comparison; see `analysis.section.base.Kind`."""
     return is_compared(cells)
 
 
@@ -198,7 +198,7 @@ def _of(sections: Sequence[Compared]) -> list[Comparison]:
 
 
 def _foreground(found: Sequence[Comparison]) -> str:
-    """What the foreground is, where that needs words; of several modalities, of which of them."""
+    """What the foreground is, where that needs words; with several modalities, in each."""
     known = dict.fromkeys(tasks.modality(comparison.task) for comparison in found)
     of = {each: f"of {each.noun} " if len(known) > 1 else "" for each in known}
     return "".join(f", {of[each]}{each.foreground}" for each in known if each.foreground)

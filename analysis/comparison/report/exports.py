@@ -111,7 +111,7 @@ def _markdown(
 
 
 def with_setting(found: Sequence[Comparison], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The tables below each other, each row with what tells its comparison from others."""
+    """The tables stacked, each row with what tells its comparison from others."""
     return stacked([t.assign(**_setting(c)) for t, c in zip(tables, found, strict=True)])
 
 

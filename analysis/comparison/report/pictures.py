@@ -1,4 +1,4 @@
-"""The figures of one comparison with what stands below and instead of them: caption and text."""
+"""The figures of one comparison with their captions and alternative texts."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ _BARRED = {
 def pictures(comparison: Comparison) -> list[Picture]:
     """Every figure that the comparison has the data for, in the order of the report.
 
-    Left out are: differences of fewer than two paradigms, heat maps of which there is none,
-    responses to a single learning rate or switch point, and best of k of one option a paradigm.
-    Without any option that can be chosen there is no picture.
+    Left out are differences of fewer than two paradigms, missing heat maps, responses to a single
+    learning rate or switch point, and best of k of one option a paradigm. Without any option that
+    can be chosen there is no picture.
     """
     if comparison.summary.empty:
         return []
@@ -146,7 +146,7 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
 
 
 def _corners_text(name: str, heatmap: Any) -> str:
-    """Where the instances are that are not SAIF, in words."""
+    """Describes where the instances outside SAIF lie."""
     return (
         f"{name}: attention below 0.2 on {percent(float(heatmap[0].sum()))} %, between on "
         f"{percent(float(heatmap[1:-1].sum()))} %, 0.8 and above on "

@@ -1,6 +1,6 @@
-"""What the report says of a foreground that people marked: how far it is known, and met.
+"""What the report says of a human-marked foreground: how far it is known, and met.
 
-Of mosaics, whose foreground is always known, it says nothing.
+It says nothing of mosaics, whose foreground is always known.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _ADJECTIVES = {"train": "training"}
 def shares(comparison: Comparison) -> dict[str, float]:
     """Split -> share of its evaluated instances whose foreground is known.
 
-    Without the splits of which no cell recorded it, as results of an older version did not.
+    Splits for which no cell recorded it, as in results of an older version, are absent.
     """
     found = comparison.at_budget.groupby("split")["foreground_share"].max().dropna()
     return {name: float(found[name]) for name in SPLITS if name in found}
 
 
 def share_sentences(comparison: Comparison) -> list[str]:
-    """Which instances SAIF is of, where it is not of all of them; of mosaics none."""
+    """Which instances SAIF covers, where not all; none for mosaics."""
     found = shares(comparison)
     some = {split: share for split, share in found.items() if 0 < share < 1}
     sentences = []

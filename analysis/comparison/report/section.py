@@ -48,7 +48,7 @@ _UNEQUAL = (
 
 
 def section_title(comparison: Comparison) -> str:
-    """What tells one comparison of a results directory from another."""
+    """Title that tells one comparison of a results directory from another."""
     settings = comparison.settings
     names = ["m", "n", "architecture", "batch_size", "precision", "inference"]
     names += ["label_rule", "rationale_rule"] if is_text(comparison.task) else ["split"]
@@ -241,7 +241,7 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
 
 
 def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:
-    """What else the cells of a comparison share."""
+    """The other settings that the cells of a comparison share."""
     named = {"task", "m", "n", "architecture", "batch_size", "budget", "data_digest", "split"}
     return [
         [name.replace("_", " "), ", ".join(map(str, v)) if isinstance(v, list) else str(v)]

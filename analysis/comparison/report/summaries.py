@@ -54,7 +54,7 @@ def group_summaries(
         draw: gives its pictures, when they are asked for.
 
     Returns:
-        None for a paradigm that has no option which can be chosen.
+        The summaries; paradigms without an option that can be chosen have none.
     """
     curves = _curves(comparison)
     if comparison.summary.empty:
@@ -138,7 +138,7 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     found: dict[str, dict[str, Curve]] = {}
     for metric in METRIC_NAMES:
         table = learning_curve(comparison.evaluations, metric, _SPLIT)
-        # A mean over other seeds than before would look like progress.
+        # A mean over different seeds than before would look like progress.
         table = table[table["num_seeds"] == table["num_cells"]]
         for paradigm, rows in table.groupby("paradigm"):
             for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):

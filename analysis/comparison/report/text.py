@@ -44,7 +44,7 @@ def unusual_cut(comparison: Comparison) -> list[str]:
 
 
 def lone_paradigm(comparison: Comparison) -> str:
-    """Says that there is no pair, where there is none; else nothing."""
+    """Says that there is no pair of paradigms; empty where there is one."""
     names = list(comparison.summary["paradigm"])
     if len(names) > 1:
         return ""

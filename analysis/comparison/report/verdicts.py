@@ -63,7 +63,7 @@ def undecided_notes(paired: pd.DataFrame) -> list[str]:
 
 
 def verdict_lines(paired: pd.DataFrame) -> list[str]:
-    """One line a pair that is decided, the better paradigm first, and one that names the rest.
+    """One line a decided pair, the better paradigm first, and one line that names the rest.
 
     Where nothing is decided, one line a reason.
 
@@ -127,7 +127,7 @@ def _decided_line(row: Row) -> str:
 
 
 def points(fraction: float) -> str:
-    """0.123 -> ``+12.3``; what is not finite is ``-``."""
+    """0.123 -> ``+12.3``; ``-`` if not finite."""
     return f"{100 * fraction:+.1f}" if known(fraction) else "-"
 
 
