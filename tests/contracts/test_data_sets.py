@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -287,7 +288,10 @@ def test_a_connection_that_breaks_off_is_noticed(published: Published) -> None:
         (urllib.error.URLError(OSError(-2, "Name or service not known")), "Name or service not"),
         (urllib.error.URLError(OSError(111, "Connection refused")), "Connection refused"),
         (urllib.error.URLError(TimeoutError("timed out")), "timed out"),
-        (urllib.error.HTTPError("", 503, "Service Unavailable", None, None), "Service Unavail"),  # type: ignore[arg-type]
+        (
+            urllib.error.HTTPError("", 503, "Service Unavailable", Message(), None),
+            "Service Unavail",
+        ),
         (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
         (http.client.IncompleteRead(b""), "IncompleteRead"),
     ],

@@ -1,21 +1,30 @@
 """Results that were recorded before the modules moved, at commit c9afe00, stay what they were.
 
-The directory holds three cells of four, the checkpoint of the fourth at three quarters of its
-budget, and the `comparison.csv` of that day's report.
+The directory holds three cells of four, the `comparison.csv` of that day's report, and what a
+checkpoint of the fourth held at three quarters of its budget: names, types and shapes.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from analysis.conclude import write_report
 from study import run
+from study.cell.work import Work
+from study.launch.trial import train_cells
+from study.plan.planning import planned
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.run_options import requested
 from study.terminal.command import DONE
 from tests.conftest import PROJECT, not_drawn
 
@@ -55,10 +64,41 @@ def test_it_is_compared_as_it_was(before: Path, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(now, then, rtol=1e-12)
 
 
+def outline(value: Any) -> Any:
+    """The names, types and shapes of a state; of a list its length and what differs in it."""
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {tuple(value.shape)}"
+    if isinstance(value, dict):
+        return {name: outline(each) for name, each in value.items()}
+    if isinstance(value, list):
+        found = [outline(each) for each in value]
+        return [len(found), *(each for i, each in enumerate(found) if each not in found[:i])]
+    return type(value).__name__
+
+
 @pytest.mark.usefixtures("without_ray")
 def test_a_study_that_was_begun_goes_on(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """From the checkpoint; what was recorded before that, and the other cells, stay."""
+    """From a checkpoint that is as it was; the cells that were recorded stay."""
     kept = {path: path.read_bytes() for path in before.glob("*/*.parquet")}
+    Results(before).prepare()
+    plan = planned(requested([*COMMAND, "--results", str(before)]), ())
+    (fourth,) = (cell for cell in plan.cells if cell.id == HARD[1])
+
+    def stop(event: dict[str, Any]) -> None:
+        if event["event"] == "evaluation" and event["budget_fraction"] == 0.75:
+            raise InterruptedError
+
+    work = Work(
+        study="digits", results=str(before), code_version="", cells=(fourth,), checkpoint_every=0.0
+    )
+    with pytest.raises(InterruptedError):
+        train_cells(work, stop)
+    name = f"checkpoints/{fourth.id}.ckpt"
+    checksum, data = (before / name).read_bytes()[:32], (before / name).read_bytes()[32:]
+    begin = b"attention-study checkpoint 1" + name.encode()
+    assert checksum == hashlib.sha256(begin + data).digest()
+    state = torch.load(io.BytesIO(data), weights_only=True)
+    assert outline(state) == json.loads((before / "checkpoint.json").read_text())
     with not_drawn():
         assert run.main([*COMMAND, "--results", str(before)]) == DONE
     printed = capsys.readouterr()
@@ -68,6 +108,6 @@ def test_a_study_that_was_begun_goes_on(before: Path, capsys: pytest.CaptureFixt
     results = Results(before)
     assert results.finished() == {*SOFT, *HARD}
     assert not list(before.glob("checkpoints/*"))
-    fourth = results.evaluations([HARD[1]])
-    assert len(fourth) == 5 * 3
-    assert np.isfinite(fourth[["loss", "accuracy", "saif"]].to_numpy()).all()
+    rows = results.evaluations([HARD[1]])
+    assert len(rows) == 5 * 3
+    assert np.isfinite(rows[["loss", "accuracy", "saif"]].to_numpy()).all()
