@@ -16,6 +16,7 @@ from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import heatmap, saif
 from study.hardware import pass_size
 from study.models.base import Model
+from study.padding import padded, real
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
 from study.paradigms.held import held_attention, incentive
 from study.tasks.base import Distinct, Modality, Split
@@ -189,15 +190,14 @@ def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]
         inputs, labels, foreground, mask = split.batch(rows)
         assert mask is not None
         segments = model.encode(inputs, mask)
-        real = segments[mask]
-        places = mask.new_zeros(mask.shape, dtype=torch.int64)
-        places[mask] = torch.arange(len(real), device=real.device)
-        focus: Focus = model.focus(real).__getitem__
+        words = real(segments, mask)
+        places = padded(torch.arange(len(words), device=words.device), mask)
+        focus: Focus = model.focus(words).__getitem__
         if mixes:
             scores = focus_scores(focus, places, mask)
             yield _Part(focus, model.classifier, segments, scores, mask, labels, foreground)
         else:
-            table = model.classifier(real)
+            table = model.classifier(words)
             yield _Part(focus, table.__getitem__, places, None, mask, labels, foreground)
 
 

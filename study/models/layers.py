@@ -1,4 +1,4 @@
-"""Layers of the text encoders; torch.nn lacks them, or also computes on padding."""
+"""Layers of the text encoders; torch.nn lacks them, or always computes on padding."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import math
 import torch
 from torch import Tensor, nn
 
+from study.padding import padded, real
+
 _SLOWEST_WAVE = 10_000.0
 
 
 class SelfAttention(nn.Module):
     """One layer of multi-head self-attention, without residual, normalisation or dropout.
 
-    Only real words are projected; `torch.nn.MultiheadAttention` would also project padding, which
-    is half of a batch of posts (docs/log.md).
+    Padding is projected only where `study.padding` does not leave it out;
+    `torch.nn.MultiheadAttention` projects it anywhere, half of a batch of posts (docs/log.md).
 
     Args:
         size: of input and output vectors.
@@ -27,14 +29,14 @@ class SelfAttention(nn.Module):
         self.queries, self.keys, self.values, self.out = (nn.Linear(size, size) for _ in range(4))
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Vectors (N, size) of the real words of `mask` (B, m), row by row -> (N, size) float32.
+        """Vectors (N, size) of words, `real` by `mask` (B, m) -> (N, size) float32.
 
         Padding gets an attention of exactly zero.
         """
         q, k, v = (self._by_head(layer(vectors), mask) for layer in self._projections())
         scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, m, m)
         attention = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(dim=3)
-        return self.out((attention @ v).transpose(1, 2).flatten(2)[mask])
+        return self.out(real((attention @ v).transpose(1, 2).flatten(2), mask))
 
     def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
         return self.queries, self.keys, self.values
@@ -42,13 +44,6 @@ class SelfAttention(nn.Module):
     def _by_head(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """(N, size) -> (B, heads, m, size / heads), zero in padding."""
         return padded(vectors, mask).unflatten(2, (self.heads, -1)).transpose(1, 2)
-
-
-def padded(real: Tensor, mask: Tensor) -> Tensor:
-    """Puts (N, ...) at the True places of `mask` (B, m), row by row, 0 elsewhere: (B, m, ...)."""
-    out = real.new_zeros((*mask.shape, *real.shape[1:]))
-    out[mask] = real
-    return out
 
 
 def sinusoids(length: int, size: int, device: torch.device) -> Tensor:

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from study.cell.seeds import stream_seed
 from study.models.base import Model, Network, in_precision, initialise, scaled
-from study.models.layers import Part, SelfAttention, padded, sinusoids
+from study.models.layers import Part, SelfAttention, sinusoids
+from study.padding import padded, real
 
 EMBEDDING_SIZE = 100
 HEADS = 2
@@ -45,11 +46,11 @@ class ContextualEmbedding(Embedding):
         """(B, m) int64 -> (B, m, 200) float32: vectors, then contextual vectors; 0 in padding."""
         if mask is None:
             mask = torch.ones_like(tokens, dtype=torch.bool)
-        vectors = self.words(tokens[mask])
-        positions = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)[mask]
+        vectors = self.words(real(tokens, mask))
         waves = sinusoids(tokens.shape[1], EMBEDDING_SIZE, tokens.device)
+        positions = real(waves.expand(len(tokens), -1, -1), mask)
         with in_precision(self._precision, tokens.device):
-            contextual = self.attention(vectors + waves[positions], mask)
+            contextual = self.attention(vectors + positions, mask)
         return padded(torch.cat([vectors, contextual.to(vectors.dtype)], dim=1), mask)
 
 

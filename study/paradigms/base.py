@@ -12,6 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from study.padding import filled, padded, real
+
 Focus = Callable[[Tensor], Tensor]
 """Segments (N, ...) -> scores (N,)."""
 
@@ -57,8 +59,7 @@ class Attended:
         """sum_j a_j x_j: (B, ...)."""
         segments = self.segments
         if self.mask is not None:  # padding may be NaN, and 0 * NaN is NaN
-            padding = ~self.mask.reshape(*self.mask.shape, *[1] * (segments.dim() - 2))
-            segments = segments.masked_fill(padding, 0.0)
+            segments = filled(segments, self.mask, 0.0)
         return torch.einsum("bm,bm...->b...", self.attention, segments)
 
     def picked(self) -> Tensor:
@@ -149,7 +150,7 @@ class Paradigm(ABC):
             segments: (B, m, ...) float.
             labels: (B,) int64 in [0, C).
             mask: (B, m) bool, True = real segment; at least one a row. Focus and classifier see
-                only real segments.
+                real segments only, or zeros for the others (`study.padding`).
             attention: (B, m), rows sum to 1; if given, it replaces the softmax of the focus (fixed
                 focus, section 3), which is not called.
             generator: random stream of paradigms that sample.
@@ -240,14 +241,14 @@ def focus_scores(focus: Focus, segments: Tensor, mask: Tensor | None) -> Tensor:
 def on_segments(
     function: Callable[[Tensor], Tensor], segments: Tensor, mask: Tensor | None, fill: float
 ) -> Tensor:
-    """Applies (N, ...) -> (N, *out) to every real segment of (B, m, ...): (B, m, *out)."""
+    """Applies (N, ...) -> (N, *out) to every real segment of (B, m, ...): (B, m, *out).
+
+    Where a segment is not real, the output is `fill`.
+    """
     if mask is None:
         out = function(segments.flatten(0, 1))
         return out.unflatten(0, segments.shape[:2])
-    real = function(segments[mask])
-    out = real.new_full((*mask.shape, *real.shape[1:]), fill)
-    out[mask] = real
-    return out
+    return padded(function(real(segments, mask)), mask, fill)
 
 
 def of_label(log_probabilities: Tensor, labels: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ def incentive(
         foreground: (B, m) bool.
     """
     with torch.enable_grad():
-        held = torch.tensor(alpha, device=foreground.device, requires_grad=True)
+        held = torch.full((), alpha, device=foreground.device, requires_grad=True)
         loss = loss_with(held_attention(held, foreground))
         (derivative,) = torch.autograd.grad(loss, held)
     improved = loss_with(held_attention(min(alpha + STEP, 1.0), foreground))

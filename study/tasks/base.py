@@ -118,8 +118,22 @@ class Split(Protocol):
 
     def __len__(self) -> int: ...
 
-    def batch(self, rows: Tensor) -> Batch:
-        """The inputs of these rows, an int64 tensor (B,)."""
+    def batch(self, rows: Tensor, width: int | None = None) -> Batch:
+        """The inputs of these rows.
+
+        Args:
+            rows: (B,) int64, on the device.
+            width: how many segments each has, padding included, at least that of the longest. Then
+                nothing waits for the device. None: as many as the longest has.
+        """
+        ...
+
+    def width(self, rows: Tensor) -> int:
+        """The `width` to give a batch of these rows where shapes must be few, as for CUDA graphs.
+
+        Args:
+            rows: (B,) int64, on the host; nothing waits for the device.
+        """
         ...
 
     def passes(self, count: int) -> Sequence[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.made_up.comparisons import make_results
+from tests.made_up.gpu import padding_computed
 from tests.made_up.sparsemax import Sparsemax
 
 B, M, D, C = 7, 5, 4, 3
@@ -37,6 +39,10 @@ EVERY: dict[str, Paradigm] = {
 }
 EXACT = [name for name, paradigm in EVERY.items() if paradigm.exact == name]
 SAMPLED = [name for name in EVERY if name not in EXACT]
+
+Way = Callable[[], contextlib.AbstractContextManager[None]]
+WAYS: list[Way] = [contextlib.nullcontext, padding_computed]
+"""Padding is left out of what is computed, or it is not."""
 
 
 class Problem:
@@ -261,8 +267,9 @@ def test_mean_logits_are_at_most_hard(seed: int) -> None:
     assert logits <= hard + 1e-12
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", EVERY)
-def test_padding_has_no_effect(name: str) -> None:
+def test_padding_has_no_effect(name: str, way: Way) -> None:
     """Whatever stands in padding, and however much there is of it, nothing changes."""
     problem = Problem(masked=True)
     paradigm = EVERY[name]
@@ -272,16 +279,41 @@ def test_padding_has_no_effect(name: str) -> None:
     longer = torch.cat([problem.segments, padding], dim=1)
     longer[:, :M][~problem.mask] = torch.nan
     mask = torch.cat([problem.mask, torch.zeros(B, 3, dtype=torch.bool)], dim=1)
-    padded_attention, padded = paradigm.predict(problem.focus, problem.classifier, longer, mask)
+    longer.requires_grad_()
+    weights = problem.parameters()
+    with way():
+        args = (problem.focus, problem.classifier, longer)
+        padded_attention, padded = paradigm.predict(*args, mask)
+        loss = paradigm.loss(*args, problem.labels, mask)
+        of_segments, *gradients = torch.autograd.grad(loss, [longer, *weights])
     torch.testing.assert_close(padded, probabilities)
     torch.testing.assert_close(padded_attention[:, :M], attention)
-    assert (padded_attention[:, M:] == 0).all()
-    loss = paradigm.loss(problem.focus, problem.classifier, longer, problem.labels, mask)
-    loss.backward()
-    assert all(torch.isfinite(p.grad).all() for p in problem.parameters())
+    assert (padded_attention[~mask] == 0).all()
+    assert (of_segments[~mask] == 0).all()
+    assert all(torch.isfinite(each).all() for each in gradients)
     if name in EXACT:
         expected = paradigm.loss(*problem.args(), problem.labels, problem.mask)
         torch.testing.assert_close(loss, expected)
+        torch.testing.assert_close(gradients, list(torch.autograd.grad(expected, weights)))
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("name", EVERY)
+def test_padding_may_be_computed(name: str, given: bool) -> None:
+    """As on a GPU, where leaving it out would wait; samples are the same, too."""
+    problem, paradigm = Problem(masked=True, curved=True), EVERY[name]
+    attention = paradigm.predict(*problem.args(), problem.mask)[0].detach() if given else None
+    found = []
+    for way in WAYS:
+        with way():
+            generator = torch.Generator().manual_seed(0)
+            of_batch = (*problem.args(), problem.labels, problem.mask, attention, generator)
+            loss = paradigm.loss(*of_batch)
+            trained = problem.parameters() if attention is None else problem.g.parameters()
+            gradients = torch.autograd.grad(loss, list(trained))
+            predicted = paradigm.predict(*problem.args(), problem.mask, attention)
+        found.append([loss, *predicted, *gradients])
+    torch.testing.assert_close(*found, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -20,6 +20,7 @@ from study.errors import RequestError
 from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import FileNames
+from tests.made_up.gpu import waits
 from tests.made_up.posts import write_posts
 from tests.study.tasks.test_layouts import make, write_official
 
@@ -197,11 +198,34 @@ def test_rows_of_a_batch_do_not_depend_on_the_others(known: Known) -> None:
         some = split.batch(rows)
         assert torch.equal(some.labels, every.labels[rows])
         width = some.segments.shape[1]
-        assert width == every.segments.shape[1] or not split.equal_batches
+        assert width == every.segments.shape[1] or every.mask is not None
         for ours, all_of_them in zip(some, every, strict=True):
             if ours is not None and ours.dim() > 1:
                 assert torch.equal(ours, all_of_them[rows, :width])
                 assert not (all_of_them.dtype == torch.bool and all_of_them[rows, width:].any())
+
+
+def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
+    """Few widths, found on the host; tensors on the meta device have no values to wait for."""
+    elsewhere = known.task.splits(known.cell, "meta")
+    for name, split in known.task.splits(known.cell).items():
+        for rows in torch.arange(len(split)).split(3):
+            exact, width = split.batch(rows), split.width(rows)
+            assert exact.segments.shape[1] <= width <= M
+            assert elsewhere[name].width(rows) == width
+            with waits() as found:
+                batch = split.batch(rows, width)
+                assert not found
+            there = elsewhere[name].batch(rows.to("meta"), width)
+            for ours, theirs, least in zip(batch, there, exact, strict=True):
+                if ours is None or theirs is None:
+                    assert ours is theirs is least
+                    continue
+                assert ours.shape == theirs.shape
+                assert ours.dim() == 1 or ours.shape[1] == width
+                narrow = ours if ours.dim() == 1 else ours[:, : least.shape[1]]
+                assert torch.equal(narrow, least)
+            assert batch.mask is None or batch.mask.sum() == exact.mask.sum()
 
 
 def test_passes_hold_each_row_once(known: Known) -> None:

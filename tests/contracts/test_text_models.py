@@ -1,8 +1,9 @@
-"""Both models of posts: padding is never seen, and costs nothing."""
+"""Both models of posts: padding changes nothing, and costs nothing."""
 
 from __future__ import annotations
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -19,8 +20,12 @@ from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE
 from study.tasks.base import Batch
-from study.tasks.posts.texts import TextTask
+from study.tasks.posts.texts import PADDING, Texts, TextTask
 from study.train import cost
+from study.train.optimiser import SGD
+from study.train.step import train_step
+from tests.conftest import needs_cuda
+from tests.made_up.gpu import padding_computed, waits
 from tests.made_up.posts import M, load, text_cell, text_flops, write_posts
 
 ARCHITECTURES = ("embedding", "self-attention")
@@ -32,9 +37,14 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> TextTask:
     return load(write_posts(tmp_path_factory.mktemp("posts")))
 
 
-def build(task: TextTask, architecture: str, seed: int = 0) -> Model:
+def build(task: TextTask, architecture: str, seed: int = 0, precision: str = "float32") -> Model:
     return models.build(
-        architecture, "hatexplain", task.facts.input_shape, task.num_classes, seed=seed
+        architecture,
+        "hatexplain",
+        task.facts.input_shape,
+        task.num_classes,
+        seed=seed,
+        precision=precision,
     )
 
 
@@ -101,6 +111,71 @@ def test_what_stands_in_padding_is_never_seen(
     for one, two in zip(outcome(model, name, batch), outcome(model, name, other), strict=True):
         pairs = zip(one, two, strict=True) if isinstance(one, list) else [(one, two)]
         assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("more", [0, 5])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_padding_may_be_computed(task: TextTask, architecture: str, name: str, more: int) -> None:
+    """As on a GPU, where leaving it out would wait. It gets no gradient, whatever stands there."""
+    model, batch = build(task, architecture).double(), widened(of_test(task), more)
+    expected = outcome(model, name, batch)
+    with padding_computed():
+        found = outcome(model, name, batch)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+    names = [name for name, _ in model.named_parameters()]
+    assert (found[2][names.index("encoder.words.weight")][PADDING] == 0).all()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_padding_may_be_computed_in_bfloat16(task: TextTask, architecture: str, name: str) -> None:
+    model, batch = build(task, architecture, precision="bfloat16"), of_test(task)
+    expected = outcome(model, name, batch)
+    with padding_computed():
+        found = outcome(model, name, batch)
+    assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-2)
+    for one, other in zip(found[2], expected[2], strict=True):
+        assert (one - other).norm() <= 3e-2 * other.norm() + 1e-6
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_a_step_waits_for_nothing(
+    task: TextTask,
+    architecture: str,
+    precision: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a width, and padding computed: so on a GPU. To leave padding out, it would wait."""
+    model = build(task, architecture, precision=precision)
+    split, rows = task.splits(text_cell(task))["train"], torch.arange(8)
+    step = functools.partial(
+        train_step, rows, model, paradigms.get(name), SGD(model.parameters(), 0.1, 0.9), split,
+        torch.Generator(), micro_batch=5,
+    )  # fmt: skip
+    with waits() as found:
+        step()
+    assert len(found) >= 2 * 5
+    width = split.width(rows)
+    monkeypatch.setattr(Texts, "batch", functools.partialmethod(Texts.batch, width=width))
+    with padding_computed(), waits() as found:
+        loss = step()
+    assert not found
+    assert loss.isfinite()
+
+
+@needs_cuda
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", EXACT)
+def test_a_gpu_computes_the_same(task: TextTask, architecture: str, name: str) -> None:
+    model, batch = build(task, architecture).double(), of_test(task)
+    expected = outcome(model, name, batch)
+    there = Batch(*(None if each is None else each.cuda() for each in batch))
+    found = outcome(model.cuda(), name, there)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12, check_device=False)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -223,6 +298,11 @@ def test_evaluation_equals_the_definition(
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-6)
     shares = [found[key] for key in ("ftpt", "ffpt", "ftpf", "ffpf")]
     assert sum(shares) == pytest.approx(1)
+    with padding_computed():
+        again = evaluate(model, paradigm, split, inference=predictor)
+    assert again is not None
+    for key, value in found.items():
+        assert again[key] == pytest.approx(value, rel=1e-5), key
 
 
 def test_without_any_rationale_only_loss_and_accuracy_are_known(task: TextTask) -> None:

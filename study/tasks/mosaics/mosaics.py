@@ -53,8 +53,8 @@ class Mosaics:
         """Size of one mosaic's segments as float32, in bytes."""
         return 4 * self.index.shape[1] * self.images[0].numel()
 
-    def batch(self, rows: Tensor) -> Batch:
-        """The mosaics of these rows, an int64 tensor (B,); pixels become (x / max - .5) / .5."""
+    def batch(self, rows: Tensor, width: int | None = None) -> Batch:
+        """See `study.tasks.base.Split`; pixels become (x / max - .5) / .5. All have m segments."""
         index = self.index[rows]
         return Batch(
             segments=self.segments(index.flatten()).unflatten(0, index.shape),
@@ -62,6 +62,10 @@ class Mosaics:
             foreground=self.foreground[rows],
             mask=None,
         )
+
+    def width(self, rows: Tensor) -> int:
+        """m, whatever the rows."""
+        return self.index.shape[1]
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`."""

@@ -1,6 +1,7 @@
 """Texts as tasks: segments are the words of a post, the foreground is its rationale.
 
-Posts differ in length, so a batch is padded to its longest post, and a mask marks the real words.
+Posts differ in length, so a batch is padded to its longest post, or to the next of a few widths. A
+mask marks the real words.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ PADDING, UNKNOWN = 0, 1
 """Word numbers of padding, and of every word that is not in the vocabulary."""
 
 _FIRST_WORD = 2
+_WIDTH_STEP = 8  # of HateXplain at m = 64, batches of 256 are 56 or 64 words wide
 _SEGMENT_FLOATS = 100  # size of a word vector, by which passes through the networks are sized
 
 
@@ -37,7 +40,7 @@ class Texts:
         words: (n, m) int32 numbers of words, `PADDING` behind the end of a post.
         labels: (n,) int64.
         foreground: (n, m) bool, True at the words of the rationale; a post may have none.
-        lengths: (n,) int64 in [1, m].
+        lengths: (n,) int64 in [1, m], on the host, where the width of a batch is decided.
     """
 
     words: Tensor
@@ -57,27 +60,36 @@ class Texts:
         """Size of one post's word vectors as float32, in bytes."""
         return 4 * self.words.shape[1] * _SEGMENT_FLOATS
 
-    def batch(self, rows: Tensor) -> Batch:
-        """The posts of these rows, an int64 tensor (B,), padded to the longest one."""
-        lengths = self.lengths[rows]
-        longest = int(lengths.max())
-        positions = torch.arange(longest, device=lengths.device)
+    def batch(self, rows: Tensor, width: int | None = None) -> Batch:
+        """See `study.tasks.base.Split`."""
+        if width is None:
+            width = self._longest(rows.cpu())
+        words = self.words[rows, :width].long()
         return Batch(
-            segments=self.words[rows, :longest].long(),
+            segments=words,
             labels=self.labels[rows],
-            foreground=self.foreground[rows, :longest],
-            mask=positions < lengths[:, None],
+            foreground=self.foreground[rows, :width],
+            mask=words != PADDING,
         )
+
+    def width(self, rows: Tensor) -> int:
+        """The longest of these posts, up to a multiple of 8 or the longest of all."""
+        steps = math.ceil(self._longest(rows) / _WIDTH_STEP)
+        return min(steps * _WIDTH_STEP, self.words.shape[1])
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`, posts of similar length together."""
-        return self.lengths.argsort(stable=True).split(count)
+        return self.lengths.argsort(stable=True).to(self.labels.device).split(count)
 
     def head(self, count: int) -> Texts:
         """The first `count` posts."""
         return Texts(
             self.words[:count], self.labels[:count], self.foreground[:count], self.lengths[:count]
         )
+
+    def _longest(self, rows: Tensor) -> int:
+        """Words of the longest of these posts; the rows are on the host."""
+        return int(self.lengths[rows].max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +119,7 @@ class NumberedPosts:
             words=torch.from_numpy(np.where(real, self.words[places], PADDING)).to(device),
             labels=torch.from_numpy(self.labels[rows]).to(device),
             foreground=torch.from_numpy(real & self.rationale[places]).to(device),
-            lengths=torch.from_numpy(lengths).to(device),
+            lengths=torch.from_numpy(lengths),
         )
 
 

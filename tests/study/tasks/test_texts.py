@@ -13,7 +13,7 @@ import torch
 from study import tasks
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
-from study.tasks.posts.texts import PADDING, UNKNOWN, TextTask
+from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask
 from tests.made_up.posts import OPTIONS, SIZES, M, load, text_cell, write_posts
 
 
@@ -62,6 +62,17 @@ def test_a_batch_is_as_wide_as_its_longest_post(task: TextTask) -> None:
         batch = train.batch(rows)
         assert batch.mask is not None
         assert batch.mask.sum(dim=1).max() == batch.mask.shape[1]
+
+
+def test_batches_are_of_few_widths() -> None:
+    lengths = torch.arange(1, 31)
+    words = (torch.arange(30) < lengths[:, None]).int()
+    texts = Texts(words, torch.zeros(30), words > 0, lengths)
+    widths = [texts.width(rows) for rows in torch.arange(30).split(1)]
+    assert widths == [8] * 8 + [16] * 8 + [24] * 8 + [30] * 6
+    for rows in (torch.tensor([3, 16, 0]), torch.tensor([29, 1])):
+        assert texts.width(rows) == max(widths[row] for row in rows)
+    assert texts.head(6).width(torch.tensor([5])) == 8
 
 
 def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask) -> None:

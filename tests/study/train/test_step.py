@@ -7,6 +7,7 @@ import copy
 import functools
 import gc
 import weakref
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from study.tasks.mosaics.mosaics import Mosaics
 from study.train.optimiser import SGD
 from study.train.step import CapturedStep, train_step
 from tests.conftest import needs_cuda
+from tests.made_up.gpu import waits
 
 CPU = torch.device("cpu")
 STEPS, BATCH, M, LR, MOMENTUM = 10, 8, 3, 0.02, 0.9
@@ -166,28 +168,44 @@ def test_bfloat16_rounds_products_and_keeps_weights_in_float32() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("paradigm", PARADIGMS)
-def test_a_step_waits_for_nothing(
-    paradigm: str, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever brings a value of a tensor to the host would make a GPU wait."""
+def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
+    """Of posts: tests/contracts/test_text_models.py."""
     model = build_model("small", precision=precision)
     mosaics, optimiser = some_mosaics(), SGD(model.parameters(), LR, MOMENTUM)
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("a step reads a tensor on the host")
-
-    with monkeypatch.context() as patch:
-        for name in ("item", "tolist", "numpy", "cpu", "nonzero"):
-            patch.setattr(Tensor, name, refuse)
-        for name in ("__bool__", "__float__", "__int__", "__index__"):
-            patch.setattr(Tensor, name, refuse)
+    rows, generator = torch.arange(BATCH), torch.Generator()
+    with waits() as found:
         loss = train_step(
-            torch.arange(BATCH), model, paradigms.get(paradigm), optimiser, mosaics,
-            torch.Generator(), 5,
-        )  # fmt: skip
-        with pytest.raises(AssertionError, match="reads a tensor"):
-            loss.item()
+            rows, model, paradigms.get(paradigm), optimiser, mosaics, generator, micro_batch=5
+        )
+    assert not found
     assert loss.isfinite()
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        bool, float, int, Tensor.item, Tensor.nonzero, Tensor.unique,
+        lambda x: x.tolist(), lambda x: x.numpy(), lambda x: x.cpu(), lambda x: torch.equal(x, x),
+        lambda x: x[x > 0], lambda x: x.masked_select(x > 0), lambda x: torch.tensor(1.0),
+        lambda x: x.clone().index_put_((x > 0,), x), lambda x: range(2)[x.long()],
+    ],
+)  # fmt: skip
+def test_waits_are_found(wait: Callable[[Tensor], object]) -> None:
+    """Whatever brings a value of a tensor to the host, or from it, would make a GPU wait."""
+    one = torch.ones(1)
+    with waits() as found:
+        one + one[torch.zeros_like(one, dtype=torch.int64)]
+        assert not found
+        wait(one)
+    assert found
+
+
+def test_waits_of_a_backward_pass_are_found() -> None:
+    x, mask = torch.ones(2, requires_grad=True), torch.tensor([True, False])
+    total = x[mask].sum()
+    with waits() as found:
+        total.backward()
+    assert found
 
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)
