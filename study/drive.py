@@ -69,6 +69,20 @@ class Workplace:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
 
+    def set_damaged_aside(self) -> None:
+        """Moves the damaged files away and says so.
+
+        Raises:
+            RequestError: a file cannot be moved.
+        """
+        if self.survey.damaged:
+            names = ", ".join(self.results.set_aside(self.survey.damaged))
+            print(
+                f"set aside damaged files ({names}); this study's cells in them run again, those "
+                "of another one with its own command",
+                file=sys.stderr,
+            )
+
 
 @contextlib.contextmanager
 def opened(request: Request) -> Iterator[Workplace]:
@@ -78,24 +92,48 @@ def opened(request: Request) -> Iterator[Workplace]:
         RequestError: the directory cannot be read, Ray would delete it, or the cluster cannot be
             joined.
     """
-    results = Results(absolute(request.results))
+    results = _directory(request.results)
     if results.storage.local:
-        if os.path.isfile(results.url):
-            raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
         require_lasting(results.url)
     elif request.search or tracking_uri(request.tracking) is None:
         require_lasting(os.getcwd())  # the databases lie there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
-        locked = request.trains and results.storage.exists("cells")
-        if locked:  # before the survey, so that no other command changes what it finds
-            stack.enter_context(results.lock())
+        locked = request.trains and _locked(results, stack)
         survey = results.survey()
         cluster = None
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
         yield Workplace(results, survey, cluster, bool(request.scheduler), stack, locked)
+
+
+@contextlib.contextmanager
+def opened_here(url: str) -> Iterator[Workplace]:
+    """Opens the place for a command that trains in its own process.
+
+    Raises:
+        RequestError: the directory cannot be read, or another command runs there.
+    """
+    results = _directory(url)
+    with contextlib.ExitStack() as stack:
+        locked = _locked(results, stack)
+        yield Workplace(results, results.survey(), None, False, stack, locked)
+
+
+def _directory(url: str) -> Results:
+    results = Results(absolute(url))
+    if results.storage.local and os.path.isfile(results.url):
+        raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
+    return results
+
+
+def _locked(results: Results, locks: contextlib.ExitStack) -> bool:
+    """Locks the directory if it is there; before a survey, so that what that finds stays."""
+    there = results.storage.exists("cells")
+    if there:
+        locks.enter_context(results.lock())
+    return there
 
 
 def work_of(request: Request, plan: Plan) -> Work:
@@ -155,13 +193,7 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     """
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
-    if place.survey.damaged:
-        names = ", ".join(results.set_aside(place.survey.damaged))
-        print(
-            f"set aside damaged files ({names}); this study's cells in them run again, those of "
-            "another one with its own command",
-            file=sys.stderr,
-        )
+    place.set_damaged_aside()
     _sweep(results, plan.cells, place.finished)
     progress = _progress(request, plan)
     suggestions = _suggestions(request, plan, place, progress) if request.search else None

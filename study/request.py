@@ -22,6 +22,7 @@ class Request:
         changes: the assignments of --set, as typed.
         results: results directory, local path or fsspec URL, as typed.
         data_dir, cache_dir: as `study.tasks.load` takes them; local paths are absolute.
+        write_cells: file for the cells that the plan leaves to run; None: not written.
         then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
         select: validation metric that chooses options.
         tracking: MLflow tracking URI, or `none`; None: by the environment.
@@ -52,6 +53,7 @@ class Request:
     data_dir: str | None = None
     cache_dir: str | None = None
     then: Literal["train", "plan", "dry run"] = "train"
+    write_cells: str | None = None
     select: Literal["accuracy", "saif"] = "accuracy"
     tracking: str | None = None
     pack: str = "auto"
@@ -74,6 +76,11 @@ class Request:
             raise RequestError("--search needs --num-samples K, the number of its suggestions.")
         if self.num_samples and not self.search:
             raise RequestError("--num-samples is of a search: add --search optuna.")
+        if self.write_cells and (self.then != "plan" or self.search):
+            raise RequestError(
+                "--write-cells lists the cells of a grid's plan: add --plan"
+                + (", and leave --search out." if self.search else ".")
+            )
         if self.objective and not self.search:
             raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
         if self.search and self.scheduler and len(self.metrics) > 1:

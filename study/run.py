@@ -23,6 +23,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.drive import opened, train, work_of
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run
+        from study.plan.listed import left_to_run
         from study.plan.planning import divided, planned
 
     with opened(request) as place:
@@ -35,6 +36,9 @@ def _run(argv: Sequence[str] | None) -> int:
         if request.then == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
+            if request.write_cells:
+                left_to_run(request, plan).write(request.write_cells)
+                print(f"cells to run: {request.write_cells}, for `python -m study.trial --cells`")
             return DONE
         work = work_of(request, plan)
         if request.then == "dry run":

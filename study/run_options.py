@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from search_spaces import SearchSpace, all_studies
-from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.plan.axes import resolve
@@ -15,6 +14,7 @@ from study.request import Request
 from study.search.space import in_order
 from study.tasks import absolute
 from study.terminal.command import Parser
+from study.terminal.options import add_training_options, number, positive
 from study.train import packs
 
 
@@ -48,39 +48,20 @@ def _objective(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
-    return int(text)
-
-
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number >= 0, got {text!r}")
     return int(text)
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _seconds(text: str) -> float:
-    if not _number(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be seconds > 0, got {text!r}")
-    return float(text)
-
-
 def _price(text: str) -> float:
-    if not 0 <= _number(text) < math.inf:
+    if not 0 <= number(text) < math.inf:
         raise argparse.ArgumentTypeError(f"must be a price >= 0, got {text!r}")
     return float(text)
 
 
 def _share(text: str) -> float:
-    gpus = _number(text)
+    gpus = number(text)
     if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
         raise argparse.ArgumentTypeError(
             f"must be a fraction of a GPU (0.01 to 1) or a whole number of them, got {text!r}"
@@ -111,6 +92,11 @@ def parser() -> argparse.ArgumentParser:
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")
     then = built.add_mutually_exclusive_group().add_argument
+    add(
+        "--write-cells",
+        metavar="FILE",
+        help="with --plan: write the cells that are left to run, for `python -m study.trial`",
+    )
     then(
         "--plan", action="store_true", help="print what would run, its cost and time; run nothing"
     )
@@ -124,19 +110,7 @@ def parser() -> argparse.ArgumentParser:
         help="values of axes; AXIS@hard=V is for one paradigm or task, AXIS@m:20=V for a value of "
         "another axis, AXIS@hard@m:20=V where both hold",
     )
-    add("--results", default="results", metavar="DIR", help="results directory (./results)")
-    add(
-        "--data-dir",
-        metavar="DIR",
-        help="where the data set lies: a directory, or a URL such as s3://bucket/folder that "
-        "every machine copies to its cache once; default: downloaded",
-    )
-    add(
-        "--cache-dir",
-        metavar="DIR",
-        help="for downloads and prepared data; a URL keeps downloads for all machines, the rest "
-        "is then in the cache of each",
-    )
+    add_training_options(built)
     add(
         "--select",
         choices=("accuracy", "saif"),
@@ -160,19 +134,12 @@ def parser() -> argparse.ArgumentParser:
         "process; auto: where a GPU is measured to be faster with them",
     )
     add(
-        "--micro-batch",
-        type=_positive,
-        metavar="N",
-        help="mosaics or posts a forward and backward pass; fewer take less memory (default: by "
-        "device)",
-    )
-    add(
         "--search",
         choices=("optuna",),
         help="suggest learning rates, switch points and "
         "paradigms within the ranges of their axes, instead of the grid",
     )
-    add("--num-samples", type=_positive, metavar="K", help="suggestions of a search, in total")
+    add("--num-samples", type=positive, metavar="K", help="suggestions of a search, in total")
     add(
         "--objective",
         type=_objective,
@@ -202,24 +169,17 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--threads",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="CPU threads a trial; default: the cores divided among the trials, on a cluster 1",
     )
-    add("--max-concurrent", type=_positive, metavar="N", help="trials at a time at most")
+    add("--max-concurrent", type=positive, metavar="N", help="trials at a time at most")
     add(
         "--max-retries",
         type=_count,
         default=3,
         metavar="N",
         help="how often a trial is tried again whose worker was lost (3)",
-    )
-    add(
-        "--checkpoint-every",
-        type=_seconds,
-        default=DEFAULT_INTERVAL,
-        metavar="S",
-        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
     )
     add(
         "--address",
@@ -243,5 +203,6 @@ examples:
   python -m study.run cifar10 --preset paper --set m=5 seed=0-5
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
   python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005
+  python -m study.run cifar10 --preset paper --plan --write-cells cells.json
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
 """

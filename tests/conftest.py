@@ -9,10 +9,10 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
 import pandas as pd
@@ -51,6 +51,8 @@ for _name, _value in SETTINGS.items():
 
 PROJECT = Path(__file__).parents[1]
 REAL_DATA = PROJECT.parent / "shared" / "data"
+Test = TypeVar("Test", bound=Callable[..., object])
+
 ALLOWED_SKIPS = frozenset(
     {
         "needs ../shared/data, the real data at hand",
@@ -81,9 +83,21 @@ _ONE_PIXEL = base64.b64decode(
 needs_data = pytest.mark.skipif(
     not REAL_DATA.is_dir(), reason="needs ../shared/data, the real data at hand"
 )
-needs_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device, none is here"
-)
+
+
+def needs_cuda(test: Test) -> Test:
+    """Marks a test for `pytest -m cuda`; without a device it is skipped."""
+    here = torch.cuda.is_available()
+    return pytest.mark.cuda(
+        pytest.mark.skipif(not here, reason="needs a CUDA device, none is here")(test)
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m cuda` leaves all other files alone: a GPU machine may lack Ray, MLflow and Optuna."""
+    if config.option.markexpr != "cuda" or collection_path.suffix != ".py":
+        return None
+    return "@needs_cuda" not in collection_path.read_text() or None
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

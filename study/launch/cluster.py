@@ -6,18 +6,16 @@ import contextlib
 import os
 import re
 import secrets
-import signal
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster
-from study.terminal.command import Terminated, importing
+from study.terminal.command import importing, terminating
 
 CONNECT_SECONDS = 10.0
 """How long a cluster's port may take to answer."""
@@ -101,7 +99,7 @@ def ray_session(cores: int) -> Iterator[Any]:
     # "local", or RAY_ADDRESS could turn this into a cluster.
     ray.init(address="local", num_cpus=cores, include_dashboard=False, **_QUIET)
     try:
-        with _terminating():
+        with terminating():
             yield ray
     finally:
         ray.shutdown()
@@ -128,7 +126,7 @@ def join(address: str) -> Iterator[Cluster]:
             text = " ".join(str(error).split())
             raise RequestError(_why_not(address, text, said.read().decode())) from error
     try:
-        with _terminating():
+        with terminating():
             yield Cluster(ray, address)
     finally:
         ray.shutdown()
@@ -176,30 +174,6 @@ def _why_not(address: str, error: str, said: str) -> str:
         "or as a job, start a cluster with `ray start --head`, or leave --address out to run on "
         "this machine."
     )
-
-
-@contextlib.contextmanager
-def _terminating() -> Iterator[None]:
-    """Handles SIGTERM instead of Ray, whose handler aborts the process."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    received = []
-
-    def stop(number: int, frame: object) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:  # Tune raises its own in place of ours
-        if received:
-            raise Terminated from None
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _require_listener(address: str) -> None:

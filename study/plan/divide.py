@@ -50,7 +50,7 @@ def with_packing(
         slots = room(threads)
         concurrent = min(slots, plan.searched_cells or len(form(plan.cells, packing, slots)))
     else:
-        gpus, cores = torch.cuda.device_count(), _cores()
+        gpus, cores = torch.cuda.device_count(), usable_cores()
         if (plan.gpus_per_trial or 0) > gpus:
             raise RequestError(
                 f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. "
@@ -94,7 +94,8 @@ def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
     return concurrent, max(1, cores // concurrent)
 
 
-def _cores() -> int:
+def usable_cores() -> int:
+    """The CPU cores that this process may use."""
     return (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )

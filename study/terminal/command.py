@@ -105,6 +105,29 @@ def importing() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+@contextlib.contextmanager
+def terminating() -> Iterator[None]:
+    """Lets SIGTERM stop what runs like Ctrl-C; Ray's own handler would abort the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:  # Tune raises its own in place of ours
+        if received:
+            raise Terminated from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class Parser(argparse.ArgumentParser):
     """Parses the options of a command; a wrong one raises RequestError.
 

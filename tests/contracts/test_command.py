@@ -70,6 +70,21 @@ COMMANDS = {
         "study.plan.planning.planned",
         "the same command goes on where this one ended",
     ),
+    "study.trial": Command(
+        f"--cells {PROJECT / 'tests' / 'made_up' / 'cells.json'} --results {{}}",
+        "--cells --results --data-dir --device --threads --pack --minutes --micro-batch",
+        {
+            "": "the following arguments are required: --cells",
+            "--cells missing.json": "missing.json cannot be read (No such file",
+            "--cells README.md": "README.md is not JSON",
+            "--cells tests": "tests cannot be read (Is a directory)",
+            "--cells none --device gpu": "argument --device: invalid choice: 'gpu'",
+            "--cells none --pack 0": "argument --pack: must be a whole number >= 1, got '0'",
+            "--cells none --minutes 0": "argument --minutes: must be minutes > 0, got '0'",
+        },
+        "study.plan.listed.plan_listed",
+        "the same command goes on where this one ended",
+    ),
     "study.repeat": Command(
         f"{{}} {CELL.id}",
         "RESULTS_DIR CELL_ID --data-dir --cache-dir",
@@ -115,8 +130,8 @@ COMMANDS = {
     ),
 }
 
-READERS = [name for name in COMMANDS if name != "study.run"]
-"""Commands that need results; study.run makes them."""
+READERS = [name for name in COMMANDS if name not in ("study.run", "study.trial")]
+"""Commands that need results; these two make them."""
 
 
 Called = Callable[[str, str], tuple[int, str, str]]
@@ -243,7 +258,7 @@ def test_a_damaged_file_is_named(
     assert contents(Path(results.url)) == before
 
 
-@pytest.mark.parametrize("name", ["study.run", "study.track", "study.compact"])
+@pytest.mark.parametrize("name", ["study.run", "study.trial", "study.track", "study.compact"])
 def test_a_running_study_is_let_alone(name: str, results: Results, call: Called) -> None:
     write(results, CELL)
     before = contents(Path(results.url))

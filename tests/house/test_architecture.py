@@ -20,7 +20,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
-    ["study.run"],
+    ["study.run", "study.trial"],
     ["study.closing", "study.track", "analysis.report"],
     ["study.relog"],
     ["analysis.conclude"],

@@ -480,7 +480,7 @@ def threads_of(made: Plan) -> tuple[int, int]:
 def test_threads_of_a_trial_can_be_chosen_and_leave_fewer_trials_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("study.plan.divide._cores", lambda: 8)
+    monkeypatch.setattr("study.plan.divide.usable_cores", lambda: 8)
     made = replace(plan("digits"), gpus_per_trial=0)
     assert threads_of(with_packing(made, Packing())) == (8, 1)
     assert threads_of(with_packing(made, Packing(), threads=3)) == (2, 3)
@@ -495,7 +495,7 @@ def test_a_cluster_is_divided_by_its_room_whatever_the_cores_here(
     made = plan("digits")
     room = {1: 40, 4: 10}.__getitem__
     for cores in (1, 64):
-        monkeypatch.setattr("study.plan.divide._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("study.plan.divide.usable_cores", lambda cores=cores: cores)
         assert threads_of(with_packing(made, Packing(), room=room)) == (40, 1)
         assert threads_of(with_packing(made, Packing(), room=room, threads=4)) == (10, 4)
     few = replace(made, cells=made.cells[:3])

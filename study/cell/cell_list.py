@@ -1,0 +1,77 @@
+"""A file of cells: what a plan leaves to train, for a machine that trains without the planner."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study.cell import Cell
+from study.errors import RequestError
+
+_FORMAT = "attention-study cells 1"
+
+_HOW = "Write one with `python -m study.run STUDY --plan --write-cells FILE`."
+
+
+@dataclass(frozen=True)
+class CellList:
+    """Cells of one study, each once.
+
+    Args:
+        study: its name, recorded beside each cell.
+        kind: of the cells, one of `study.kinds.KINDS`.
+        cells: in the order in which they should train.
+    """
+
+    study: str
+    kind: str
+    cells: tuple[Cell, ...]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the list as JSON, one line a cell.
+
+        Raises:
+            RequestError: the file cannot be written.
+        """
+        head = {"format": _FORMAT, "study": self.study, "kind": self.kind}
+        cells = ",\n".join(json.dumps(cell.to_dict()) for cell in self.cells)
+        text = f'{json.dumps(head)[:-1]}, "cells": [\n{cells}\n]}}\n'
+        partial = Path(f"{os.fspath(path)}.part")
+        try:
+            partial.write_text(text)
+            partial.replace(path)
+        except OSError as error:
+            raise RequestError(
+                f"{path} cannot be written ({error.strerror}). Name another FILE."
+            ) from error
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> CellList:
+        """Reads a list that `write` wrote.
+
+        Raises:
+            RequestError: there is no such file, or it holds no cells of this version.
+        """
+        values = _json(path)
+        if not isinstance(values, dict) or values.get("format") != _FORMAT:
+            raise RequestError(f"{path} is no list of cells of this version. {_HOW}")
+        try:
+            study, kind, listed = values["study"], values["kind"], values["cells"]
+            cells = [Cell.from_dict(each) for each in listed]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RequestError(
+                f"{path} holds a cell that this version cannot read ({error}). {_HOW}"
+            ) from error
+        return cls(str(study), str(kind), tuple({cell.id: cell for cell in cells}.values()))
+
+
+def _json(path: str | os.PathLike[str]) -> Any:
+    try:
+        return json.loads(Path(path).read_text())
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read ({error.strerror}). {_HOW}") from error
+    except ValueError as error:  # damaged, or no text at all
+        raise RequestError(f"{path} is not JSON ({error}). {_HOW}") from error

@@ -1,0 +1,82 @@
+"""How long packs of cells take: as estimated, then as packs like them took."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from study.cell import Cell
+from study.train import packs
+
+MARGIN = 1.1
+"""What a pack may take over its estimate."""
+
+
+class Pace:
+    """Says whether a pack would end in time.
+
+    Packs are alike if their cells differ in seed and learning rates only.
+
+    Args:
+        estimates: cell id -> seconds of the cell alone.
+        seconds: until the end; infinite: there is no hurry.
+        clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        estimates: Mapping[str, float],
+        seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._estimates = estimates
+        self._clock = clock
+        self._end = clock() + seconds
+        self._known: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self._slowness = 1.0
+
+    def recall(self, cells: pd.DataFrame, device: str) -> None:
+        """Learns from recorded cells: rows of `study.results.CELLS_SCHEMA`.
+
+        Args:
+            cells: of any study.
+            device: what trained elsewhere does not count.
+        """
+        counted = (cells["device"] == device) & (cells["status"] == "done")
+        for row in cells[counted & ~cells["shared_prefix"]].to_dict("records"):
+            self._learn(Cell.from_dict(json.loads(row["cell"])), row["pack"], row["total_seconds"])
+
+    def took(self, pack: Sequence[Cell], seconds: float) -> None:
+        """Learns from a pack that has ended."""
+        self._learn(pack[0], len(pack), seconds)
+        self._slowness = max(self._slowness, seconds / self._alone(pack))
+
+    def seconds(self, pack: Sequence[Cell]) -> float:
+        """What a pack takes at most: its cells one after the other, or as packs like it took."""
+        of_size = self._known.get(_key(pack[0]), {})
+        if len(pack) in of_size:
+            return MARGIN * of_size[len(pack)]
+        scaled = (took * max(1, len(pack) / size) for size, took in of_size.items())
+        return MARGIN * min([self._slowness * self._alone(pack), *scaled])
+
+    def in_time(self, pack: Sequence[Cell]) -> int:
+        """How many cells of a pack, the first ones, would end in time as one pack."""
+        left = self._end - self._clock()
+        sizes = range(len(pack), 0, -1)
+        return next((size for size in sizes if self.seconds(pack[:size]) <= left), 0)
+
+    def _alone(self, pack: Sequence[Cell]) -> float:
+        return sum(self._estimates[cell.id] for cell in pack)
+
+    def _learn(self, cell: Cell, members: int, seconds: float) -> None:
+        of_size = self._known[_key(cell)]
+        of_size[members] = max(seconds, of_size.get(members, 0.0))
+
+
+def _key(cell: Cell) -> str:
+    return packs.key(cell, packs.AXES["seed,lr"])

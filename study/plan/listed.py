@@ -1,0 +1,107 @@
+"""Plans cells that a list names, and lists the cells that a plan leaves to run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+from study import tasks
+from study.cell import Cell, Options
+from study.cell.cell_list import CellList
+from study.errors import RequestError, unknown
+from study.kinds import KINDS
+from study.plan.estimate import choose_packing
+from study.plan.plan import Plan
+from study.request import Request
+from study.tasks.base import UNKNOWN_DIGEST, Facts
+from study.train.packs import Packing, form
+
+
+def left_to_run(request: Request, plan: Plan) -> CellList:
+    """The cells that a plan leaves to run.
+
+    Raises:
+        RequestError: their data is not at hand, without which a cell has no id.
+    """
+    if any(cell.data_digest == UNKNOWN_DIGEST for cell in plan.to_run):
+        raise RequestError(
+            f"the data of {plan.study} is not at hand, and cells are named by its digest. Say "
+            "where it lies with --data-dir DIR."
+        )
+    return CellList(plan.study, request.space.kind, tuple(plan.to_run))
+
+
+def plan_listed(
+    listed: CellList,
+    finished: Collection[str],
+    threads: int,
+    gpu: bool,
+    data_dir: str | None = None,
+    cache_dir: str | None = None,
+) -> Plan:
+    """Plans to train the cells of a list, one pack at a time.
+
+    Args:
+        listed: the cells.
+        finished: ids of cells that need no run.
+        threads: CPU threads.
+        gpu: whether to use a GPU.
+        data_dir, cache_dir: as `study.tasks.load` takes them.
+
+    Raises:
+        RequestError: an unknown kind or task, other data than the cells', or one cannot run.
+    """
+    if listed.kind not in KINDS:
+        raise unknown("kind of cell", listed.kind, KINDS)
+
+    @functools.cache
+    def facts_of(task: str, options: Options) -> Facts:
+        if task not in tasks.TASKS:
+            raise unknown("task", task, tasks.TASKS)
+        place = data_dir if tasks.takes_data_dir(task) else None
+        return tasks.load(task, place, cache_dir, options).facts
+
+    maker = KINDS[listed.kind].maker(facts_of)
+    for cell in listed.cells:
+        _require_same_data(cell, facts_of(cell.task, cell.options))
+        if reason := maker.why_not(cell):
+            raise RequestError(f"cell {cell.id} cannot run: {reason}. Take it out of the list.")
+    ids = {cell.id for cell in listed.cells}
+    return Plan(
+        study=listed.study,
+        preset="",
+        cells=listed.cells,
+        finished=frozenset(ids.intersection(finished)),
+        skipped=(),
+        flops={cell.id: maker.flops(cell) for cell in listed.cells},
+        facts={(cell.task, cell.options): maker.facts(cell) for cell in listed.cells},
+        packing=Packing(),
+        concurrent=1,
+        threads=threads,
+        gpus_per_trial=None if gpu else 0,
+    )
+
+
+def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[Cell, ...]]]:
+    """The cells to run in packs, in the order of the packs' first cells in the list.
+
+    Args:
+        plan: of the list.
+        members: most cells of a pack; None: as many as are measured to be fastest.
+    """
+    if members is None:
+        packing = choose_packing(plan, "auto")
+    else:
+        packing = Packing("none" if members == 1 else "seed,lr", most=members)
+    place = {cell.id: number for number, cell in enumerate(plan.cells)}
+    packs = [tuple(pack) for pack in form(plan.to_run, packing)]
+    return packing, sorted(packs, key=lambda pack: place[pack[0].id])
+
+
+def _require_same_data(cell: Cell, facts: Facts) -> None:
+    if facts.digest != cell.data_digest:
+        raise RequestError(
+            f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "
+            f"{cell.task} has digest {facts.digest}. Name the same data with --data-dir DIR, or "
+            "write the list anew."
+        )

@@ -1,0 +1,62 @@
+"""Options that several commands share, and how numbers are typed."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from study.cell.work import DEFAULT_INTERVAL
+
+
+def positive(text: str) -> int:
+    """A whole number from the command line, at least 1."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A number from the command line; NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def seconds(text: str) -> float:
+    """Seconds from the command line, more than 0."""
+    if not number(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be seconds > 0, got {text!r}")
+    return float(text)
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of all commands that train: where, on which data, and how carefully."""
+    add = parser.add_argument
+    add("--results", default="results", metavar="DIR", help="results directory (./results)")
+    add(
+        "--data-dir",
+        metavar="DIR",
+        help="where the data set lies: a directory, or a URL such as s3://bucket/folder that "
+        "every machine copies to its cache once; default: downloaded",
+    )
+    add(
+        "--cache-dir",
+        metavar="DIR",
+        help="for downloads and prepared data; a URL keeps downloads for all machines, the rest "
+        "is then in the cache of each",
+    )
+    add(
+        "--micro-batch",
+        type=positive,
+        metavar="N",
+        help="mosaics or posts a forward and backward pass; fewer take less memory (default: by "
+        "device)",
+    )
+    add(
+        "--checkpoint-every",
+        type=seconds,
+        default=DEFAULT_INTERVAL,
+        metavar="S",
+        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+    )

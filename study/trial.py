@@ -1,0 +1,172 @@
+"""The command `python -m study.trial --cells FILE`: trains listed cells here, without Ray."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from study.cell.cell_list import CellList
+from study.errors import RequestError
+from study.terminal.command import (
+    DONE,
+    FAILED,
+    Parser,
+    guarded,
+    importing,
+    run_as_command,
+    terminating,
+)
+from study.terminal.options import add_training_options, number, positive
+
+if TYPE_CHECKING:
+    from study.cell import Cell
+    from study.drive import Workplace
+    from study.launch.failures import Failure
+    from study.plan.plan import Plan
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status is 0 done, 1 cells failed, 2 unusable request."""
+    stopped = "stopped; the same command goes on where this one ended"
+    return guarded("study.trial", lambda: _run(argv), stopped)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    began = time.monotonic()
+    args = _parser().parse_args(argv)
+    listed = CellList.read(args.cells)
+    with importing():
+        from study.drive import opened_here
+        from study.plan.divide import usable_cores
+        from study.plan.listed import plan_listed
+        from study.tasks import absolute
+
+    args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
+    args.threads = args.threads or usable_cores()
+    args.gpu = _uses_gpu(args.device)
+    with terminating(), opened_here(args.results) as place:
+        plan = plan_listed(
+            listed, place.finished, args.threads, args.gpu, args.data_dir, args.cache_dir
+        )
+        place.prepare()
+        place.set_damaged_aside()
+        plan = plan.resumed(place.finished)
+        done, left = len(plan.finished), len(plan.to_run)
+        print(f"{len(plan.cells)} cells of {plan.study}: {done} done already, {left} to run")
+        return _train(args, listed.kind, plan, place, began) if left else DONE
+
+
+def _train(args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, began: float) -> int:
+    """Trains what is left to run, and says what is still left; the exit status."""
+    with importing():
+        from study import hardware
+        from study.cell.version import code_version
+        from study.cell.work import Work
+        from study.launch.in_turn import train_in_turn
+        from study.launch.pace import Pace
+        from study.plan.estimate import cell_seconds
+        from study.plan.listed import in_packs
+        from study.terminal.progress import Progress
+
+    work = Work(
+        study=plan.study,
+        kind=kind,
+        results=place.results.url,
+        code_version=code_version(),
+        threads=args.threads,
+        gpu=args.gpu,
+        data_dir=args.data_dir,
+        cache_dir=args.cache_dir,
+        micro_batch=args.micro_batch,
+        checkpoint_every=args.checkpoint_every,
+        mark=place.results.mark(),
+    )
+    device = hardware.device_name(hardware.set_up(args.threads, args.gpu))
+    alone = cell_seconds(plan, plan.to_run)
+    packing, packs = in_packs(plan, args.pack)
+    print(f"packs: {len(packs)} ({packing.reason})", flush=True)
+    shares = {cell_id: seconds / packing.speedup for cell_id, seconds in alone.items()}
+    progress = Progress(plan.to_run, shares, 1, len(plan.finished))
+    pace = Pace(alone, 60 * args.minutes - (time.monotonic() - began))
+    if place.survey.statuses:
+        pace.recall(place.results.cells(), device)
+    failures, left = train_in_turn(packs, work, progress, pace)
+    return _close(failures, left)
+
+
+def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
+    """Says which cells are missing, and why; the exit status."""
+    if left:
+        print(f"{len(left)} cells would not have ended in time: the same command goes on")
+    for failure in failures:
+        ids = ", ".join(failure.cell_ids)
+        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    bug = next((failure for failure in failures if failure.kind == "bug"), None)
+    if bug is not None:
+        print(f"\nthe first bug:\n{bug.text}", file=sys.stderr)
+    if failures:
+        print("the same command tries the failed cells again", file=sys.stderr)
+    return FAILED if failures else DONE
+
+
+def _uses_gpu(device: str | None) -> bool:
+    """Whether to train on a GPU: as asked, else if there is one."""
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
+    return device != "cpu" and torch.cuda.is_available()
+
+
+def _members(text: str) -> int | None:
+    return None if text == "auto" else positive(text)
+
+
+def _minutes(text: str) -> float:
+    if not number(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
+    return number(text)
+
+
+def _parser() -> Parser:
+    parser = Parser("study.trial", _ABOUT, _EXAMPLES)
+    add = parser.add_argument
+    add("--cells", required=True, metavar="FILE", help="of study.run --plan --write-cells FILE")
+    add_training_options(parser)
+    add("--device", choices=("cpu", "cuda"), help="default: a GPU if there is one")
+    add("--threads", type=positive, metavar="N", help="CPU threads; default: all cores")
+    add(
+        "--pack",
+        type=_members,
+        metavar="N",
+        help="train up to N cells at a time that differ in seed and learning rates only; auto "
+        "(default): as many as are measured to be fastest on a GPU",
+    )
+    add(
+        "--minutes",
+        type=_minutes,
+        default=math.inf,
+        metavar="M",
+        help="start no cell that would not end so soon; default: train all",
+    )
+    return parser
+
+
+_ABOUT = """Trains a list of cells in this process, with neither Ray nor MLflow: it needs torch,
+numpy, pandas and pyarrow alone. The results directory is as study.run would leave it, and the same
+command goes on with it."""
+
+_EXAMPLES = """
+examples:
+  python -m study.run cifar10 --preset paper --data-dir DIR --plan --write-cells cells.json
+  python -m study.trial --cells cells.json --data-dir DIR --results results
+  python -m study.trial --cells cells.json --data-dir DIR --results results --minutes 30 --pack 4
+  python -m analysis.report results
+"""
+
+if __name__ == "__main__":
+    run_as_command(main)

@@ -1,0 +1,264 @@
+"""`study.trial`: a list of cells trains without Ray and MLflow, and as with them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from study import run, trial
+from study.cell import Cell, Schedule
+from study.cell.cell_list import CellList
+from study.cell.work import Work
+from study.compact import compact
+from study.launch.trial import train_cells
+from study.results import Results
+from study.tasks.mosaics.mosaics import MosaicTask
+from study.terminal.command import DONE, FAILED, INTERRUPTED, UNUSABLE
+from tests.conftest import PROJECT, tiny_cell
+from tests.made_up import small_study
+from tests.made_up.commands import called
+
+SEEDS = 4
+
+
+@pytest.fixture
+def cells(digits: MosaicTask) -> list[Cell]:
+    """Two paradigms, seed by seed."""
+    schedules = (Schedule.single("soft", 0.1), Schedule.hybrid(0.1, 0.05, 0.5))
+    return [tiny_cell(digits, each, seed=seed) for seed in range(SEEDS) for each in schedules]
+
+
+@pytest.fixture
+def listed(cells: list[Cell], tmp_path: Path) -> Path:
+    """A file that lists the cells."""
+    path = tmp_path / "cells.json"
+    CellList("digits", "training", tuple(cells)).write(path)
+    return path
+
+
+Trial = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(listed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Trial:
+    """Calls the command on the list; returns its status, what it printed and said of errors."""
+    usual = ("--cells", str(listed), "--results", str(tmp_path / "results"), "--threads", "1")
+    return lambda *more: called(trial.main, capsys, *usual, *more)
+
+
+def recorded(tmp_path: Path) -> Results:
+    return Results(tmp_path / "results")
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[Cell]]:
+    """The packs that trained, in their order."""
+    packs: list[list[Cell]] = []
+
+    def watched(work: Work, *more: Any) -> dict[str, str]:
+        packs.append(list(work.cells))
+        return train_cells(work, *more)
+
+    monkeypatch.setattr("study.launch.in_turn.train_cells", watched)
+    return packs
+
+
+def failing(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, when: Callable[[Sequence[Cell]], bool]
+) -> None:
+    """Packs of which `when` holds raise an error."""
+
+    def train(work: Work, *more: Any) -> dict[str, str]:
+        if when(work.cells):
+            raise error
+        return train_cells(work, *more)
+
+    monkeypatch.setattr("study.launch.in_turn.train_cells", train)
+
+
+def test_a_list_gives_its_cells_back(cells: list[Cell], tmp_path: Path) -> None:
+    path = tmp_path / "cells.json"
+    CellList("digits", "training", (*cells, cells[0])).write(path)
+    assert CellList.read(path) == CellList("digits", "training", tuple(cells))
+
+
+def test_a_plan_writes_the_cells_that_are_left(
+    tmp_path: Path, whole: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And they train as `study.run` trains them, to the bit."""
+    results, path = tmp_path / "results", tmp_path / "cells.json"
+    plan = [*small_study.arguments(results), "--plan", "--write-cells", str(path)]
+    assert run.main(plan) == DONE
+    assert not results.exists()
+    assert len(CellList.read(path).cells) == small_study.CELLS
+    command = ["--cells", str(path), "--results", str(results), "--threads", "1"]
+    assert called(trial.main, capsys, *command)[0] == DONE
+    small_study.assert_whole(results, {}, whole)
+    assert set(Results(results).cells()["study"]) == {"digits"}
+    assert run.main(plan) == DONE
+    assert CellList.read(path).cells == ()
+    assert trial.main(command) == DONE
+
+
+@pytest.mark.parametrize("more", ["", "--plan --search optuna --num-samples 3"])
+def test_only_the_plan_of_a_grid_writes_cells(
+    more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, errors = called(run.main, capsys, "digits", "--write-cells", "x", *more.split())
+    assert status == UNUSABLE
+    assert "--write-cells lists the cells of a grid's plan: add --plan" in errors
+
+
+def test_packs_train_seed_by_seed(call: Trial, trained: list[list[Cell]], tmp_path: Path) -> None:
+    """All paradigms of the first seeds come first, and the same command has nothing to do."""
+    status, printed, _ = call("--pack", "2")
+    assert status == DONE
+    assert [(pack[0].paradigm, [cell.seed for cell in pack]) for pack in trained] == [
+        ("soft", [0, 1]), ("hybrid", [0, 1]), ("soft", [2, 3]), ("hybrid", [2, 3]),
+    ]  # fmt: skip
+    assert set(recorded(tmp_path).cells()["pack"]) == {2}
+    assert "8 cells of digits: 0 done already, 8 to run" in printed
+    compact(recorded(tmp_path))
+    status, printed, _ = call("--pack", "2")
+    assert (status, len(trained)) == (DONE, 4)
+    assert "8 done already, 0 to run" in printed
+
+
+def test_nothing_starts_that_would_not_end_in_time(
+    call: Trial, trained: list[list[Cell]], tmp_path: Path
+) -> None:
+    status, printed, _ = call("--minutes", "1e-9")
+    assert (status, trained) == (DONE, [])
+    assert "8 cells would not have ended in time: the same command goes on" in printed
+    assert call("--minutes", "60")[0] == DONE
+    assert set(recorded(tmp_path).cells()["status"]) == {"done"}
+    assert len(trained) == 8
+
+
+def test_out_of_memory_is_tried_again_in_smaller_packs(
+    call: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failing(monkeypatch, torch.OutOfMemoryError("no room"), lambda pack: len(pack) > 1)
+    status, _, errors = call("--pack", "4")
+    assert status == DONE
+    assert "tried again in packs of 2" in errors
+    assert "tried again in packs of 1" in errors
+    assert len(recorded(tmp_path).cells()) == 8
+
+
+def test_a_bug_fails_its_cells_and_the_rest_goes_on(
+    call: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cells: list[Cell]
+) -> None:
+    failing(monkeypatch, ZeroDivisionError("of a test"), lambda pack: pack[0].seed == 1)
+    status, _, errors = call()
+    assert status == FAILED
+    ids = {cell.id for cell in cells if cell.seed == 1}
+    assert recorded(tmp_path).finished() == {cell.id for cell in cells} - ids
+    for cell_id in ids:
+        assert f"cell {cell_id} failed: bug: ZeroDivisionError: of a test" in errors
+    assert "Traceback" in errors
+    monkeypatch.undo()
+    assert call()[0] == DONE
+
+
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "other data": ({"data_digest": "0" * 16}, "was planned on data with digest 0000"),
+    "an unknown task": ({"task": "digist"}, "unknown task 'digist'. Did you mean 'digits'?"),
+    "an unknown network": ({"architecture": "perceptrn"}, "perceptrn"),
+    "an unknown field": ({"colour": "red"}, "holds a cell that this version cannot read"),
+    "a field out of range": ({"m": 1}, "m must be an integer >= 2, got 1"),
+    "a budget without a step": ({"budget": {"amount": 1, "unit": "flops"}}, "has no step"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_cell_that_cannot_run_here_is_refused(
+    name: str, call: Trial, listed: Path, tmp_path: Path
+) -> None:
+    change, words = CHANGES[name]
+    values = json.loads(listed.read_text())
+    values["cells"][1] |= change
+    listed.write_text(json.dumps(values))
+    status, _, errors = call()
+    assert status == UNUSABLE
+    assert errors.count("\n") == 1
+    assert words in errors
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is not JSON"),
+        ("[1, 2]", "is no list of cells of this version"),
+        ('{"format": "attention-study cells 0"}', "is no list of cells of this version"),
+        ('{"format": "attention-study cells 1", "study": "x"}', "cannot read ('kind')"),
+    ],
+)
+def test_what_is_no_list_is_refused(text: str, words: str, call: Trial, listed: Path) -> None:
+    listed.write_text(text)
+    status, _, errors = call()
+    assert status == UNUSABLE
+    assert errors.count("\n") == 1
+    assert words in errors
+    assert "--plan --write-cells FILE" in errors
+
+
+def test_a_gpu_that_is_not_there_is_refused(call: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    status, _, errors = call("--device", "cuda")
+    assert status == UNUSABLE
+    assert "there is no CUDA device here" in errors
+
+
+def test_a_stopped_command_goes_on_from_its_checkpoint(
+    digits: MosaicTask, listed: Path, tmp_path: Path, call: Trial
+) -> None:
+    cell = tiny_cell(digits, n=2_000)
+    cell = replace(cell, budget=replace(cell.budget, amount=20 * cell.budget.amount))
+    CellList("digits", "training", (cell,)).write(listed)
+    command = ["--cells", str(listed), "--results", str(tmp_path / "results"), "--threads", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "study.trial", *command, "--checkpoint-every", "0.1"],
+        cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("results/checkpoints/*.ckpt")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert "the same command goes on where this one ended" in errors
+    assert recorded(tmp_path).finished() == set()
+    status, _, errors = call()
+    assert status == DONE
+    assert f"cell {cell.id} goes on from its checkpoint" in errors
+
+
+def test_it_needs_neither_ray_nor_mlflow(listed: Path, tmp_path: Path) -> None:
+    blocked = ["ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "analysis"]
+    code = f"""
+import sys
+for name in {blocked}:
+    sys.modules[name] = None
+from study.trial import main
+sys.exit(main({["--cells", str(listed), "--results", str(tmp_path / "results")]}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == DONE, done.stderr
+    assert len(recorded(tmp_path).finished()) == 2 * SEEDS
