@@ -17,11 +17,13 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def as_published(network: nn.Sequential) -> nn.Sequential:
-    """A copy of the network in the default memory format, each ReLU before its pooling."""
-    layers = [copy.deepcopy(layer) for layer in network]
-    for i in range(len(layers) - 1):
-        if isinstance(layers[i], nn.MaxPool2d) and isinstance(layers[i + 1], nn.ReLU):
-            layers[i], layers[i + 1] = layers[i + 1], layers[i]
+    """A copy of the network in the default memory format, each ReLU after its convolution."""
+    layers: list[nn.Module] = []
+    for layer in network:
+        at = len(layers)
+        while isinstance(layer, nn.ReLU) and isinstance(layers[at - 1], nn.MaxPool2d | nn.Flatten):
+            at -= 1
+        layers.insert(at, copy.deepcopy(layer))
     return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
 
 

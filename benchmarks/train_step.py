@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="also with torch.compile")
     parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=positive, default=7)
+    parser.add_argument("--steps", type=positive, default=1, help="steps of each in a round")
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
     print(machine(device))
@@ -91,7 +92,10 @@ def measure(
             timers[name] = children.enter_context(child)
         for precision in ("float32", "bfloat16"):
             steps = study_steps(paradigm, precision, mosaics, fitting, args)
-            timers |= {f"{precision}, {name}": timed(step, device) for name, step in steps.items()}
+            timers |= {
+                f"{precision}, {name}": timed(step, device, args.steps)
+                for name, step in steps.items()
+            }
         seconds = side_by_side(timers, args.rounds)
     works = {
         precision: work(
@@ -144,7 +148,7 @@ def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool)
         batch_size=args.batch_size,
         device=args.device,
     )
-    return timed(script.step, torch.device(args.device))
+    return timed(script.step, torch.device(args.device), args.steps)
 
 
 def study_steps(

@@ -17,8 +17,9 @@ class Net:
     """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
 
     The sources write ReLU before pooling. Both orders give bitwise the same outputs and gradients,
-    because ReLU is monotone; pooling first leaves a quarter of the values to ReLU
-    (`tests/contracts/test_models.py`, docs/performance.md).
+    because ReLU is monotone; pooling first leaves a quarter of the values to ReLU. The last ReLU
+    comes after flattening, so that in its backward pass gradient and result lie in memory alike
+    (`tests/study/train/test_step.py`, docs/performance.md).
 
     Args:
         convs: (channels, kernel, stride, pool) of each convolution, without padding; pool 1: none.
@@ -35,14 +36,15 @@ class Net:
         layers: list[nn.Module] = []
         for out, kernel, stride, pool in self.convs:
             out = scaled(out, width)
+            if layers:
+                layers.append(nn.ReLU())
             layers.append(nn.Conv2d(channels, out, kernel, stride, bias=self.bias))
             if pool > 1:
                 layers.append(nn.MaxPool2d(pool))
-            layers.append(nn.ReLU())
             channels = out
             height = ((height - kernel) // stride + 1) // pool
             wide = ((wide - kernel) // stride + 1) // pool
-        layers.append(nn.Flatten())
+        layers += [nn.Flatten(), nn.ReLU()] if layers else [nn.Flatten()]
         features = channels * height * wide
         for hidden in self.linears:
             hidden = scaled(hidden, width)

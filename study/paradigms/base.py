@@ -60,7 +60,10 @@ class Attended:
         segments = self.segments
         if self.mask is not None:  # padding may be NaN, and 0 * NaN is NaN
             segments = filled(segments, self.mask, 0.0)
-        return torch.einsum("bm,bm...->b...", self.attention, segments)
+        # Images lie channels last in memory: summed in that order, they are not copied.
+        values = segments.movedim(2, -1)
+        mixed = self.attention[:, None] @ values.flatten(2)
+        return mixed.squeeze(1).unflatten(1, values.shape[2:]).movedim(-1, 1)
 
     def picked(self) -> Tensor:
         """x_j*, where j* is the first argmax of a_j: (B, ...)."""

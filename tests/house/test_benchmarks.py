@@ -34,12 +34,23 @@ def run(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_step_is_measured_against_the_baseline(tmp_path: Path) -> None:
-    options = "--device cpu --m 2 --paradigm soft --architecture small --batch-size 4 --rounds 1"
+    options = (
+        "--device cpu --m 2 --paradigm soft --architecture small --batch-size 4 --rounds 1 "
+        "--steps 2"
+    )
     done = run(tmp_path, "benchmarks/train_step.py", *options.split())
     assert done.returncode == 0, done.stderr
     rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
     for row in ("baseline", "baseline, memory kept", "float32, study", "bfloat16, study"):
         assert row in rows, done.stdout
+
+
+def test_operators_of_a_step_are_timed(tmp_path: Path) -> None:
+    options = "--m 2 --architecture small --batch-size 4 --steps 2 --precision float32"
+    done = run(tmp_path, "benchmarks/operators.py", *options.split())
+    assert done.returncode == 0, done.stderr
+    for row in ("convolutions", "products", "others", "all"):
+        assert f"\n{row} " in done.stdout
 
 
 @pytest.mark.parametrize("architecture", ["small", "perceptron"])

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import gc
+import itertools
 import weakref
 from collections.abc import Callable
 
@@ -139,11 +140,17 @@ def test_memory_format_changes_nothing_but_rounding(dtype: torch.dtype, toleranc
 
 
 @pytest.mark.parametrize("head", ["focus", "classifier"])
-def test_pooling_before_relu_has_the_bits_of_the_published_order(head: str) -> None:
-    ours = getattr(build_model("scripts"), head).to(memory_format=torch.contiguous_format)
+@pytest.mark.parametrize("architecture", ["scripts", "small"])
+def test_relu_after_pooling_and_flattening_has_the_bits_of_the_published_order(
+    architecture: str, head: str
+) -> None:
+    ours = getattr(build_model(architecture), head).to(memory_format=torch.contiguous_format)
     published = as_published(ours)
     kinds = [[type(layer) for layer in network] for network in (ours, published)]
     assert kinds[0] != kinds[1]
+    before_relu = [a for a, b in itertools.pairwise(kinds[1]) if b is nn.ReLU]
+    assert set(before_relu) == {nn.Conv2d, nn.Linear}
+    assert len(before_relu) == kinds[0].count(nn.ReLU)
     images = some_mosaics().segments(torch.arange(40)).contiguous()
     gradients = []
     outputs = [network(images) for network in (ours, published)]
