@@ -2,11 +2,13 @@
 
 It has all mosaics as one float tensor, a `DataLoader`, the default memory format, one optimiser
 for the focus and one for the classifier, and a second forward pass after every step to read the
-loss. It is independent of `study`, so that tests can compare the fast step with it in float64.
+loss. It is independent of `study`, so that tests can compare the fast step with it in float64. Its
+products are in the precision of what it is compared with.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator
 
@@ -14,6 +16,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
+
+PRECISIONS = ("float32", "tf32", "bfloat16")
+
+
+@contextlib.contextmanager
+def tensor_float_32(on: bool) -> Iterator[None]:
+    """Products of float32 with 10 bits of mantissa, or strict ones, in the whole process.
+
+    By default PyTorch lets cuDNN round, but not the matrix products.
+    """
+    libraries = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [library.allow_tf32 for library in libraries]
+    try:
+        for library in libraries:
+            library.allow_tf32 = on
+        yield
+    finally:
+        for library, allowed in zip(libraries, before, strict=True):
+            library.allow_tf32 = allowed
 
 
 def as_published(network: nn.Sequential) -> nn.Sequential:
@@ -57,6 +78,7 @@ class ResearchScript:
         momentum: of both.
         batch_size: mosaics a step.
         device: of the model; batches go there one by one.
+        precision: of the products, one of `PRECISIONS`.
     """
 
     def __init__(
@@ -71,6 +93,7 @@ class ResearchScript:
         momentum: float = 0.9,
         batch_size: int = 256,
         device: str = "cpu",
+        precision: str = "float32",
     ) -> None:
         self.paradigm = paradigm
         self.focus, self.classifier = (
@@ -81,6 +104,7 @@ class ResearchScript:
             for module in (self.focus, self.classifier)
         ]
         self.device = device
+        self.precision = precision
         self.loader = DataLoader(
             TensorDataset(segments, labels), batch_size=batch_size, shuffle=True, drop_last=True
         )
@@ -97,10 +121,16 @@ class ResearchScript:
 
     def step_on(self, x: Tensor, y: Tensor) -> float:
         """Takes one step on these mosaics; returns the loss after it."""
-        for optimiser in self.optimisers:
-            optimiser.zero_grad()
-        loss_of(self.paradigm, self.focus, self.classifier, x, y).backward()
-        for optimiser in self.optimisers:
-            optimiser.step()
-        with torch.no_grad():
-            return loss_of(self.paradigm, self.focus, self.classifier, x, y).item()
+        with tensor_float_32(self.precision == "tf32"):
+            for optimiser in self.optimisers:
+                optimiser.zero_grad()
+            self._loss(x, y).backward()
+            for optimiser in self.optimisers:
+                optimiser.step()
+            with torch.no_grad():
+                return self._loss(x, y).item()
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        half = self.precision == "bfloat16"
+        with torch.autocast(self.device, torch.bfloat16, enabled=half):
+            return loss_of(self.paradigm, self.focus, self.classifier, x, y)

@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import datetime
 import functools
+import json
 import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +25,8 @@ from study.tasks.mosaics.mosaics import Mosaics
 from study.train.optimiser import SGD
 from study.train.step import CapturedStep, Step, train_step
 
+T = TypeVar("T")
+
 Timer = Callable[[], float]
 """Does something once and returns how many seconds it took."""
 
@@ -30,6 +34,11 @@ CIFAR_SHAPE = (3, 32, 32)
 LR = 0.001
 MOMENTUM = 0.9
 WARM_UP_STEPS = 3
+CALLS = {"cpu": 1, "cuda": 20}
+"""Calls between two waits for the device, by device: a wait takes as long as a small step."""
+
+CLOCK_SECONDS = 1.0
+"""Work after which a GPU runs at the clock that it keeps."""
 
 
 def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.device:
@@ -39,8 +48,18 @@ def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.de
     """
     if name == "cuda" and not torch.cuda.is_available():
         parser.exit(2, f"{parser.prog}: no CUDA device here\n")
-    hardware.set_up(threads)
+    hardware.set_up(threads, gpu=name == "cuda")
+    if name == "cuda":
+        _raise_clock(torch.device(name))
     return torch.device(name)
+
+
+def _raise_clock(device: torch.device) -> None:
+    a = torch.randn(4_096, 4_096, device=device)
+    end = time.perf_counter() + CLOCK_SECONDS
+    while time.perf_counter() < end:
+        a = torch.mm(a, a).div_(64)  # of numbers as large as before
+        synchronise(device)
 
 
 def positive(text: str) -> int:
@@ -112,8 +131,15 @@ def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
     return CapturedStep(step, rows, stream)
 
 
-def timed(function: Callable[[], object], device: torch.device, calls: int = 1) -> Timer:
-    """A timer of a function, the work of the device included: mean seconds of so many calls."""
+def timed(function: Callable[[], object], device: torch.device, calls: int | None = None) -> Timer:
+    """A timer of a function, the work of the device included: mean seconds of so many calls.
+
+    Args:
+        function: to time.
+        device: that works.
+        calls: between two waits for the device; None: as many as `CALLS` says.
+    """
+    calls = calls or CALLS[device.type]
 
     def timer() -> float:
         synchronise(device)
@@ -126,11 +152,11 @@ def timed(function: Callable[[], object], device: torch.device, calls: int = 1) 
     return timer
 
 
-def side_by_side(timers: Mapping[str, Timer], rounds: int) -> dict[str, list[float]]:
+def side_by_side(timers: Mapping[T, Timer], rounds: int) -> dict[T, list[float]]:
     """Seconds of each timer in each round; they take turns, so that conditions are equal."""
     for timer in timers.values():  # a warm-up
         timer()
-    seconds: dict[str, list[float]] = {name: [] for name in timers}
+    seconds: dict[T, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
         for name, timer in timers.items():
             seconds[name].append(timer())
@@ -178,7 +204,7 @@ def _serve(
             pipe.send(function())
 
 
-def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> tuple[float, float, float]:
+def ratio(seconds: Mapping[T, list[float]], of: T, to: T) -> tuple[float, float, float]:
     """Median, least and largest ratio over the rounds."""
     ratios = [a / b for a, b in zip(seconds[of], seconds[to], strict=True)]
     return statistics.median(ratios), min(ratios), max(ratios)
@@ -190,9 +216,44 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def machine(device: torch.device) -> str:
+def circumstances(device: torch.device) -> dict[str, Any]:
     """Device, threads, version and date of a measurement."""
-    return (
-        f"{hardware.device_name(device)}, {torch.get_num_threads()} CPU threads, "
-        f"torch {torch.__version__}, {datetime.date.today()}"
+    return {
+        "device": hardware.device_name(device),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__),
+        "date": str(datetime.date.today()),
+    }
+
+
+def machine(device: torch.device) -> str:
+    """The same as a line."""
+    return "{device}, {threads} CPU threads, torch {torch}, {date}".format_map(
+        circumstances(device)
     )
+
+
+class Figures:
+    """The figures of a benchmark in a JSON file, which is whole after each of them.
+
+    Args:
+        path: of the file; None: none is written.
+        device: that is measured.
+        args: options of the benchmark.
+    """
+
+    def __init__(self, path: Path | None, device: torch.device, args: argparse.Namespace) -> None:
+        self._path = path
+        self._device = device
+        self._options = {name: str(value) for name, value in vars(args).items()}
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, **row: Any) -> None:
+        """Adds a figure with what it is of."""
+        if self._path is None:
+            return
+        self._rows.append(row)
+        values = {**circumstances(self._device), "options": self._options, "figures": self._rows}
+        partial = self._path.with_name(f"{self._path.name}.part")
+        partial.write_text(json.dumps(values, indent=1))
+        partial.replace(self._path)

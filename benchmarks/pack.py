@@ -23,7 +23,9 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.baseline import PRECISIONS, tensor_float_32
 from benchmarks.measure import (
+    Figures,
     build_model,
     captured,
     machine,
@@ -56,24 +58,29 @@ def main() -> None:
     parser.add_argument(
         "--architecture", choices=("scripts", "small", "perceptron"), default="scripts"
     )
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--batch-size", type=positive, default=256)
     parser.add_argument("--members", type=positive, nargs="+", default=[4])
     parser.add_argument("--whole", action="store_true", help="a batch in one pass")
     parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=positive, default=7)
     parser.add_argument("--steps", type=positive, default=5, help="a turn")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
     print(machine(device))
     info = tasks.info(task_of(args.architecture))
     mosaics = made_up_mosaics(N, args.m, device, info.input_shape, info.num_classes)
+    figures = Figures(args.json, device, args)
     for members in args.members:
         for paradigm in args.paradigm:
-            measure(paradigm, members, mosaics, args)
+            with tensor_float_32(args.precision == "tf32"):
+                measure(paradigm, members, mosaics, args, figures)
 
 
-def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namespace) -> None:
+def measure(
+    paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namespace, figures: Figures
+) -> None:
     """Times one step of one cell and of all members, and prints them."""
     device = mosaics.labels.device
     generator = torch.Generator().manual_seed(0)
@@ -81,11 +88,12 @@ def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namesp
     micro_batch = args.batch_size
     if not args.whole:
         micro_batch = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
+    products = "float32" if args.precision == "tf32" else args.precision
     timers = {}
     for name, of_way in ((ALONE, rows[:1]), ("side by side", rows)):
         pack = Pack(
             [
-                build_model(args.architecture, seed, args.precision).to(device)
+                build_model(args.architecture, seed, products).to(device)
                 for seed in range(len(of_way))
             ],
             paradigms.get(paradigm),
@@ -109,6 +117,16 @@ def measure(paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namesp
             f"{name:<24}{1000 * typical:>15.3f}{1 / typical:>14.1f}{middle:>8.2f}   "
             f"{low:.2f} to {high:.2f}",
             flush=True,
+        )
+        figures.add(
+            paradigm=paradigm,
+            m=args.m,
+            precision=args.precision,
+            members=members,
+            way=name,
+            seconds_a_cell_step=typical,
+            times_alone=middle,
+            least_to_most=[low, high],
         )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from benchmarks.baseline import tensor_float_32
 from benchmarks.measure import synchronise
 from study import hardware, paradigms
 from study.models.base import Model
@@ -31,7 +32,9 @@ EMULATED_SIZE = 512
 
 REPEATS = 7
 
-BYTES_EACH = {"float32": 4, "bfloat16": 2}
+BYTES_EACH = {"float32": 4, "tf32": 4, "bfloat16": 2}
+"""Of a number, by precision."""
+
 PASSES_OVER_OUTPUTS = 5
 
 
@@ -79,22 +82,32 @@ def ceilings(device: torch.device) -> Ceilings:
     emulated = device.type == "cpu" and not hardware.has_bfloat16(device)
     flops = {}
     for name in BYTES_EACH:
+        if name == "tf32" and device.type == "cpu":
+            continue
         size = EMULATED_SIZE if emulated and name == "bfloat16" else MATRIX_SIZE[device.type]
-        a = torch.randn(size, size, device=device).to(getattr(torch, name))
+        dtype = torch.bfloat16 if name == "bfloat16" else torch.float32
+        a = torch.randn(size, size, device=device).to(dtype)
         out = torch.empty_like(a)
-        flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)
+        with tensor_float_32(name == "tf32"):
+            flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)
     source = torch.zeros(COPY_BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.zeros_like(source)
     return Ceilings(flops, 2 * len(source) / _best(lambda: target.copy_(source), device))
 
 
-def work(model: Model, paradigm: str, m: int, batch_size: int, shape: tuple[int, ...]) -> Work:
+def work(
+    model: Model,
+    paradigm: str,
+    m: int,
+    batch_size: int,
+    shape: tuple[int, ...],
+    precision: str = "float32",
+) -> Work:
     """The work of a step on a batch of mosaics of m segments."""
     flops = cost.training_flops(paradigm, cost.model_flops(model, shape), m)
     focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
     # A paradigm's cost is a sum over its calls of focus and classifier; here it counts numbers.
     numbers = paradigms.get(paradigm).cost(focus, classifier, m)
-    precision = str(model.focus.precision)
     bytes_each = PASSES_OVER_OUTPUTS * numbers * BYTES_EACH[precision]
     return Work(batch_size * flops, batch_size * bytes_each, precision)
 

@@ -4,10 +4,12 @@
     python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml --compile
 
 It needs only torch, NumPy and pyarrow. The baseline is `benchmarks/baseline.py` in a process of
-its own, with the default settings of PyTorch and the C library (on a GPU, convolutions may use
-TensorFloat-32 there, but not in the study). "Memory kept" is the baseline with
-`keep_freed_memory`. The other rows are the studies' step and variants of it. "% of ceiling" is the
-counted FLOP/s as a share of a matrix product's in the same precision.
+its own, with the default settings of PyTorch and the C library, and in the precision of the rows
+that are compared with it ("x baseline"). "x float32" compares with the float32 baseline instead.
+"Memory kept" is the baseline with `keep_freed_memory`. The other rows are the studies' step and
+variants of it; "NCHW" has weights and segments in PyTorch's default memory format, all others have
+channels last. "% of ceiling" is the counted FLOP/s as a share of a matrix product's in the same
+precision.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import ResearchScript
+from benchmarks.baseline import PRECISIONS, ResearchScript, tensor_float_32
 from benchmarks.measure import (
     CIFAR_SHAPE,
     LR,
     MOMENTUM,
     Child,
+    Figures,
     Timer,
     build_model,
     captured,
@@ -50,6 +53,7 @@ from study.tasks.mosaics.mosaics import Mosaics
 from study.train.step import Step
 
 N = 1_024
+BASELINE = "baseline"
 
 
 def main() -> None:
@@ -61,51 +65,60 @@ def main() -> None:
         "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"]
     )
     parser.add_argument("--architecture", choices=("scripts", "paper", "small"), default="scripts")
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, help="default: all here")
     parser.add_argument("--batch-size", type=positive, default=256)
     parser.add_argument("--compile", action="store_true", help="also with torch.compile")
     parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=positive, default=7)
-    parser.add_argument("--steps", type=positive, default=1, help="steps of each in a round")
+    parser.add_argument("--steps", type=positive, help="of each in a round (1, on a GPU 20)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
+    args.precision = args.precision or [
+        p for p in PRECISIONS if p != "tf32" or device.type == "cuda"
+    ]
+    if "tf32" in args.precision and device.type == "cpu":
+        parser.error("tf32 needs --device cuda")
+    figures = Figures(args.json, device, args)
     print(machine(device))
     reached = ceilings(device)
     print(reached.text, flush=True)
+    figures.add(ceilings=reached.flops, copy_bytes_per_second=reached.bytes)
     for m in args.m:
         for paradigm in args.paradigm:
-            measure(paradigm, m, args, device, reached)
+            measure(paradigm, m, args, device, reached, figures)
 
 
 def measure(
-    paradigm: str, m: int, args: argparse.Namespace, device: torch.device, reached: Ceilings
+    paradigm: str,
+    m: int,
+    args: argparse.Namespace,
+    device: torch.device,
+    reached: Ceilings,
+    figures: Figures,
 ) -> None:
     """Times all ways to take one step and prints them."""
     mosaics = made_up_mosaics(max(N, args.batch_size), m, device)
     fitting = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
-    baselines = {"baseline": False}
-    if device.type == "cpu":
-        baselines["baseline, memory kept"] = True
-    timers: dict[str, Timer] = {}
+    timers: dict[tuple[str, str], Timer] = {}
     with contextlib.ExitStack() as children:
-        for name, keep_memory in baselines.items():
-            child = Child(baseline, paradigm, m, args, keep_memory)
-            timers[name] = children.enter_context(child)
-        for precision in ("float32", "bfloat16"):
+        for precision in args.precision:
+            child = Child(baseline, paradigm, m, precision, args, False)
+            timers[precision, BASELINE] = children.enter_context(child)
+        if device.type == "cpu" and "float32" in args.precision:
+            child = Child(baseline, paradigm, m, "float32", args, True)
+            timers["float32", f"{BASELINE}, memory kept"] = children.enter_context(child)
+        for precision in args.precision:
             steps = study_steps(paradigm, precision, mosaics, fitting, args)
             timers |= {
-                f"{precision}, {name}": timed(step, device, args.steps)
-                for name, step in steps.items()
+                (precision, name): timed(step, device, args.steps) for name, step in steps.items()
             }
         seconds = side_by_side(timers, args.rounds)
     works = {
         precision: work(
-            build_model(args.architecture, precision=precision),
-            paradigm,
-            m,
-            args.batch_size,
-            CIFAR_SHAPE,
+            build_model(args.architecture), paradigm, m, args.batch_size, CIFAR_SHAPE, precision
         )
-        for precision in ("float32", "bfloat16")
+        for precision in args.precision
     }
     print(f"\n{paradigm}, m={m}, batch {args.batch_size}, {args.architecture}, parts of {fitting}")
     for precision, each in works.items():
@@ -115,21 +128,39 @@ def measure(
         )
     print(
         f"{'step':<36}{'ms':>9}{'mosaics/s':>11}{'x baseline':>12}   {'least to most':<15}"
-        f"{'% of ceiling':>13}"
+        f"{'x float32':>10}{'% of ceiling':>13}"
     )
-    for name, times in seconds.items():
+    for (precision, name), times in seconds.items():
         typical = statistics.median(times)
-        middle, low, high = ratio(seconds, "baseline", name)
-        precision = "bfloat16" if name.startswith("bfloat16") else "float32"
-        share = works[precision].flops / typical / reached.flops[precision]
+        middle, low, high = ratio(seconds, (precision, BASELINE), (precision, name))
+        to_float32 = "-"
+        if "float32" in args.precision:
+            found = ratio(seconds, ("float32", BASELINE), (precision, name))
+            to_float32 = f"{found[0]:.2f}"
+        rate = works[precision].flops / typical
         print(
-            f"{name:<36}{1000 * typical:>9.2f}{args.batch_size / typical:>11.0f}"
-            f"{middle:>12.2f}   {f'{low:.2f} to {high:.2f}':<15}{100 * share:>13.1f}",
+            f"{f'{precision}, {name}':<36}{1000 * typical:>9.2f}{args.batch_size / typical:>11.0f}"
+            f"{middle:>12.2f}   {f'{low:.2f} to {high:.2f}':<15}{to_float32:>10}"
+            f"{100 * rate / reached.flops[precision]:>13.1f}",
             flush=True,
+        )
+        figures.add(
+            paradigm=paradigm,
+            m=m,
+            precision=precision,
+            step=name,
+            seconds=times,
+            flops=works[precision].flops,
+            flops_per_second=rate,
+            floor_seconds=works[precision].floor(reached),
+            times_baseline_of_its_precision=middle,
+            least_to_most=[low, high],
         )
 
 
-def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool) -> Timer:
+def baseline(
+    paradigm: str, m: int, precision: str, args: argparse.Namespace, keep_memory: bool
+) -> Timer:
     """A step of the research script, for a child process."""
     torch.set_num_threads(args.threads)
     if keep_memory:
@@ -147,6 +178,7 @@ def baseline(paradigm: str, m: int, args: argparse.Namespace, keep_memory: bool)
         momentum=MOMENTUM,
         batch_size=args.batch_size,
         device=args.device,
+        precision=precision,
     )
     return timed(script.step, torch.device(args.device), args.steps)
 
@@ -157,22 +189,44 @@ def study_steps(
     """The study's step in a precision, and variants of it, by name."""
     rows = torch.arange(args.batch_size, device=mosaics.labels.device)
 
-    def new(of: Paradigm | str = paradigm, size: int = fitting) -> Step:
-        model = build_model(args.architecture, precision=precision).to(rows.device)
-        return step_of(model, of, mosaics, size)
+    def new(of: Paradigm | str = paradigm, size: int = fitting, nchw: bool = False) -> Step:
+        products = "float32" if precision == "tf32" else precision  # its flags are the process's
+        model = build_model(args.architecture, precision=products).to(rows.device)
+        if not nchw:
+            return step_of(model, of, mosaics, size)
+        model.to(memory_format=torch.contiguous_format)
+        return step_of(model, of, Contiguous(**vars(mosaics)), size)
 
-    steps = {"study": new()}
-    if fitting < args.batch_size:
-        steps["whole batch"] = new(size=args.batch_size)
-    if args.compile:
-        steps["study, compiled"] = new(Compiled(paradigm))
-    if rows.is_cuda:
-        stream = torch.cuda.Stream()
-        steps["study, captured"] = captured(new(), rows, stream)
+    with tensor_float_32(precision == "tf32"):  # also while a step is captured
+        steps = {"study": new(), "NCHW": new(nchw=True)}
+        if fitting < args.batch_size:
+            steps["whole batch"] = new(size=args.batch_size)
         if args.compile:
-            both = captured(new(Compiled(paradigm)), rows, stream)
-            steps["study, compiled, captured"] = both
-    return {name: functools.partial(step, rows) for name, step in steps.items()}
+            steps["study, compiled"] = new(Compiled(paradigm))
+        if rows.is_cuda:
+            stream = torch.cuda.Stream()
+            steps["study, captured"] = captured(new(), rows, stream)
+            steps["NCHW, captured"] = captured(new(nchw=True), rows, stream)
+            if args.compile:
+                both = captured(new(Compiled(paradigm)), rows, stream)
+                steps["study, compiled, captured"] = both
+    return {
+        name: functools.partial(in_precision, precision, step, rows)
+        for name, step in steps.items()
+    }
+
+
+def in_precision(precision: str, step: Step, rows: Tensor) -> Tensor:
+    """A step, whose products may be in TensorFloat-32."""
+    with tensor_float_32(precision == "tf32"):
+        return step(rows)
+
+
+class Contiguous(Mosaics):
+    """Mosaics whose segments have PyTorch's default memory format."""
+
+    def segments(self, images: Tensor) -> Tensor:
+        return super().segments(images).contiguous()
 
 
 class Compiled:

@@ -15,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     with importing():
-        from study.repetition import repeat
+        from study.launch.repetition import repeat
         from study.results import Results
 
     found = repeat(Results(args.results_dir), args.cell_id, args.data_dir, args.cache_dir)

@@ -29,7 +29,7 @@ STOREYS = [
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
     ["study.run_options", "study.repeat", "analysis.section", "analysis.comparison"],
     ["study.drive"],
-    ["study.plan", "study.repetition", "analysis.figures"],
+    ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -38,11 +39,20 @@ def test_the_step_is_measured_against_the_baseline(tmp_path: Path) -> None:
         "--device cpu --m 2 --paradigm soft --architecture small --batch-size 4 --rounds 1 "
         "--steps 2"
     )
-    done = run(tmp_path, "benchmarks/train_step.py", *options.split())
+    file = tmp_path / "figures.json"
+    done = run(tmp_path, "benchmarks/train_step.py", *options.split(), "--json", str(file))
     assert done.returncode == 0, done.stderr
     rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
-    for row in ("baseline", "baseline, memory kept", "float32, study", "bfloat16, study"):
-        assert row in rows, done.stdout
+    found = json.loads(file.read_text())
+    figures = {f"{each['precision']}, {each['step']}": each for each in found["figures"][1:]}
+    for precision in ("float32", "bfloat16"):
+        for name in ("baseline", "study", "NCHW"):
+            assert f"{precision}, {name}" in rows, done.stdout
+        own = figures[f"{precision}, baseline"]["seconds"][0]
+        study = figures[f"{precision}, study"]
+        assert study["times_baseline_of_its_precision"] == own / study["seconds"][0]
+    assert "float32, baseline, memory kept" in rows
+    assert {"device", "threads", "torch", "date", "options"} < found.keys()
 
 
 def test_operators_of_a_step_are_timed(tmp_path: Path) -> None:
@@ -58,11 +68,13 @@ def test_a_pack_is_measured_beside_one_cell(tmp_path: Path, architecture: str) -
     options = (
         f"--architecture {architecture} --m 2 --batch-size 4 --members 3 --rounds 1 --steps 1"
     )
-    done = run(
-        tmp_path, "benchmarks/pack.py", *options.split(), "--paradigm", "soft", "hard", "lvml"
-    )
+    file = tmp_path / "figures.json"
+    paradigms = ("--paradigm", "soft", "hard", "lvml", "--json", str(file))
+    done = run(tmp_path, "benchmarks/pack.py", *options.split(), *paradigms)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("side by side") == 3
+    figures = json.loads(file.read_text())["figures"]
+    assert [each["times_alone"] for each in figures[::2]] == [1.0] * 3
 
 
 def test_a_missing_gpu_is_said_in_one_line(tmp_path: Path) -> None:

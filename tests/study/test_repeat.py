@@ -19,9 +19,9 @@ from study.cell import Cell, Schedule
 from study.cell.version import code_version
 from study.cell.work import Work
 from study.compact import compact
+from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase
-from study.repetition import compare_evaluations, differing_circumstances
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.cell_copies import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -147,7 +147,7 @@ def test_only_a_gpu_that_was_used_is_used(
         asked.append(work)
         return train_cells(replace(work, gpu=False), report)
 
-    monkeypatch.setattr("study.repetition.train_cells", spy)
+    monkeypatch.setattr("study.launch.repetition.train_cells", spy)
     cell_id = ids(copied)["soft lr=0.1"]
     assert run(copied, cell_id)[0] == 0
     rewrite(copied, cell_id, {"device": "NVIDIA H200", "threads": 2, "micro_batch": 8})

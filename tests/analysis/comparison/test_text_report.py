@@ -36,7 +36,7 @@ from analysis.page.exports import exports
 from analysis.report import main
 from analysis.section.picture import FILE_STEM
 from analysis.words import percent
-from study.repetition import compare_evaluations
+from study.launch.repetition import compare_evaluations
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.tracking.store import RunStore
 from tests.conftest import not_drawn
