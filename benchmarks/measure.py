@@ -19,11 +19,16 @@ import torch
 from torch import Tensor
 
 from study import hardware, models, paradigms, tasks
+from study.cell import Budget, Cell, Options, Schedule
 from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.optimiser import SGD
-from study.train.step import CapturedStep, Step, train_step
+from study.train.pack_member import Member
+from study.train.step import train_step
+
+Step = Callable[[Tensor], Tensor]
+"""Rows of the train split (B,) int64 -> their mean loss before the step, on the device."""
 
 T = TypeVar("T")
 
@@ -33,6 +38,7 @@ Timer = Callable[[], float]
 CIFAR_SHAPE = (3, 32, 32)
 LR = 0.001
 MOMENTUM = 0.9
+MADE_UP_INPUTS = 4_096
 WARM_UP_STEPS = 3
 CALLS = {"cpu": 1, "cuda": 20}
 """Calls between two waits for the device, by device: a wait takes as long as a small step."""
@@ -70,8 +76,10 @@ def positive(text: str) -> int:
 
 
 def task_of(architecture: str) -> str:
-    """The task whose networks are measured; perceptrons are defined only for digits."""
-    return "digits" if architecture == "perceptron" else "cifar10"
+    """The task whose networks are measured."""
+    return {
+        "perceptron": "digits", "embedding": "hatexplain", "self-attention": "hatexplain"
+    }.get(architecture, "cifar10")  # fmt: skip
 
 
 def build_model(architecture: str, seed: int = 0, precision: str = "float32") -> Model:
@@ -107,6 +115,46 @@ def made_up_mosaics(
     )
 
 
+def members(
+    count: int,
+    architecture: str,
+    paradigm: str,
+    m: int,
+    batch_size: int,
+    precision: str,
+    device: torch.device,
+    micro_batch: int | None = None,
+) -> list[Member]:
+    """Cells in training that differ in seed, on made-up data of their architecture's task."""
+    task = task_of(architecture)
+    options = Options(**{**dict.fromkeys(Options._fields), **tasks.known(task).options})
+    info = tasks.info(task, options)
+    made_up = info.made_up(info.nominal, MADE_UP_INPUTS)
+    cells = [
+        Cell(
+            task=task,
+            data_digest=made_up.facts.digest,
+            m=m,
+            n=MADE_UP_INPUTS,
+            architecture=architecture,
+            schedule=Schedule.single(paradigm, LR),
+            seed=seed,
+            budget=Budget(batch_size, "mosaics"),
+            batch_size=batch_size,
+            precision=precision,
+            train_metrics_size=1,
+            validation_size=1,
+            test_size=1,
+            **options._asdict(),
+        )
+        for seed in range(count)
+    ]
+    made = [Member(cell, made_up, device, micro_batch) for cell in cells]
+    for member in made:
+        member.enter_phase(0)
+    return made
+
+
 def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batch: int) -> Step:
     """The study's step on a model, on the device of the mosaics."""
     device = mosaics.labels.device
@@ -121,14 +169,33 @@ def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batc
     )
 
 
-def captured(step: Step, rows: Tensor, stream: torch.cuda.Stream) -> Step:
-    """The step as a CUDA graph, after a few steps on its stream."""
-    synchronise(rows.device)  # its arguments were made on another stream
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UP_STEPS):
-            step(rows)
-    synchronise(rows.device)
-    return CapturedStep(step, rows, stream)
+class Captured:
+    """A step as a CUDA graph. (Studies capture packs: `study.train.side_by_side`.)
+
+    Args:
+        step: to record, after a few steps. It is kept with its weights and data, since the graph
+            holds addresses alone.
+        rows: example of its argument; calls take tensors of this shape.
+    """
+
+    def __init__(self, step: Step, rows: Tensor) -> None:
+        self._step = step
+        self._rows = rows.clone()
+        self._graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.Stream()
+        synchronise(rows.device)  # the arguments were made on another stream
+        with hardware.autotuned():
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP_STEPS):
+                    step(self._rows)
+            with torch.cuda.graph(self._graph, stream=stream):
+                self._loss = step(self._rows)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """See `Step`; the next call overwrites what is returned."""
+        self._rows.copy_(rows)
+        self._graph.replay()
+        return self._loss
 
 
 def timed(function: Callable[[], object], device: torch.device, calls: int | None = None) -> Timer:

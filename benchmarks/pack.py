@@ -2,48 +2,43 @@
 
     python benchmarks/pack.py --architecture perceptron --members 8
     python benchmarks/pack.py --device cuda --architecture scripts --m 20 --members 4 8
+    python benchmarks/pack.py --device cuda --architecture embedding --m 64 --members 12
 
-Cells of different seeds, each with its own batches:
+Cells of different seeds, each with its own batches, on made-up data:
 
 - one after the other: one cell alone, whose rate is that of any number of cells in turn;
-- side by side: as `study.train.loop` trains a pack, a CUDA stream and graph each, or a loop.
+- side by side: as a pack trains (`study.train.side_by_side`), in turns or as one CUDA graph.
+
+"Host us" is what a cell-step takes of the host until the GPU has got it; on a CPU, all of it.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+import time
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import PRECISIONS, tensor_float_32
 from benchmarks.measure import (
     Figures,
-    build_model,
-    captured,
+    Timer,
     machine,
-    made_up_mosaics,
+    members,
     positive,
     ratio,
     set_up,
     side_by_side,
-    step_of,
-    task_of,
     timed,
 )
-from study import hardware, paradigms, tasks
-from study.models.base import Model
-from study.paradigms.base import Paradigm
-from study.tasks.mosaics.mosaics import Mosaics
+from study import hardware
+from study.cell import PRECISIONS
+from study.train.side_by_side import stepping_on
 
-N = 4_096
 ALONE = "one after the other"
 
 
@@ -56,7 +51,9 @@ def main() -> None:
         "--paradigm", nargs="+", choices=("soft", "hard", "lvml"), default=["soft"]
     )
     parser.add_argument(
-        "--architecture", choices=("scripts", "small", "perceptron"), default="scripts"
+        "--architecture",
+        choices=("scripts", "small", "perceptron", "embedding", "self-attention"),
+        default="scripts",
     )
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--batch-size", type=positive, default=256)
@@ -64,116 +61,85 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true", help="a batch in one pass")
     parser.add_argument("--threads", type=positive, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=positive, default=7)
-    parser.add_argument("--steps", type=positive, default=5, help="a turn")
+    parser.add_argument("--steps", type=positive, default=20, help="a turn")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     args = parser.parse_args()
     device = set_up(parser, args.device, args.threads)
     print(machine(device))
-    info = tasks.info(task_of(args.architecture))
-    mosaics = made_up_mosaics(N, args.m, device, info.input_shape, info.num_classes)
     figures = Figures(args.json, device, args)
-    for members in args.members:
-        for paradigm in args.paradigm:
-            with tensor_float_32(args.precision == "tf32"):
-                measure(paradigm, members, mosaics, args, figures)
+    with hardware.products(args.precision, device):
+        for count in args.members:
+            for paradigm in args.paradigm:
+                measure(paradigm, count, args, device, figures)
 
 
 def measure(
-    paradigm: str, members: int, mosaics: Mosaics, args: argparse.Namespace, figures: Figures
+    paradigm: str, count: int, args: argparse.Namespace, device: torch.device, figures: Figures
 ) -> None:
-    """Times one step of one cell and of all members, and prints them."""
-    device = mosaics.labels.device
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randint(N, (members, args.batch_size), generator=generator).to(device)
-    micro_batch = args.batch_size
-    if not args.whole:
-        micro_batch = hardware.micro_batch(args.batch_size, mosaics.bytes_each, device)
-    products = "float32" if args.precision == "tf32" else args.precision
-    timers = {}
-    for name, of_way in ((ALONE, rows[:1]), ("side by side", rows)):
-        pack = Pack(
-            [
-                build_model(args.architecture, seed, products).to(device)
-                for seed in range(len(of_way))
-            ],
-            paradigms.get(paradigm),
-            mosaics,
-            micro_batch,
-        )
-        step = functools.partial(pack.captured(of_way) if rows.is_cuda else pack.step, of_way)
-        timers[name] = timed(functools.partial(repeat, step, args.steps), device)
+    """Times steps of one cell and of all members, and prints them."""
+    hosts: dict[str, list[float]] = {ALONE: [], "side by side": []}
+    timers = {
+        ALONE: steps(paradigm, 1, args, device, hosts[ALONE]),
+        "side by side": steps(paradigm, count, args, device, hosts["side by side"]),
+    }
     seconds = side_by_side(timers, args.rounds)
-    # The time of one cell alone, times the number of cells.
-    seconds[ALONE] = [members * each for each in seconds[ALONE]]
+    for of_name in (seconds, hosts):  # one cell alone, times the number of cells
+        of_name[ALONE] = [count * each for each in of_name[ALONE]]
     print(
-        f"\n{paradigm}, {members} members, m={args.m}, batch {args.batch_size}, "
-        f"{args.architecture}, {args.precision}, parts of {micro_batch}"
+        f"\n{paradigm}, {count} members, m={args.m}, batch {args.batch_size}, "
+        f"{args.architecture}, {args.precision}"
     )
-    print(f"{'cells':<24}{'ms a cell-step':>15}{'cell-steps/s':>14}{'x':>8}   least to most")
+    print(
+        f"{'cells':<24}{'ms a cell-step':>15}{'cell-steps/s':>14}{'host us':>9}{'x':>8}"
+        "   least to most"
+    )
     for name, times in seconds.items():
-        typical = statistics.median(times) / members / args.steps
+        typical, host = (
+            statistics.median(each) / count / args.steps for each in (times, hosts[name])
+        )
         middle, low, high = ratio(seconds, ALONE, name)
         print(
-            f"{name:<24}{1000 * typical:>15.3f}{1 / typical:>14.1f}{middle:>8.2f}   "
-            f"{low:.2f} to {high:.2f}",
+            f"{name:<24}{1000 * typical:>15.3f}{1 / typical:>14.1f}{1e6 * host:>9.1f}"
+            f"{middle:>8.2f}   {low:.2f} to {high:.2f}",
             flush=True,
         )
         figures.add(
             paradigm=paradigm,
             m=args.m,
             precision=args.precision,
-            members=members,
+            members=count,
             way=name,
             seconds_a_cell_step=typical,
+            host_seconds_a_cell_step=host,
             times_alone=middle,
             least_to_most=[low, high],
         )
 
 
-class Pack:
-    """Cells that step side by side, each by itself.
+def steps(
+    paradigm: str, count: int, args: argparse.Namespace, device: torch.device, host: list[float]
+) -> Timer:
+    """A timer of steps of a pack; `host` takes the seconds until the device has got them all."""
+    pack = members(
+        count,
+        args.architecture,
+        paradigm,
+        args.m,
+        args.batch_size,
+        args.precision,
+        device,
+        args.batch_size if args.whole else None,
+    )
+    stepping = stepping_on(device)
+    stepping.prepare(pack)
 
-    Args:
-        models: of the members.
-        paradigm: of all.
-        mosaics: of all.
-        micro_batch: mosaics that go through the networks at once.
-    """
+    def take() -> None:
+        started = time.perf_counter()
+        for _ in stepping.steps(pack, args.steps):
+            pass
+        host.append(time.perf_counter() - started)
 
-    def __init__(
-        self,
-        models: Sequence[Model],
-        paradigm: Paradigm,
-        mosaics: Mosaics,
-        micro_batch: int,
-    ) -> None:
-        self._steps = [step_of(model, paradigm, mosaics, micro_batch) for model in models]
-
-    def step(self, rows: Tensor) -> None:
-        """One step of each member on its rows (k, B)."""
-        for step, of_member in zip(self._steps, rows, strict=True):
-            step(of_member)
-
-    def captured(self, rows: Tensor) -> Callable[[Tensor], None]:
-        """The steps as CUDA graphs, each on its stream."""
-        streams = [torch.cuda.Stream() for _ in self._steps]
-        graphs = [
-            captured(step, of_member, stream)
-            for step, of_member, stream in zip(self._steps, rows, streams, strict=True)
-        ]
-
-        def steps(rows: Tensor) -> None:
-            for graph, stream, of_member in zip(graphs, streams, rows, strict=True):
-                with torch.cuda.stream(stream):
-                    graph(of_member)
-
-        return steps
-
-
-def repeat(function: Callable[[], object], times: int) -> None:
-    """Calls a function several times."""
-    for _ in range(times):
-        function()
+    return timed(take, device, 1)
 
 
 if __name__ == "__main__":

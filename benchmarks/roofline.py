@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmarks.baseline import tensor_float_32
 from benchmarks.measure import synchronise
 from study import hardware, paradigms
 from study.models.base import Model
@@ -88,7 +87,7 @@ def ceilings(device: torch.device) -> Ceilings:
         dtype = torch.bfloat16 if name == "bfloat16" else torch.float32
         a = torch.randn(size, size, device=device).to(dtype)
         out = torch.empty_like(a)
-        with tensor_float_32(name == "tf32"):
+        with hardware.products(name, device):
             flops[name] = 2 * size**3 / _best(functools.partial(torch.mm, a, a, out=out), device)
     source = torch.zeros(COPY_BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.zeros_like(source)

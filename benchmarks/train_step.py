@@ -27,16 +27,17 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import PRECISIONS, ResearchScript, tensor_float_32
+from benchmarks.baseline import PRECISIONS, ResearchScript
 from benchmarks.measure import (
     CIFAR_SHAPE,
     LR,
     MOMENTUM,
+    Captured,
     Child,
     Figures,
+    Step,
     Timer,
     build_model,
-    captured,
     machine,
     made_up_mosaics,
     positive,
@@ -50,7 +51,6 @@ from benchmarks.roofline import Ceilings, ceilings, work
 from study import hardware, paradigms
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
-from study.train.step import Step
 
 N = 1_024
 BASELINE = "baseline"
@@ -190,26 +190,23 @@ def study_steps(
     rows = torch.arange(args.batch_size, device=mosaics.labels.device)
 
     def new(of: Paradigm | str = paradigm, size: int = fitting, nchw: bool = False) -> Step:
-        products = "float32" if precision == "tf32" else precision  # its flags are the process's
-        model = build_model(args.architecture, precision=products).to(rows.device)
+        model = build_model(args.architecture, precision=precision).to(rows.device)
         if not nchw:
             return step_of(model, of, mosaics, size)
         model.to(memory_format=torch.contiguous_format)
         return step_of(model, of, Contiguous(**vars(mosaics)), size)
 
-    with tensor_float_32(precision == "tf32"):  # also while a step is captured
+    with hardware.products(precision, rows.device):  # also while a step is captured
         steps = {"study": new(), "NCHW": new(nchw=True)}
         if fitting < args.batch_size:
             steps["whole batch"] = new(size=args.batch_size)
         if args.compile:
             steps["study, compiled"] = new(Compiled(paradigm))
         if rows.is_cuda:
-            stream = torch.cuda.Stream()
-            steps["study, captured"] = captured(new(), rows, stream)
-            steps["NCHW, captured"] = captured(new(nchw=True), rows, stream)
+            steps["study, captured"] = Captured(new(), rows)
+            steps["NCHW, captured"] = Captured(new(nchw=True), rows)
             if args.compile:
-                both = captured(new(Compiled(paradigm)), rows, stream)
-                steps["study, compiled, captured"] = both
+                steps["study, compiled, captured"] = Captured(new(Compiled(paradigm)), rows)
     return {
         name: functools.partial(in_precision, precision, step, rows)
         for name, step in steps.items()
@@ -218,7 +215,7 @@ def study_steps(
 
 def in_precision(precision: str, step: Step, rows: Tensor) -> Tensor:
     """A step, whose products may be in TensorFloat-32."""
-    with tensor_float_32(precision == "tf32"):
+    with hardware.products(precision, rows.device):
         return step(rows)
 
 

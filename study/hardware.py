@@ -7,37 +7,117 @@ other ones.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
 import platform
+from collections.abc import Iterator
+from typing import Any
 
 import torch
+
+from study.errors import RequestError
 
 PASS_BYTES = {"cpu": 12 * 2**20, "cuda": 2**28}
 """Bytes of pixels, as float32, in one pass through the networks, by device. On a CPU more is
 hardly faster (docs/performance.md) and takes more memory; on a GPU most batches pass at once."""
 
+USED_GPU_MEMORY = 0.9
+"""The share of a GPU's memory that is planned with; CUDA's own comes on top."""
+
+TF32_NEEDS_GPU = (
+    "precision=tf32 multiplies in TensorFloat-32, which only a GPU does, and none is used here. "
+    "Take float32 or bfloat16."
+)
+
+_TF32_BACKENDS: tuple[Any, ...] = (torch.backends.cudnn, torch.backends.cuda.matmul)
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
 
 def set_up(threads: int, gpu: bool = True) -> torch.device:
     """Sets up this process's CPU threads and device, and returns the device.
 
-    TensorFloat-32, which has the range of float32 but 10 bits of mantissa, stays off.
+    TensorFloat-32 is off outside of `products`.
 
     Args:
         threads: CPU threads.
         gpu: whether to use a GPU if there is one.
     """
+    # CUDA reads it when it starts: queues into a GPU, 8 by default, for the members of a pack.
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     torch.set_num_threads(threads)
     keep_freed_memory()
-    if not (gpu and torch.cuda.is_available()):
-        return torch.device("cpu")
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
+    for backend in _TF32_BACKENDS:
+        backend.allow_tf32 = False
+    return torch.device("cuda" if gpu and torch.cuda.is_available() else "cpu")
+
+
+@contextlib.contextmanager
+def products(precision: str, device: torch.device) -> Iterator[None]:
+    """A context in which this process multiplies float32 matrices in a precision.
+
+    With tf32 a GPU rounds the factors of convolutions and linear layers to the 10 bits of mantissa
+    of TensorFloat-32, which has the range of float32. (bfloat16 is a matter of the networks, see
+    `study.models.base.in_precision`.)
+
+    Args:
+        precision: one of `study.cell.PRECISIONS`.
+        device: that multiplies.
+
+    Raises:
+        RequestError: tf32 on a CPU.
+    """
+    if precision == "tf32" and device.type == "cpu":
+        raise RequestError(TF32_NEEDS_GPU)
+    before = [backend.allow_tf32 for backend in _TF32_BACKENDS]
+    try:
+        for backend in _TF32_BACKENDS:
+            backend.allow_tf32 = precision == "tf32"
+        yield
+    finally:
+        for backend, allowed in zip(_TF32_BACKENDS, before, strict=True):
+            backend.allow_tf32 = allowed
+
+
+@contextlib.contextmanager
+def autotuned() -> Iterator[None]:
+    """A context in which cuDNN tries its kernels on every new shape, and takes the fastest.
+
+    A trial takes tens of milliseconds a shape. So it is for training steps, which are all alike;
+    the passes of an evaluation differ in size from cell to cell.
+    """
+    before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = True
-    return torch.device("cuda")
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+@contextlib.contextmanager
+def memory_limit(device: torch.device, share: float) -> Iterator[None]:
+    """A context in which this process takes at most a share of its GPU's memory.
+
+    On a CPU it does nothing.
+
+    Args:
+        device: a GPU or a CPU.
+        share: of the GPU, as trials ask for it: in (0, 1], or more for several GPUs.
+
+    Raises:
+        torch.OutOfMemoryError: more is needed.
+    """
+    limit = torch.cuda.set_per_process_memory_fraction if device.type == "cuda" else _no_limit
+    limit(USED_GPU_MEMORY * min(share, 1.0))
+    try:
+        yield
+    finally:
+        limit(1.0)
+
+
+def _no_limit(fraction: float) -> None:
+    pass
 
 
 def keep_freed_memory() -> bool:

@@ -89,7 +89,7 @@ def _train(args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, be
     alone = cell_seconds(plan, plan.to_run)
     packing, packs = in_packs(plan, args.pack)
     print(f"packs: {len(packs)} ({packing.reason})", flush=True)
-    shares = {cell_id: seconds / packing.speedup for cell_id, seconds in alone.items()}
+    shares = {c.id: alone[c.id] / packing.measured_of(c).speedup for c in plan.to_run}
     progress = Progress(plan.to_run, shares, 1, len(plan.finished))
     pace = Pace(alone, 60 * args.minutes - (time.monotonic() - began))
     if place.survey.statuses:
@@ -101,7 +101,13 @@ def _train(args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, be
 def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
     """Says which cells are missing, and why; the exit status."""
     if left:
-        print(f"{len(left)} cells would not have ended in time: the same command goes on")
+        lost = any(failure.kind == "worker lost" for failure in failures)
+        why = (
+            "wait for another process, as this one lost its GPU"
+            if lost
+            else ("would not have ended in time")
+        )
+        print(f"{len(left)} cells {why}: the same command goes on")
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)

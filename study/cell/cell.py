@@ -28,7 +28,7 @@ RATIONALE_RULES = ("majority", "union", "first")
 """The rationale of a post that several people marked: the tokens that at least half of the lists
 mark, that any marks, or that the first marks."""
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "tf32", "bfloat16")
 """Of the products in the networks; weights, attention, losses and updates are float32."""
 
 LARGEST_M = 100_000

@@ -14,11 +14,14 @@ import torch
 from study.errors import RequestError
 
 Kind = Literal["out of memory", "worker lost", "bug", "request"]
-"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: the process or node
-died; tried again after a pause. `request`: the study cannot go on as asked, e.g. the disk is full.
-`bug`: any other exception. The last two stop the study at once."""
+"""`out of memory`: tried again in smaller packs, then alone. `worker lost`: its process, node or
+GPU died; tried again in another process after a pause. `request`: the study cannot go on as
+asked, e.g. the disk is full. `bug`: any other exception. The last two stop the study at once."""
 
-_CPU_OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't|not enough)")
+_OUT_OF_MEMORY = re.compile(
+    r"DefaultCPUAllocator: (can't|not enough)|CUDA error: out of memory|_STATUS_ALLOC_FAILED"
+)
+_GPU_ERROR = re.compile(r"CUDA (driver )?error|CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_\w+")
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,30 @@ def failure_of(error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
     if isinstance(error, RequestError):
         return Failure("request", str(error))
-    out = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    if out or (isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY.search(str(error))):
+    if _is_out_of_memory(error):
         return Failure("out of memory", text)
+    if _has_lost_gpu(error):
+        return Failure("worker lost", text)
     return Failure("bug", text)
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it followed, says that memory is used up.
+
+    An error while a CUDA graph is recorded makes the end of the recording raise another one.
+    """
+    return error is not None and (
+        isinstance(error, MemoryError | torch.OutOfMemoryError)
+        or (isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error))))
+        or _is_out_of_memory(error.__cause__ or error.__context__)
+    )
+
+
+def _has_lost_gpu(error: BaseException) -> bool:
+    """Whether an error of CUDA's, after which most of its calls fail in this process."""
+    return isinstance(error, torch.AcceleratorError) or (
+        isinstance(error, RuntimeError) and bool(_GPU_ERROR.search(str(error)))
+    )
 
 
 def failure_of_trial(trial: Any) -> Failure:

@@ -27,7 +27,8 @@ def train_in_turn(
     """Trains packs in their order; starts none that would not end in time.
 
     A pack that would not is left out, or trains with fewer cells. One that ran out of memory is
-    tried again in halves. What else fails is left out, and the rest goes on.
+    tried again in halves. What else fails is left out, and the rest goes on, unless this process
+    has lost its GPU.
 
     Args:
         packs: each of cells that may train together.
@@ -61,6 +62,8 @@ def train_in_turn(
             _note(progress, ended, "given up")
             for cell in pack:
                 progress.ended(cell.id, "failed")
+            if ended.kind == "worker lost":  # and so would all others
+                break
     progress.show(last=True)
     return failures, [cell for pack in waiting for cell in pack]
 

@@ -86,9 +86,8 @@ class Running:
         self._fail(job, failure)
 
     def lost(self, trial_id: str, failure: Failure) -> None:
-        """Notes that a trial's worker is gone."""
-        self._reported.pop(trial_id, None)
-        self._fail(self.job.pop(trial_id), failure)
+        """Notes that a trial's worker is gone; a failure that it reported before says why."""
+        self._fail(self.job.pop(trial_id), self._reported.pop(trial_id, failure))
 
     def _fail(self, job: Job, failure: Failure) -> None:
         again = self.jobs.failed(job, failure)

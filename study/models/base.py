@@ -16,7 +16,8 @@ class Network(nn.Sequential):
         layers: in order.
         precision: one of `study.cell.PRECISIONS`. With bfloat16, convolutions and linear layers
             multiply in bfloat16 (`torch.autocast`). All that a paradigm computes from the outputs,
-            the loss and the update of the weights stay in float32.
+            the loss and the update of the weights stay in float32. (tf32 is a setting of the
+            process, see `study.hardware.products`.)
     """
 
     def __init__(self, *layers: nn.Module, precision: str = "float32") -> None:
@@ -25,7 +26,7 @@ class Network(nn.Sequential):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(N, ...) -> (N, ...) float32."""
-        if self.precision == "float32":
+        if self.precision != "bfloat16":
             return super().forward(inputs)
         with in_precision(self.precision, inputs.device):
             return super().forward(inputs).float()
@@ -73,8 +74,8 @@ Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
 def in_precision(
     precision: str, device: torch.device
 ) -> contextlib.AbstractContextManager[object]:
-    """A context whose products are computed in a precision, one of `study.cell.PRECISIONS`."""
-    if precision == "float32":
+    """A context whose products are computed in bfloat16 if that is the precision."""
+    if precision != "bfloat16":
         return contextlib.nullcontext()
     # Every weight is used once a pass, so caching its cast gains nothing.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)

@@ -12,11 +12,14 @@ import torch
 
 from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
+from study.errors import RequestError
+from study.launch.failures import failure_of
 from study.plan.plan import Plan
-from study.tasks.base import Facts, Task
+from study.plan.prefixes import shared_jobs
 from study.train import cost, packs
 from study.train.loop import train_pack
-from study.train.packs import MOST_MEMBERS, Packing
+from study.train.pack_member import Member
+from study.train.packs import MOST_MEMBERS, Measured, Packing
 from study.train.timeline import steps_by_phase, timeline
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
@@ -25,7 +28,7 @@ TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 FEWEST_STEPS, MOST_STEPS = 3, 100
 
 WORTHWHILE = 1.1
-"""Least speedup at which cells are packed, over cells alone."""
+"""Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
 
 
 def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
@@ -34,125 +37,212 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     A packed cell counts its share of the pack's time, a forked cell only what it trains itself.
     The timing takes seconds, however large the grid.
     """
-    known: dict[tuple[Any, ...], tuple[float, float]] = {}
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
-    with _timing(plan) as device:
+    with _timing(plan) as timings:
         return {
-            cell.id: _cell_seconds(cell, plan, device, known, cell.id in forks)
-            / plan.packing.speedup
+            cell.id: timings.cell(cell, cell.id in forks, plan.packing.measured_of(cell).speedup)
             for cell in cells
         }
 
 
-def choose_packing(plan: Plan, requested: str) -> Packing:
+def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
     """Chooses how to pack the cells of a plan.
 
     Args:
         plan: whose cells to pack.
         requested: a name of `study.train.packs.AXES`, or `auto`: packs if this machine's GPU is
-            measured to train them faster than single cells.
+            measured to train all cells in less time so than one by one.
+        share: whether cells that are not packed share prefixes. Packed ones never do, so packs
+            have to win more than sharing saves.
     """
     if requested != "auto":
         return Packing(requested)
     if not torch.cuda.is_available() or plan.gpus_per_trial == 0:
         return Packing(reason="on CPUs packed cells only take turns")
-    largest = max(packs.form(plan.to_run, Packing("seed,lr")), key=len, default=[])
-    if len(largest) < 2:
+    candidates = Packing("seed,lr")
+    if all(len(pack) < 2 for pack in packs.form(plan.to_run, candidates)):
         return Packing(reason="no two cells to run differ in seed and learning rates only")
-    sizes = {min(len(largest), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1}
-    for members in sorted(sizes, reverse=True):
-        try:
-            with _timing(plan) as device:
-                speedup = _speedup(largest[:members], plan, device)
-        except torch.OutOfMemoryError:
-            continue
-        if speedup >= WORTHWHILE:
-            reason = f"measured {speedup:.1f} times as fast as its cells alone"
-            return Packing("seed,lr", reason, members, speedup)
-    return Packing(reason="no pack was measured to be faster than its cells alone")
+    with _timing(plan) as timings:
+        packing = dataclasses.replace(candidates, measured=_measured(plan.to_run, timings))
+        jobs = shared_jobs(plan.to_run, plan.flops) if share else []
+        forks = {cell.id for job in jobs if job.waits_for for cell in job.cells}
+        alone = sum(timings.cell(cell, cell.id in forks) for cell in plan.to_run)
+        packed = sum(
+            timings.cell(cell, speedup=packing.measured_of(cell).speedup) for cell in plan.to_run
+        )
+    than = "cells alone that share prefixes" if forks else "its cells alone"
+    if alone < WORTHWHILE * packed:
+        return Packing(reason=f"measured {alone / packed:.2f} times as fast in packs as {than}")
+    reason = f"measured {alone / packed:.1f} times as fast as {than}"
+    return dataclasses.replace(packing, reason=reason)
+
+
+def _measured(cells: Sequence[Cell], timings: _Timings) -> dict[packs.Shape, Measured]:
+    """The fastest pack of each shape of cell that fits into the GPU."""
+    largest: dict[packs.Shape, list[Cell]] = {}
+    for pack in packs.form(cells, Packing("seed,lr")):
+        shape = packs.shape(pack[0])
+        largest[shape] = max(largest.get(shape, []), pack, key=len)
+    measured = {}
+    for shape, pack in largest.items():
+        sizes = sorted({min(len(pack), MOST_MEMBERS // part) for part in (1, 2, 4)} - {1})
+        tried = [Measured(size, timings.speedup(pack[:size])) for size in sizes]
+        measured[shape] = max([Measured(1, 1.0), *tried], key=lambda each: each.speedup)
+    return measured
 
 
 @contextlib.contextmanager
-def _timing(plan: Plan) -> Iterator[torch.device]:
-    """Sets this process up like a trial's while it times cells; frees its memory at the end."""
+def _timing(plan: Plan) -> Iterator[_Timings]:
+    """Sets this process up like a trial's while it times cells; frees its memory at the end.
+
+    Raises:
+        RequestError: a single cell does not fit into memory.
+    """
     before = torch.get_num_threads()
     try:
-        yield hardware.set_up(plan.threads, gpu=plan.gpus_per_trial != 0)
+        yield _Timings(plan, hardware.set_up(plan.threads, gpu=plan.gpus_per_trial != 0))
+    except (RuntimeError, MemoryError) as error:
+        if failure_of(error).kind != "out of memory":
+            raise
+        raise RequestError(
+            "a cell of this study, alone, needs more memory than a trial may take. Make its "
+            "passes smaller with --micro-batch N, or give it more with --gpus-per-trial."
+        ) from error
     finally:
         torch.set_num_threads(before)
         hardware.give_back_memory()
 
 
-def _cell_seconds(
-    cell: Cell,
-    plan: Plan,
-    device: torch.device,
-    known: dict[tuple[Any, ...], tuple[float, float]],
-    forks: bool,
-) -> float:
-    stops = timeline(cell, plan.flops[cell.id])
-    total = 0.0
-    evaluated = min(cell.train_metrics_size, cell.n) + cell.validation_size + cell.test_size
-    for index, steps in enumerate(steps_by_phase(cell, stops)):
-        paradigm = cell.schedule.phases[index].paradigm
-        held = cell.alpha is not None
-        network = (cell.task, cell.options, held, cell.architecture, cell.width)
-        key = (*network, cell.precision, cell.m, cell.batch_size, paradigm)
-        if key not in known:
-            known[key] = _input_seconds([cell], paradigm, plan, device)
-        train_seconds, evaluate_seconds = known[key]
-        if forks and index == 0:
-            continue
-        evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
-        total += steps * cell.batch_size * train_seconds
-        total += evaluations * evaluated * evaluate_seconds
-    return total
+class _Timings:
+    """Measured seconds of short trainings, each measured when it is first needed.
 
-
-def _speedup(cells: Sequence[Cell], plan: Plan, device: torch.device) -> float:
-    """Cell-steps per second of a pack, relative to its first cell alone."""
-    paradigm = cells[0].schedule.phases[0].paradigm
-    alone, _ = _input_seconds(cells[:1], paradigm, plan, device)
-    packed, _ = _input_seconds(cells, paradigm, plan, device)
-    return len(cells) * alone / packed
-
-
-def _input_seconds(
-    cells: Sequence[Cell], paradigm: str, plan: Plan, device: torch.device
-) -> tuple[float, float]:
-    """Seconds in which a pack trains on one input each, and one member evaluates one input.
-
-    A timed batch of mosaics fills one pass through the networks, and larger ones are scaled from
-    it. A timed batch of posts is the cell's own, since every step updates all word vectors.
+    Args:
+        plan: gives costs and facts of the cells.
+        device: on which they train.
     """
-    cell = cells[0]
-    facts = plan.facts[cell.task, cell.options]
-    flops = plan.flops[cell.id]
-    count = cell.batch_size
-    if not facts.lengths:
-        bytes_each = 4 * cell.m * math.prod(facts.input_shape)
-        count = hardware.micro_batch(cell.batch_size, bytes_each, device)
-    step_flops = count * cost.training_flops(paradigm, flops, cell.m)
-    steps = min(max(int(TIMED_FLOPS[device.type] // step_flops), FEWEST_STEPS), MOST_STEPS)
-    task = _made_up(cell, facts, steps * count)
-    short = [
-        dataclasses.replace(
-            cell,
-            schedule=Schedule.single(paradigm, 1e-6),
-            budget=Budget(steps * count, "mosaics"),
-            evaluation_points=(1.0,),
-            n=steps * count,  # one epoch, as its end would weigh too much in so few steps
-            batch_size=count,
-            train_metrics_size=count,
-            validation_size=count,
-            test_size=count,
+
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        self._plan = plan
+        self._device = device
+        self._known: dict[tuple[Any, ...], tuple[float, float]] = {}
+
+    def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
+        """Seconds of a cell: alone, from a fork point, or its share of a pack's."""
+        stops = timeline(cell, self._plan.flops[cell.id])
+        total = 0.0
+        for index, steps in enumerate(steps_by_phase(cell, stops)):
+            if forks and index == 0:
+                continue
+            train, evaluate = self._of(cell, cell.schedule.phases[index].paradigm)
+            evaluations = sum(1 for stop in stops if stop.phase == index and stop.evaluate_at)
+            total += steps * cell.batch_size * train / speedup
+            total += evaluations * sum(_sizes(cell).values()) * evaluate
+        return total
+
+    def speedup(self, cells: Sequence[Cell]) -> float:
+        """Cell-steps per second of a pack relative to its first cell's alone; 0: it does not fit.
+
+        Of several phases, the slowest counts.
+        """
+        try:
+            return min(
+                len(cells) * self._of(cells[0], paradigm)[0] / self._train(cells, paradigm)
+                for paradigm in {phase.paradigm for phase in cells[0].schedule.phases}
+            )
+        except (RuntimeError, MemoryError) as error:
+            if failure_of(error).kind == "out of memory":
+                return 0.0
+            raise
+
+    def _of(self, cell: Cell, paradigm: str) -> tuple[float, float]:
+        """Seconds to train on one input, and to evaluate one."""
+        key = packs.shape(cell)._replace(paradigms=(paradigm,))
+        if key not in self._known:
+            self._known[key] = self._train([cell], paradigm), self._evaluate(cell, paradigm)
+        return self._known[key]
+
+    def _train(self, cells: Sequence[Cell], paradigm: str) -> float:
+        """Seconds in which a pack trains on one input each.
+
+        A timed batch of mosaics fills one pass through the networks, and larger ones are scaled
+        from it. A timed batch of posts is the cell's own, since every step updates all word
+        vectors.
+
+        Raises:
+            torch.OutOfMemoryError: the pack fills more of the GPU than a trial may take.
+        """
+        cell = cells[0]
+        count = self._batch(cell)
+        flops = cost.training_flops(paradigm, self._plan.flops[cell.id], cell.m)
+        steps = int(TIMED_FLOPS[self._device.type] // (count * flops))
+        steps = min(max(steps, FEWEST_STEPS), MOST_STEPS)
+        short = [
+            dataclasses.replace(
+                _short(each, paradigm, steps * count),
+                evaluation_points=(1.0,),
+                batch_size=count,
+                train_metrics_size=1,
+                validation_size=1,
+                test_size=1,
+            )
+            for each in cells
+        ]
+        with hardware.memory_limit(self._device, self._plan.gpus_per_trial or 1):
+            outcome = train_pack(short, self._task(cell, steps * count), self._device)[0]
+        return outcome.train_seconds / steps / count
+
+    def _evaluate(self, cell: Cell, paradigm: str) -> float:
+        """Seconds in which one input is evaluated, after a first evaluation.
+
+        A GPU takes as long for few inputs as for many, so there the timed sizes are the cell's.
+        """
+        most = None if self._device.type == "cuda" else self._batch(cell)
+        sizes: dict[str, Any] = {
+            name: min(size, most or size) for name, size in _sizes(cell).items()
+        }
+        short = dataclasses.replace(
+            _short(cell, paradigm, max(sizes.values())), evaluation_points=(0.0, 1.0), **sizes
         )
-        for cell in cells
-    ]
-    outcome = train_pack(short, task, device)[0]
-    return outcome.train_seconds / steps / count, outcome.evaluate_seconds / 3 / count
+        with hardware.products(cell.precision, self._device):
+            member = Member(short, self._task(cell, short.n), self._device, None)
+            member.enter_phase(0)
+            member.stop(None)
+            first = member.outcome.evaluate_seconds
+            member.stop(None)
+        return (member.outcome.evaluate_seconds - first) / sum(sizes.values())
+
+    def _batch(self, cell: Cell) -> int:
+        """The inputs of a timed step."""
+        facts = self._plan.facts[cell.task, cell.options]
+        if facts.lengths:
+            return cell.batch_size
+        bytes_each = 4 * cell.m * math.prod(facts.input_shape)
+        return hardware.micro_batch(cell.batch_size, bytes_each, self._device)
+
+    def _task(self, cell: Cell, count: int) -> Any:
+        """The task with noise for data, on which steps take as long."""
+        facts = self._plan.facts[cell.task, cell.options]
+        return tasks.info(cell.task, cell.options).made_up(facts, count)
 
 
-def _made_up(cell: Cell, facts: Facts, count: int) -> Task:
-    """The task with noise for data, on which steps take as long."""
-    return tasks.info(cell.task, cell.options).made_up(facts, count)
+def _sizes(cell: Cell) -> dict[str, int]:
+    """How many inputs an evaluation takes of each split, by the field of a cell."""
+    return {
+        "train_metrics_size": min(cell.train_metrics_size, cell.n),
+        "validation_size": cell.validation_size,
+        "test_size": cell.test_size,
+    }
+
+
+def _short(cell: Cell, paradigm: str, count: int) -> Cell:
+    """A cell of one phase that trains on so many inputs.
+
+    In one epoch, as the end of an epoch would weigh too much in so few steps.
+    """
+    return dataclasses.replace(
+        cell,
+        schedule=Schedule.single(paradigm, 1e-6),
+        budget=Budget(count, "mosaics"),
+        n=count,
+        batch_size=min(cell.batch_size, count),
+    )

@@ -90,7 +90,7 @@ def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[Cell,
         members: most cells of a pack; None: as many as are measured to be fastest.
     """
     if members is None:
-        packing = choose_packing(plan, "auto")
+        packing = choose_packing(plan, "auto", share=False)
     else:
         packing = Packing("none" if members == 1 else "seed,lr", most=members)
     place = {cell.id: number for number, cell in enumerate(plan.cells)}

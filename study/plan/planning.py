@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Collection
+import multiprocessing
+import signal
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+import torch
 
 from study import tasks
 from study.cell import Options
@@ -82,16 +89,20 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         room = cluster.room(gpus)
     divide = functools.partial(with_packing, room=room, threads=request.threads)
     plan = divide(plan, plan.packing)
-    if request.search or request.scheduler:
-        reason = "a search knows its cells one by one" if request.search else "ASHA may stop them"
-        plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
-    else:
-        packing = _where_it_trains(choose_packing, plan, cluster, request.pack)
-        plan = divide(plan, packing, share=request.share)
-    timed = plan.cells if request.search else plan.to_run  # of a search, examples
+    with where_it_trains(plan, cluster) as call:
+        if request.search or request.scheduler:
+            reason = (
+                "a search knows its cells one by one" if request.search else "ASHA may stop them"
+            )
+            plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
+        else:
+            packing = call(choose_packing, plan, request.pack, request.share)
+            plan = divide(plan, packing, share=request.share)
+        timed = plan.cells if request.search else plan.to_run  # of a search, examples
+        seconds = call(cell_seconds, plan, timed)
     return dataclasses.replace(
         plan,
-        seconds=_where_it_trains(cell_seconds, plan, cluster, timed),
+        seconds=seconds,
         overhead=overhead.recall(cache_root(request.cache_dir), plan.where),
     )
 
@@ -100,11 +111,36 @@ def _nominal(task: str, options: Options) -> Facts:
     return tasks.info(task, options).nominal
 
 
-def _where_it_trains(
-    function: Callable[..., T], plan: Plan, cluster: Cluster | None, argument: Any
-) -> T:
-    """Calls a function that times cells where the cells train: on the cluster, if there is one."""
-    if cluster is None or not (plan.to_run or plan.searched_cells):
-        return function(plan, argument)
-    gpus = plan.gpus_per_trial or 0
-    return cluster.call(function, plan, argument, threads=plan.threads, gpus=gpus)
+@contextlib.contextmanager
+def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..., Any]]:
+    """Gives what calls functions that time cells, on their arguments, where the cells train.
+
+    That is on the cluster, if there is one. On this machine's GPU it is in a process of its own,
+    since one that has used a GPU keeps a part of its memory, and on a GPU in exclusive mode no
+    trial could start beside it.
+
+    Raises:
+        RequestError: that process died.
+    """
+    if not (plan.to_run or plan.searched_cells):
+        yield _here
+    elif cluster is not None:
+        gpus = plan.gpus_per_trial or 0
+        yield functools.partial(cluster.call, threads=plan.threads, gpus=gpus)
+    elif plan.gpus_per_trial == 0 or not torch.cuda.is_available():
+        yield _here
+    else:
+        context = multiprocessing.get_context("spawn")
+        ignore = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is the command's
+        with ProcessPoolExecutor(1, context, signal.signal, ignore) as process:
+            try:
+                yield lambda function, *arguments: process.submit(function, *arguments).result()
+            except BrokenProcessPool as error:
+                raise RequestError(
+                    "the process that times cells on the GPU died; what it printed is above. Is "
+                    "the GPU free (nvidia-smi)? --gpus-per-trial 0 trains on the CPU."
+                ) from error
+
+
+def _here(function: Callable[..., T], *arguments: Any) -> T:
+    return function(*arguments)

@@ -92,7 +92,6 @@ class Split(Protocol):
         modality: of the inputs.
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
-        equal_batches: whether all batches of a size have equal shapes, as CUDA graphs need.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -104,9 +103,6 @@ class Split(Protocol):
 
     @property
     def foreground(self) -> Tensor: ...
-
-    @property
-    def equal_batches(self) -> bool: ...
 
     @property
     def distinct(self) -> Distinct | None: ...

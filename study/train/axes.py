@@ -129,7 +129,7 @@ AXES: Mapping[str, Axis] = {
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
     "batch_size": Axis("mosaics or posts a step", int, (256,)),
-    "precision": Axis("float32, or bfloat16", str, ("float32",), "a name"),
+    "precision": Axis("float32, tf32 (on a GPU) or bfloat16", str, ("float32",), "a name"),
     "momentum": Axis("of SGD", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
     "inference": Axis(

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
+from study import hardware
 from study.cell import Cell
 from study.tasks.base import Task
 from study.train import packs
 from study.train.checkpoints import Checkpoints
 from study.train.pack_member import Member, OnEvaluation, Outcome, now
+from study.train.side_by_side import Stepping, stepping_on
 
 
 def train(
@@ -35,8 +37,8 @@ def train_pack(
 ) -> list[Outcome]:
     """Trains cells side by side, step by step, each to the end of its budget.
 
-    The members of a pack share only the device: each has its own weights, order and random stream,
-    and on a GPU its own CUDA stream and graph, so that their kernels overlap. A packed cell equals
+    The members of a pack share only the device: each has its own weights, order and random stream.
+    On a GPU their steps are one CUDA graph, in which their kernels overlap. A packed cell equals
     its separate run, bitwise on a CPU, and a member that diverges does not affect the others.
 
     Two calls with equal cells give bitwise equal numbers on one CPU at equal threads, even if one
@@ -60,34 +62,39 @@ def train_pack(
     """
     packs.require_one(cells)
     device = torch.device(device)
-    members = [Member(cell, task, device, micro_batch) for cell in cells]
-    if checkpoints:
-        for member in members:
-            checkpoints.resume(member)
-    for index, stop in enumerate(members[0].stops):
-        # A member that resumed from a later checkpoint is ahead of the others.
-        running = [m for m in members if not m.ended and m.stops_done == index]
-        for member in running:
-            member.enter_phase(stop.phase)
-        _step_to(stop.steps_done, running, device, checkpoints)
-        for member in running:
-            member.stop(on_evaluation)
+    with hardware.products(cells[0].precision, device):
+        members = [Member(cell, task, device, micro_batch) for cell in cells]
+        if checkpoints:
+            for member in members:
+                checkpoints.resume(member)
+        stepping = stepping_on(device)
+        for index, stop in enumerate(members[0].stops):
+            # A member that resumed from a later checkpoint is ahead of the others.
+            running = [m for m in members if not m.ended and m.stops_done == index]
+            for member in running:
+                member.enter_phase(stop.phase)
+            _step_to(stop.steps_done, running, stepping, checkpoints)
+            for member in running:
+                member.stop(on_evaluation)
     return [member.outcome for member in members]
 
 
 def _step_to(
-    target: int, members: Sequence[Member], device: torch.device, checkpoints: Checkpoints | None
+    target: int,
+    members: Sequence[Member],
+    stepping: Stepping,
+    checkpoints: Checkpoints | None,
 ) -> None:
     """Steps the members up to the target, and saves their states when that is due."""
-    started = now(device)
     while behind := [member for member in members if member.steps < target]:
-        for member in behind:
-            member.step()
-        if checkpoints and checkpoints.due(behind):
-            _spend(members, now(device) - started)
-            checkpoints.save(behind)
-            started = now(device)
-    _spend(members, now(device) - started)
+        stepping.prepare(behind)
+        started = now(behind[0].device)
+        for _ in stepping.steps(behind, min(target - member.steps for member in behind)):
+            if checkpoints and checkpoints.due(behind):
+                _spend(members, now(behind[0].device) - started)
+                checkpoints.save(behind)
+                started = now(behind[0].device)
+        _spend(members, now(behind[0].device) - started)
 
 
 def _spend(members: Sequence[Member], seconds: float) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
-import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +22,7 @@ from study.tasks.base import Task
 from study.train import cost
 from study.train.optimiser import SGD
 from study.train.order import batch_order
-from study.train.step import CapturedStep, Step, train_step
+from study.train.step import train_step
 from study.train.timeline import flow_time, steps_by_phase, timeline
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
@@ -68,6 +66,7 @@ class Member:
     Attributes:
         cell: the cell.
         device: where it trains.
+        phase: in which it is; None before the first.
         stops: when it evaluates and changes phase.
         steps: taken so far.
         stops_done: how many of `stops` it has passed.
@@ -96,13 +95,12 @@ class Member:
         self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)
         self._optimiser = self._optimiser_of(self._model, cell.lr)
-        self._batches = batch_order(cell, device)
+        self._batches = batch_order(cell)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         if micro_batch is None:
             micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self._phase: int | None = None
+        self.phase: int | None = None
         self._summed_loss = torch.zeros((), device=device)
         self._began = time.perf_counter()
         self.steps = self.stops_done = 0
@@ -120,26 +118,52 @@ class Member:
             return None
         return steps_by_phase(self.cell, self.stops)[0]
 
+    @property
+    def widest(self) -> int:
+        """The largest width that a batch may have."""
+        return self.width(torch.arange(len(self._train)))
+
+    @property
+    def random_streams(self) -> Sequence[torch.Generator]:
+        """From which its steps draw."""
+        return [self._generator] if self._paradigm.exact != self._paradigm.name else []
+
     def enter_phase(self, index: int) -> None:
-        """Prepares a phase: learning rate, warm-up and, on a GPU, the CUDA graph of a step."""
-        if index == self._phase:
-            return
-        self._phase = index
-        phase = self.cell.schedule.phases[index]
-        self._paradigm = paradigms.get(phase.paradigm)
-        self._optimiser.begin_phase(phase.lr)
+        """Begins a phase, with its learning rate and without momentum, unless it is in it."""
+        if index != self.phase:
+            self.phase = index
+            self._paradigm = paradigms.get(self.cell.schedule.phases[index].paradigm)
+            self._optimiser.begin_phase(self.cell.schedule.phases[index].lr)
+
+    def warm_up(self, width: int | None = None) -> None:
+        """Takes steps on a copy, since libraries set up their kernels on first use."""
+        model = copy.deepcopy(self._model)
+        optimiser = self._optimiser_of(model, lr=1e-6)
+        generator = torch.Generator(self.device).manual_seed(0)
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
-        now(self.device)  # waits for the work on other streams
-        with self._on_stream():
-            self._warm_up(rows)
-            self._step = self._step_of(self._model, self._optimiser, self._generator)
-        if self._stream is not None and self._train.equal_batches:
-            self._step = CapturedStep(self._step, rows, self._stream)
+        for _ in range(WARM_UP_STEPS[self.device.type]):
+            self._train_step(rows, model, optimiser, generator, width)
+
+    def next_rows(self) -> Tensor:
+        """The rows of its next step, on the host."""
+        return next(self._batches)
+
+    def width(self, rows: Tensor) -> int:
+        """Segments to which a batch of these rows, on the host, is padded in a CUDA graph."""
+        return self._train.width(rows)
+
+    def take(self, rows: Tensor, width: int | None = None) -> None:
+        """Takes a step on rows of its device, all state in place, and counts no step.
+
+        The device may still work on it when this returns.
+        """
+        self._summed_loss += self._train_step(
+            rows, self._model, self._optimiser, self._generator, width
+        )
 
     def step(self) -> None:
-        """Takes one training step; the device may still work on it when this returns."""
-        with self._on_stream():
-            self._summed_loss += self._step(next(self._batches))
+        """Takes its next step, on a CPU."""
+        self.take(self.next_rows())
         self.steps += 1
 
     def spend(self, seconds: float) -> None:
@@ -237,11 +261,10 @@ class Member:
             earlier_seconds=state["total_seconds"],
             shared_prefix=fork or state["shared_prefix"],
         )
-        # All in place, since a CUDA graph holds these tensors.
         self._model.load_state_dict(state["weights"])
         self._generator.set_state(state["generator"])
         self._summed_loss.copy_(state["summed_loss"])
-        self._batches = batch_order(self.cell, self.device, self.steps)
+        self._batches = batch_order(self.cell, self.steps)
         self.enter_phase(self.stops[self.stops_done].phase)
         for velocity, saved in zip(self._optimiser.velocity, state["velocity"], strict=True):
             velocity.copy_(saved)
@@ -281,30 +304,25 @@ class Member:
         trained = model if self.cell.alpha is None else model.classifier
         return SGD(trained.parameters(), lr, self.cell.momentum)
 
-    def _step_of(self, model: Model, optimiser: SGD, generator: torch.Generator) -> Step:
-        return functools.partial(
-            train_step,
-            model=model,
-            paradigm=self._paradigm,
-            optimiser=optimiser,
-            split=self._train,
-            generator=generator,
-            micro_batch=self._micro_batch,
-            alpha=self.cell.alpha,
+    def _train_step(
+        self,
+        rows: Tensor,
+        model: Model,
+        optimiser: SGD,
+        generator: torch.Generator,
+        width: int | None,
+    ) -> Tensor:
+        return train_step(
+            rows,
+            model,
+            self._paradigm,
+            optimiser,
+            self._train,
+            generator,
+            self._micro_batch,
+            self.cell.alpha,
+            width,
         )
-
-    def _warm_up(self, rows: Tensor) -> None:
-        """Runs steps on a copy, since libraries set up their kernels on first use."""
-        model = copy.deepcopy(self._model)
-        optimiser = self._optimiser_of(model, lr=1e-6)
-        step = self._step_of(model, optimiser, torch.Generator(self.device).manual_seed(0))
-        for _ in range(WARM_UP_STEPS[self.device.type]):
-            step(rows)
-
-    def _on_stream(self) -> contextlib.AbstractContextManager[Any]:
-        if self._stream is None:
-            return contextlib.nullcontext()
-        return torch.cuda.stream(self._stream)
 
 
 def now(device: torch.device) -> float:

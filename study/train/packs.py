@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from study.cell import Cell
 
@@ -13,6 +14,32 @@ AXES: dict[str, tuple[str, ...]] = {"none": (), "seed": ("seed",), "seed,lr": ("
 """Choice of packing -> what the members of a pack may differ in."""
 
 MOST_MEMBERS = 12
+
+
+class Shape(NamedTuple):
+    """What decides how long a step of a cell takes and how much memory.
+
+    Attributes:
+        networks: task, options, held attention or not, architecture, width, precision, m and batch
+            size.
+        paradigms: of the phases.
+    """
+
+    networks: tuple[Any, ...]
+    paradigms: tuple[str, ...]
+
+
+class Measured(NamedTuple):
+    """A pack of cells of one shape.
+
+    Attributes:
+        members: most of a pack.
+        speedup: measured cell-steps per second of such a pack, relative to one cell alone; 1 if
+            not measured.
+    """
+
+    members: int = MOST_MEMBERS
+    speedup: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -23,14 +50,25 @@ class Packing:
         choice: a name of `AXES`.
         reason: why, for people.
         most: most members of a pack.
-        speedup: measured cell-steps per second of such a pack, relative to one cell alone; 1 if
-            not measured.
+        measured: what is best for cells of a shape, where that was measured.
     """
 
     choice: str = "none"
     reason: str = "as asked"
     most: int = MOST_MEMBERS
-    speedup: float = 1.0
+    measured: Mapping[Shape, Measured] = field(default_factory=dict)
+
+    def measured_of(self, cell: Cell) -> Measured:
+        """What is best for a cell."""
+        return self.measured.get(shape(cell), Measured(self.most))
+
+
+def shape(cell: Cell) -> Shape:
+    """The shape of a cell."""
+    held = cell.alpha is not None
+    networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
+    phases = cell.schedule.phases
+    return Shape((*networks, cell.m, cell.batch_size), tuple(each.paradigm for each in phases))
 
 
 def key(cell: Cell, axes: Sequence[str]) -> str:
@@ -71,9 +109,9 @@ def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(key(cell, axes), []).append(cell)
-    most = max(1, min(packing.most, math.ceil(len(cells) / workers)))
     packs = []
     for group in groups.values():
+        most = min(packing.measured_of(group[0]).members, math.ceil(len(cells) / workers))
         # As equal in size as possible, since a pack's time grows with its members.
         size = math.ceil(len(group) / math.ceil(len(group) / most))
         packs += [group[start : start + size] for start in range(0, len(group), size)]

@@ -20,7 +20,7 @@ from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE
 from study.tasks.base import Batch
-from study.tasks.posts.texts import PADDING, Texts, TextTask
+from study.tasks.posts.texts import PADDING, TextTask
 from study.train import cost
 from study.train.optimiser import SGD
 from study.train.step import train_step
@@ -143,11 +143,7 @@ def test_padding_may_be_computed_in_bfloat16(task: TextTask, architecture: str, 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", PARADIGMS)
 def test_a_step_waits_for_nothing(
-    task: TextTask,
-    architecture: str,
-    precision: str,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
+    task: TextTask, architecture: str, precision: str, name: str
 ) -> None:
     """With a width, and padding computed: so on a GPU. To leave padding out, it would wait."""
     model = build(task, architecture, precision=precision)
@@ -160,9 +156,8 @@ def test_a_step_waits_for_nothing(
         step()
     assert len(found) >= 2 * 5
     width = split.width(rows)
-    monkeypatch.setattr(Texts, "batch", functools.partialmethod(Texts.batch, width=width))
     with padding_computed(), waits() as found:
-        loss = step()
+        loss = step(width=width)
     assert not found
     assert loss.isfinite()
 

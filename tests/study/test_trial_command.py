@@ -172,6 +172,18 @@ def test_a_bug_fails_its_cells_and_the_rest_goes_on(
     assert call()[0] == DONE
 
 
+def test_a_process_that_lost_its_gpu_leaves_the_rest_to_another(
+    call: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cells: list[Cell]
+) -> None:
+    lost = torch.AcceleratorError("CUDA error: uncorrectable ECC error encountered")
+    failing(monkeypatch, lost, lambda pack: pack[0] == cells[2])
+    status, printed, errors = call()
+    assert status == FAILED
+    assert recorded(tmp_path).finished() == {cell.id for cell in cells[:2]}
+    assert f"cell {cells[2].id} failed: worker lost: torch.AcceleratorError: CUDA" in errors
+    assert "5 cells wait for another process, as this one lost its GPU" in printed
+
+
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "other data": ({"data_digest": "0" * 16}, "was planned on data with digest 0000"),
     "an unknown task": ({"task": "digist"}, "unknown task 'digist'. Did you mean 'digits'?"),

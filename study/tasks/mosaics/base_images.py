@@ -94,17 +94,20 @@ class BaseImages:
         )
 
 
-def made_up_images(shape: tuple[int, ...], foreground: Sequence[str]) -> BaseImages:
+def made_up_images(
+    shape: tuple[int, ...], foreground: Sequence[str], count: int = 0
+) -> BaseImages:
     """Noise as images of each foreground class and one background class.
 
     Args:
         shape: of an image: (channels, height, width).
         foreground: names of the foreground classes.
+        count: least images of each split.
     """
     channels, height, width = shape
     classes = (*foreground, "background")
     rng = np.random.default_rng(0)
-    count = MADE_UP_IMAGES * len(classes)
+    count = max(count, MADE_UP_IMAGES * len(classes))
     images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)
     labels = np.arange(count) % len(classes)
     return BaseImages.create(

@@ -29,7 +29,9 @@ def _info(
         shape,
         foreground,
         load=lambda *where: MosaicTask(name, read(*where), foreground),
-        made_up=lambda *_: MosaicTask(name, made_up_images(shape, foreground), foreground),
+        made_up=lambda _, count: MosaicTask(
+            name, made_up_images(shape, foreground, count), foreground
+        ),
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
     )
 

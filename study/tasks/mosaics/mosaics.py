@@ -43,7 +43,6 @@ class Mosaics:
     max_value: int
 
     modality = MOSAICS
-    equal_batches = True
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -49,7 +49,6 @@ class Texts:
     lengths: Tensor
 
     modality = POSTS
-    equal_batches = False
     distinct = None
 
     def __len__(self) -> int:

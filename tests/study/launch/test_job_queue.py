@@ -221,11 +221,28 @@ def test_exceptions_are_told_apart() -> None:
 
     assert of(MemoryError()) == "out of memory"
     assert of(torch.OutOfMemoryError("CUDA out of memory")) == "out of memory"
+    for text in (
+        "CUDA error: out of memory\nCUDA kernel errors might be reported later",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+    ):
+        assert of(torch.AcceleratorError(text)) == of(RuntimeError(text)) == "out of memory"
+    for text in (
+        "CUDA error: uncorrectable ECC error encountered",
+        "CUDA error: an illegal memory access was encountered",
+        "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`",
+        "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+        "CUDA driver error: unspecified launch failure",
+    ):
+        assert of(torch.AcceleratorError(text)) == of(RuntimeError(text)) == "worker lost"
     assert of(RequestError("the disk is full")) == "request"
     assert of(RuntimeError("shape mismatch")) == "bug"
     with pytest.raises(RuntimeError) as error:
         torch.empty(2**55)
     assert of(error.value) == "out of memory"
+    of_recording = torch.AcceleratorError("CUDA error: operation failed due to a previous error")
+    of_recording.__context__ = torch.OutOfMemoryError("CUDA out of memory")
+    assert of(of_recording) == "out of memory"
     try:
         raise KeyError("x")
     except KeyError as raised:

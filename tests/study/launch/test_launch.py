@@ -162,17 +162,20 @@ def test_launched_cells_and_packs_equal_cells_trained_without_ray(
     pd.testing.assert_frame_equal(table(results), table(direct))
 
 
-def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., object]:
-    """Trains as ever, but cell `which` fails that many times in a way."""
+def failing(attempts: Path, which: str, times: int, *how: str) -> Callable[..., object]:
+    """Trains as ever, but cell `which` fails that many times, in these ways in turn."""
 
     def train(work: Work, report: Callable[..., object]) -> object:
         ids = [cell.id for cell in work.cells]
         with open(attempts, "a") as file:
-            file.write(f"{time.time()} {len(ids)} {' '.join(ids)}\n")
-        if which in ids and attempts.read_text().count(which) <= times:
-            match how:
+            file.write(f"{time.time()} {len(ids)} {os.getpid()} {' '.join(ids)}\n")
+        attempt = attempts.read_text().count(which)
+        if which in ids and attempt <= times:
+            match how[(attempt - 1) % len(how)]:
                 case "lost":
                     os._exit(1)
+                case "GPU lost":
+                    raise torch.AcceleratorError("CUDA error: uncorrectable ECC error")
                 case "memory":
                     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate much")
                 case "bug":
@@ -184,10 +187,10 @@ def failing(attempts: Path, which: str, times: int, how: str) -> Callable[..., o
     return train
 
 
-def attempts_of(attempts: Path, cell_id: str) -> list[tuple[float, int]]:
-    """(time, size of the pack) of every attempt at a cell."""
+def attempts_of(attempts: Path, cell_id: str) -> list[tuple[float, int, str]]:
+    """(time, size of the pack, process) of every attempt at a cell."""
     lines = [line.split() for line in attempts.read_text().splitlines()]
-    return [(float(line[0]), int(line[1])) for line in lines if cell_id in line[2:]]
+    return [(float(line[0]), int(line[1]), line[2]) for line in lines if cell_id in line[3:]]
 
 
 @pytest.mark.faults
@@ -195,16 +198,19 @@ def attempts_of(attempts: Path, cell_id: str) -> list[tuple[float, int]]:
 def test_a_lost_worker_is_tried_again_with_pauses(
     cells: list[Cell], results: Results, tmp_path: Path
 ) -> None:
+    """Lost is also one whose GPU takes no more calls; another process goes on."""
     attempts = tmp_path / "attempts"
-    train = failing(attempts, cells[0].id, 2, "lost")
+    train = failing(attempts, cells[0].id, 2, "GPU lost", "lost")
     launched = Launched(make_plan(cells), results, train=train)
     assert launched.failures == []
     assert results.finished() == {cell.id for cell in cells}
-    times = [at for at, _ in attempts_of(attempts, cells[0].id)]
-    assert len(times) == 3
+    times, _, processes = zip(*attempts_of(attempts, cells[0].id), strict=True)
+    assert len(set(processes)) == 3
     assert times[1] - times[0] >= 1
     assert times[2] - times[1] >= 2
-    assert f"cell {cells[0].id}: worker lost" in launched.printed
+    why = "torch.AcceleratorError: CUDA error: uncorrectable ECC error"
+    assert f"cell {cells[0].id}: worker lost ({why}); tried again in 1 s" in launched.printed
+    assert f"cell {cells[0].id}: worker lost (its process or its node died)" in launched.printed
     assert "tried again in 2 s (retry 2 of 3)" in launched.printed
 
 
@@ -232,7 +238,7 @@ def test_out_of_memory_is_tried_in_smaller_packs_then_alone(
     plan = replace(make_plan(cells, packing=Packing("seed")), concurrent=1)
     launched = Launched(plan, results, train=train)
     assert launched.failures == []
-    assert [size for _, size in attempts_of(attempts, cells[1].id)] == [4, 2, 1, 1]
+    assert [size for _, size, _ in attempts_of(attempts, cells[1].id)] == [4, 2, 1, 1]
     assert results.finished() == {cell.id for cell in cells}
     assert "out of memory (torch.OutOfMemoryError: CUDA out of memory" in launched.printed
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import warnings
-from collections.abc import Iterator
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import PARADIGMS, Cell, Schedule
-from study.plan import estimate
-from study.plan.plan import Plan
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import loop, pack_member, packs
-from study.train.cost import ModelFlops
+from study.train import loop, packs
 from study.train.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
 from tests.made_up.training import numbers
@@ -124,63 +117,6 @@ def test_every_cell_is_in_one_pack_that_may_train_together(
         assert len(pack) <= -(-len(cells) // workers)
 
 
-def plan(digits: MosaicTask, seeds: int = 4, flops: int = 10**4) -> Plan:
-    cells = tuple(tiny_cell(digits, seed=seed) for seed in range(seeds))
-    cost = {cell.id: ModelFlops(flops, flops) for cell in cells}
-    facts = {(cell.task, cell.options): digits.facts for cell in cells}
-    return Plan("digits", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
-
-
-def test_on_a_cpu_nothing_is_packed_unless_asked_for(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    packing = estimate.choose_packing(plan(digits), "auto")
-    assert (packing.choice, packing.reason) == ("none", "on CPUs packed cells only take turns")
-    for name in packs.AXES:
-        assert estimate.choose_packing(plan(digits), name).choice == name
-
-
-@pytest.mark.parametrize(
-    ("fits", "speedup", "expected"),
-    [(12, 2.5, ("seed,lr", 12)), (6, 2.5, ("seed,lr", 6)), (12, 1.05, ("none", None)),
-     (0, 9.0, ("none", None))],
-)  # fmt: skip
-def test_on_a_gpu_the_measurement_decides(
-    digits: MosaicTask,
-    monkeypatch: pytest.MonkeyPatch,
-    fits: int,
-    speedup: float,
-    expected: tuple[str, int | None],
-) -> None:
-    """The timing itself stands in for a GPU's; what follows from it is the real thing."""
-
-    def measured(cells: list[Cell], *_: object) -> float:
-        if len(cells) > fits:
-            raise torch.OutOfMemoryError
-        return speedup
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(estimate.hardware, "set_up", lambda threads, gpu: torch.device("cpu"))
-    monkeypatch.setattr(estimate, "_speedup", measured)
-    packing = estimate.choose_packing(plan(digits, seeds=24), "auto")
-    assert packing.choice == expected[0]
-    if expected[1]:
-        assert (packing.most, packing.speedup) == (expected[1], speedup)
-        assert "measured 2.5 times" in packing.reason
-
-
-def test_cells_that_cannot_be_packed_are_not_timed(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(estimate.hardware, "set_up", lambda threads, gpu: torch.device("cpu"))
-    for one in (plan(digits, seeds=1), plan(digits, seeds=0)):
-        packing = estimate.choose_packing(one, "auto")
-        assert packing.choice == "none"
-        assert "no two cells to run differ in seed" in packing.reason
-
-
 @needs_cuda
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
@@ -199,59 +135,3 @@ def test_packed_equals_separate_on_a_gpu(digits: MosaicTask, name: str, precisio
         assert outcome.status == alone.status
         losses = [[row["loss"] for row in each.evaluations] for each in (outcome, alone)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-3)
-
-
-@contextlib.contextmanager
-def waiting_refused() -> Iterator[None]:
-    """In it, what makes this process wait for a GPU raises."""
-    with warnings.catch_warnings():
-        # Once a process, PyTorch warns that the mode does not see every wait.
-        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype feature")
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            yield
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-
-
-def test_waiting_can_be_refused_though_warnings_are_errors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)  # the mode needs no device
-    always = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)  # as in a process that has not been warned
-    try:
-        with waiting_refused():
-            assert torch.cuda.get_sync_debug_mode() == 2
-    finally:
-        torch.set_warn_always(always)
-    assert torch.cuda.get_sync_debug_mode() == 0
-
-
-@needs_cuda
-def test_steps_on_a_gpu_wait_for_nothing(digits: MosaicTask) -> None:
-    alone = pack_member.Member(tiny_cell(digits), digits, torch.device("cuda"), None)
-    alone.enter_phase(0)
-    with waiting_refused():
-        for _ in range(50):  # over several epochs
-            alone.step()
-        with pytest.raises(RuntimeError, match="synchronizing CUDA operation"):
-            torch.ones((), device="cuda").item()
-
-
-def test_the_speedup_of_a_pack_is_timed_by_training_it(
-    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a clock that counts steps: members of a pack that take turns gain nothing."""
-    steps: list[None] = []
-    real = pack_member.train_step
-
-    def counted(*arguments: object, **keywords: object) -> torch.Tensor:
-        steps.append(None)
-        return real(*arguments, **keywords)
-
-    monkeypatch.setattr(pack_member, "train_step", counted)
-    for module in (pack_member, loop):
-        monkeypatch.setattr(module, "now", lambda device: float(len(steps)))
-    timed = plan(digits, flops=10**7)
-    assert estimate._speedup(timed.cells, timed, torch.device("cpu")) == 1

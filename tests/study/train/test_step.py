@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
-import gc
 import itertools
-import weakref
 from collections.abc import Callable
 
 import pytest
@@ -15,14 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.baseline import ResearchScript, as_published
-from benchmarks.measure import build_model, captured, made_up_mosaics, step_of
+from benchmarks.measure import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.optimiser import SGD
-from study.train.step import CapturedStep, train_step
-from tests.conftest import needs_cuda
+from study.train.step import train_step
 from tests.made_up.gpu import waits
 
 CPU = torch.device("cpu")
@@ -238,50 +234,3 @@ def test_compiled_equals_eager(paradigm: str) -> None:
 
     eager = gradients(compiled=False)
     assert (gradients(compiled=True) - eager).norm() < 1e-5 * eager.norm()
-
-
-def test_a_captured_step_keeps_what_it_replays_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph holds addresses alone: freed weights would be somebody else's memory."""
-
-    class Graph(contextlib.nullcontext):
-        """Records nothing, and like a CUDA graph keeps no tensor alive."""
-
-        def __init__(self, *_: object, **__: object) -> None:
-            super().__init__()
-
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", Graph)
-    model, mosaics = build_model("small"), some_mosaics()
-    step = captured(step_of(model, "soft", mosaics, BATCH), batches()[0], stream=None)
-    held = [weakref.ref(each) for each in (*model.parameters(), mosaics.images, mosaics.labels)]
-    del model, mosaics
-    gc.collect()
-    assert all(each() is not None for each in held)
-    del step
-    gc.collect()
-    assert not any(each() is not None for each in held)
-
-
-@needs_cuda
-@pytest.mark.parametrize("paradigm", PARADIGMS)
-def test_captured_equals_eager(paradigm: str) -> None:
-    """Replayed kernels are the eager ones: bitwise, but for kernels that add in any order."""
-    device = torch.device("cuda")
-    eager = build_model("scripts").to(device)
-    start = weights(eager)
-    losses = take_steps(eager, paradigm, device)
-    replayed = build_model("scripts").to(device)
-    optimiser = SGD(replayed.parameters(), LR, MOMENTUM)
-    step = functools.partial(
-        train_step,
-        model=replayed,
-        paradigm=paradigms.get(paradigm),
-        optimiser=optimiser,
-        split=some_mosaics(device),
-        generator=torch.Generator(device).manual_seed(0),
-        micro_batch=BATCH,
-    )
-    replay = CapturedStep(step, batches(device)[0], torch.cuda.Stream())
-    found = [replay(rows).item() for rows in batches(device)]
-    assert found == pytest.approx(losses, rel=1e-4)
-    assert distance(weights(replayed), weights(eager), start) < 1e-2

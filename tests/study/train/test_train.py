@@ -57,7 +57,7 @@ def test_a_step_equals_plain_momentum_sgd(digits: MosaicTask) -> None:
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed).double()
     mosaics = digits.splits(cell)["train"]
-    batches = batch_order(cell, torch.device("cpu"))
+    batches = batch_order(cell)
     velocity = [torch.zeros_like(p) for p in model.parameters()]
     for _ in range(20):
         batch = mosaics.batch(next(batches))
@@ -125,7 +125,7 @@ def test_a_phase_starts_with_zero_momentum_and_its_own_rate(
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
     splits = digits.splits(cell)
-    batches = batch_order(cell, torch.device("cpu"))
+    batches = batch_order(cell)
     steps = steps_by_phase(cell, timeline(cell, _flops()))
     for phase, count in zip(cell.schedule.phases, steps, strict=True):
         fresh = torch.optim.SGD(model.parameters(), lr=phase.lr, momentum=cell.momentum)
@@ -154,24 +154,24 @@ def test_paradigms_are_paired(digits: MosaicTask) -> None:
     assert len(starts) == 3
     one = tiny_cell(digits, Schedule.single("soft", 0.1))
     other = tiny_cell(digits, Schedule.single("lvml", 0.7))
-    orders = [batch_order(cell, torch.device("cpu")) for cell in (one, other)]
+    orders = [batch_order(cell) for cell in (one, other)]
     for _ in range(30):
         assert torch.equal(*(next(order) for order in orders))
 
 
 def test_every_mosaic_is_seen_once_an_epoch(digits: MosaicTask) -> None:
     cell = tiny_cell(digits, n=50, batch_size=16)
-    order = batch_order(cell, torch.device("cpu"))
+    order = batch_order(cell)
     stream = torch.cat([next(order) for _ in range(25)])
     for epoch in stream.split(50):
         assert sorted(epoch.tolist()) == list(range(50))
-    other = batch_order(dataclasses.replace(cell, seed=1), torch.device("cpu"))
+    other = batch_order(dataclasses.replace(cell, seed=1))
     assert not torch.equal(stream[:16], next(other))
 
 
 def test_a_batch_may_be_larger_than_the_data(digits: MosaicTask) -> None:
     cell = tiny_cell(digits, n=5, batch_size=16)
-    assert next(batch_order(cell, torch.device("cpu"))).shape == (16,)
+    assert next(batch_order(cell)).shape == (16,)
 
 
 def test_divergence_is_a_result_with_the_last_finite_evaluation(digits: MosaicTask) -> None:

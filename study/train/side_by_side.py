@@ -1,0 +1,168 @@
+"""How the members of a pack take their steps: in turns on a CPU, as one CUDA graph on a GPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from study import hardware
+from study.train.pack_member import Member, now
+
+FED_STEPS = 64
+"""Most steps whose rows go to a GPU with one copy."""
+
+
+class Stepping(Protocol):
+    """Takes steps of members, some or all of those of a pack."""
+
+    def prepare(self, members: Sequence[Member]) -> None:
+        """Does what is due once, before the first step of these members in their phases."""
+        ...
+
+    def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
+        """Takes so many steps of each member; yields after each, maybe before it is done."""
+        ...
+
+
+def stepping_on(device: torch.device) -> Stepping:
+    """The way in which members step on a device."""
+    return Captured(device) if device.type == "cuda" else InTurns()
+
+
+class InTurns:
+    """Members that step one after the other."""
+
+    def __init__(self) -> None:
+        self._prepared: object = None
+
+    def prepare(self, members: Sequence[Member]) -> None:
+        """Runs a step of each on copies."""
+        if self._prepared != (group := _group(members)):
+            self._prepared = group
+            for member in members:
+                member.warm_up()
+
+    def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
+        """See `Stepping`."""
+        for _ in range(count):
+            for member in members:
+                member.step()
+            yield
+
+
+class Captured:
+    """Members whose steps are one CUDA graph: one launch replays all their kernels.
+
+    In the graph each member has a branch of its own, so that kernels of several members run at the
+    same time. A graph is recorded for each width of a batch (`study.tasks.base.Split.width`).
+
+    The graphs refer to memory, not to tensors. So this object keeps the members, with their
+    weights and data, as long as their graphs.
+
+    Args:
+        device: a GPU.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._of: object = None
+        self._members: tuple[Member, ...] = ()
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+
+    def prepare(self, members: Sequence[Member]) -> None:
+        """Records the graph of the largest width; drops those of other members and phases."""
+        if self._of == (group := _group(members)):
+            return
+        self._graphs.clear()
+        self._of, self._members = group, tuple(members)
+        self._feed = _Feed(members, self._device)
+        self._main = torch.cuda.Stream(self._device)
+        self._branches = [torch.cuda.Stream(self._device) for _ in members]
+        self._record(max(member.widest for member in members))
+
+    def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
+        """See `Stepping`. The host draws the rows of further steps while the GPU works."""
+        while count:
+            widths = self._feed.fill(min(count, FED_STEPS))
+            count -= len(widths)
+            for width in widths:
+                if width not in self._graphs:
+                    self._record(width)
+                self._graphs[width].replay()
+                for member in members:
+                    member.steps += 1
+                yield
+
+    def _record(self, width: int) -> None:
+        """Records the graph of a step, after some steps on copies.
+
+        The libraries set themselves up on first use, which must not happen in a recording.
+        """
+        graph = torch.cuda.CUDAGraph()
+        with hardware.autotuned():
+            now(self._device)  # the copies are made of what other streams wrote
+            for member, branch in zip(self._members, self._branches, strict=True):
+                with torch.cuda.stream(branch):
+                    member.warm_up(width)
+            for member in self._members:
+                for generator in member.random_streams:
+                    _register(graph, generator)
+            with torch.cuda.graph(graph, stream=self._main):
+                rows = self._feed.next()
+                for branch in self._branches:
+                    branch.wait_stream(self._main)
+                for member, branch, own in zip(self._members, self._branches, rows, strict=True):
+                    with torch.cuda.stream(branch):
+                        member.take(own, width)
+                for branch in self._branches:
+                    self._main.wait_stream(branch)
+        self._graphs[width] = graph
+
+
+class _Feed:
+    """The rows of the members' coming steps, on a GPU.
+
+    Args:
+        members: whose rows it takes.
+        device: the GPU.
+    """
+
+    def __init__(self, members: Sequence[Member], device: torch.device) -> None:
+        self._members = members
+        shape = FED_STEPS, len(members), members[0].cell.batch_size
+        self._rows = torch.zeros(shape, dtype=torch.int64, device=device)
+        self._step = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def fill(self, count: int) -> list[int]:
+        """Draws the rows of so many steps; returns the width of each step."""
+        drawn = [[member.next_rows() for member in self._members] for _ in range(count)]
+        rows = torch.stack([torch.stack(of_members) for of_members in drawn])
+        # A copy from pinned memory does not wait for the replays before it.
+        self._rows[:count].copy_(rows.pin_memory(), non_blocking=True)
+        self._step.zero_()
+        return [
+            max(m.width(own) for m, own in zip(self._members, of_members, strict=True))
+            for of_members in drawn
+        ]
+
+    def next(self) -> Tensor:
+        """The members' rows (k, B) of the next step. In a graph, each replay goes a step on."""
+        rows = self._rows.index_select(0, self._step)[0]
+        self._step += 1
+        return rows
+
+
+def _register(graph: torch.cuda.CUDAGraph, generator: torch.Generator) -> None:
+    """Lets each replay draw further numbers; newer versions of PyTorch do so by themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they call this deprecated
+        graph.register_generator_state(generator)
+
+
+def _group(members: Sequence[Member]) -> object:
+    """Equal for the same members in the same phases."""
+    return [(member, member.phase) for member in members]

@@ -1,0 +1,264 @@
+"""Steps of one CUDA graph are the steps in turns; without a GPU, on a stand-in for graphs."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from study.cell import PARADIGMS, Schedule
+from study.tasks.mosaics.mosaics import MosaicTask
+from study.tasks.posts import texts
+from study.tasks.posts.texts import TextTask
+from study.train import loop, pack_member, side_by_side
+from study.train.checkpoints import Checkpoints
+from study.train.pack_member import Member
+from study.train.timeline import steps_by_phase
+from tests.conftest import needs_cuda, tiny_cell
+from tests.made_up import cuda_graphs
+from tests.made_up.gpu import padding_computed
+from tests.made_up.posts import load, text_cell, write_posts
+from tests.made_up.training import Killed, Killing, make_storage, numbers
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packs step as on a GPU."""
+    cuda_graphs.stand_in(monkeypatch)
+    monkeypatch.setattr(loop, "stepping_on", side_by_side.Captured)
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory: pytest.TempPathFactory) -> TextTask:
+    return load(write_posts(tmp_path_factory.mktemp("posts")))
+
+
+def schedule(name: str, lr: float = 0.1) -> Schedule:
+    return Schedule.hybrid(lr, lr / 2, 0.5) if name == "hybrid" else Schedule.single(name, lr)
+
+
+@pytest.mark.parametrize("name", [*PARADIGMS, "hybrid"])
+def test_a_replayed_pack_equals_its_cells_in_turns(
+    digits: MosaicTask, name: str, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    """Weights, momentum, loss, random streams and rows all go on from replay to replay."""
+    monkeypatch.setattr(side_by_side, "FED_STEPS", 3)
+    cells = [
+        tiny_cell(digits, schedule(name, lr), seed=seed) for seed, lr in ((0, 0.1), (1, 0.03))
+    ]
+    replayed = loop.train_pack(cells, digits)
+    monkeypatch.undo()
+    for one, other in zip(replayed, loop.train_pack(cells, digits), strict=True):
+        assert (one.status, one.steps) == (other.status, other.steps) == ("done", one.steps)
+        assert numbers(one) == numbers(other)
+
+
+@pytest.mark.parametrize("architecture", ["embedding", "self-attention"])
+@pytest.mark.parametrize("name", ["soft", "hard", "lvml", "hybrid"])
+def test_replayed_posts_equal_those_in_turns(
+    name: str, architecture: str, posts: TextTask, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    """Up to rounding, though batches are padded to one of a few widths, each with its graph."""
+    monkeypatch.setattr(texts, "_WIDTH_STEP", 2)
+    widths: list[int] = []
+    real = side_by_side.Captured._record
+    monkeypatch.setattr(
+        side_by_side.Captured,
+        "_record",
+        lambda stepping, width: (widths.append(width), real(stepping, width)),
+    )
+    cells = [
+        text_cell(posts, schedule(name, 0.01), architecture, seed=seed, batch_size=4, epochs=2)
+        for seed in (0, 1)
+    ]
+    with padding_computed():
+        replayed = loop.train_pack(cells, posts)
+    assert len(set(widths)) > 1
+    monkeypatch.undo()
+    for one, other in zip(replayed, loop.train_pack(cells, posts), strict=True):
+        assert one.steps == other.steps
+        losses = [[row["loss"] for row in each.evaluations] for each in (one, other)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_after_a_checkpoint_the_graph_is_recorded_anew_for_those_behind(
+    digits: MosaicTask, tmp_path: Path, captured: None
+) -> None:
+    """One member comes from a checkpoint, steps ahead of the other; both equal cells alone."""
+    storage = make_storage(tmp_path)
+    cells = [tiny_cell(digits, schedule("hybrid"), seed=seed) for seed in (0, 1)]
+    with pytest.raises(Killed):
+        loop.train(cells[0], digits, checkpoints=Killing(storage, [5]))
+    together = loop.train_pack(cells, digits, checkpoints=Checkpoints(storage))
+    for cell, outcome in zip(cells, together, strict=True):
+        assert numbers(outcome) == numbers(loop.train(cell, digits))
+
+
+def test_members_branch_off_together_and_join_at_the_end(
+    digits: MosaicTask, captured: None
+) -> None:
+    stepping = side_by_side.Captured(CPU)
+    stepping.prepare(members(digits, 3))
+    forks, joins = cuda_graphs.Stream.waits[:3], cuda_graphs.Stream.waits[3:]
+    (main,) = {of for _, of in forks}
+    branches = [waiting for waiting, _ in forks]
+    assert len({main, *branches}) == 4
+    assert joins == [(main, branch) for branch in branches]
+
+
+def test_a_step_is_one_launch_and_one_copy_serves_many(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    copies: list[int] = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda rows: copies.append(len(rows)) or rows)
+    monkeypatch.setattr(side_by_side, "FED_STEPS", 4)
+    stepping, pack = side_by_side.Captured(CPU), members(digits, 3)
+    stepping.prepare(pack)
+    (graph,) = stepping._graphs.values()
+    assert (graph.replays, [member.steps for member in pack]) == (0, [0, 0, 0])
+    assert len(list(stepping.steps(pack, 10))) == 10
+    assert (graph.replays, [member.steps for member in pack]) == (10, [10, 10, 10])
+    assert copies == [4, 4, 2]
+
+
+def test_a_phase_without_steps_is_not_recorded(
+    digits: MosaicTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    """A fork begins where its soft phase has just ended."""
+    storage = make_storage(tmp_path)
+    cell, fork = (tiny_cell(digits, Schedule.hybrid(0.1, lr, 0.5)) for lr in (0.05, 0.02))
+    (switch, _) = steps_by_phase(cell, Member(cell, digits, CPU, None).stops)
+    loop.train(cell, digits, checkpoints=Checkpoints(storage, fork_steps=[switch]))
+    recorded: list[int | None] = []
+    real = side_by_side.Captured._record
+
+    def record(stepping: side_by_side.Captured, width: int) -> None:
+        recorded.extend(member.phase for member in stepping._members)
+        real(stepping, width)
+
+    monkeypatch.setattr(side_by_side.Captured, "_record", record)
+    outcome = loop.train(fork, digits, checkpoints=Checkpoints(storage))
+    assert outcome.shared_prefix
+    assert recorded == [1]
+
+
+def test_a_graph_keeps_what_it_replays_on(digits: MosaicTask, captured: None) -> None:
+    """It holds addresses alone: freed weights would be somebody else's memory."""
+    stepping, pack = side_by_side.Captured(CPU), members(digits, 2)
+    stepping.prepare(pack)
+    stepping._graphs.clear()  # unlike a real graph, the recording holds tensors
+    held = [weakref.ref(parameter) for member in pack for parameter in member._model.parameters()]
+    del pack
+    gc.collect()
+    assert all(each() is not None for each in held)
+    del stepping
+    gc.collect()
+    assert not any(each() is not None for each in held)
+
+
+def test_only_steps_are_autotuned(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    """The passes of evaluations differ in size, and each new size would be tried anew."""
+    tuned: dict[str, set[bool]] = {"train_step": set(), "evaluate": set()}
+    for name, seen in tuned.items():
+        real = getattr(pack_member, name)
+
+        def noting(*args: Any, real: Any = real, seen: set[bool] = seen, **named: Any) -> Any:
+            seen.add(torch.backends.cudnn.benchmark)
+            return real(*args, **named)
+
+        monkeypatch.setattr(pack_member, name, noting)
+    loop.train(tiny_cell(digits), digits)
+    assert tuned == {"train_step": {True}, "evaluate": {False}}
+    assert not torch.backends.cudnn.benchmark
+
+
+def test_newer_versions_register_generators_by_themselves(digits: MosaicTask) -> None:
+    """And call it deprecated to do so, which is no news for users."""
+
+    class Graph:
+        def register_generator_state(self, generator: torch.Generator) -> None:
+            warnings.warn("deprecated", FutureWarning, stacklevel=2)
+
+    side_by_side._register(Graph(), torch.Generator())
+
+
+@contextlib.contextmanager
+def waiting_refused() -> Iterator[None]:
+    """In it, what makes this process wait for a GPU raises."""
+    with warnings.catch_warnings():
+        # Once a process, PyTorch warns that the mode does not see every wait.
+        warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype feature")
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def test_waiting_can_be_refused_though_warnings_are_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)  # the mode needs no device
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # as in a process that has not been warned
+    try:
+        with waiting_refused():
+            assert torch.cuda.get_sync_debug_mode() == 2
+    finally:
+        torch.set_warn_always(always)
+    assert torch.cuda.get_sync_debug_mode() == 0
+
+
+@needs_cuda
+@pytest.mark.parametrize("of", ["digits", "posts"])
+def test_steps_on_a_gpu_wait_for_nothing(of: str, request: pytest.FixtureRequest) -> None:
+    pack = members(request.getfixturevalue(of), 2, "cuda")
+    stepping = side_by_side.Captured(torch.device("cuda"))
+    stepping.prepare(pack)
+    list(stepping.steps(pack, 200))  # records the graphs of all widths
+    with waiting_refused():
+        list(stepping.steps(pack, 200))
+        with pytest.raises(RuntimeError, match="synchronizing CUDA operation"):
+            torch.ones((), device="cuda").item()
+
+
+@needs_cuda
+@pytest.mark.parametrize("of", ["digits", "posts"])
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_replayed_equals_eager_on_a_gpu(
+    of: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    """Replayed kernels are the eager ones: bitwise, but for kernels that add in any order."""
+    task = request.getfixturevalue(of)
+    (eager,), (replayed,) = (members(task, 1, "cuda", name) for _ in range(2))
+    for _ in range(20):
+        rows = eager.next_rows()
+        eager.take(rows.cuda(), eager.width(rows))
+    stepping = side_by_side.Captured(torch.device("cuda"))
+    stepping.prepare([replayed])
+    list(stepping.steps([replayed], 20))
+    losses = [member.state()["summed_loss"].item() for member in (eager, replayed)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def members(
+    task: MosaicTask | TextTask, count: int, device: str = "cpu", name: str = "soft"
+) -> list[Member]:
+    """Cells of several seeds in their first phase."""
+    a_cell = text_cell if isinstance(task, TextTask) else tiny_cell
+    cells = [a_cell(task, schedule(name, 0.01), seed=seed) for seed in range(count)]
+    made = [Member(cell, task, torch.device(device), None) for cell in cells]
+    for member in made:
+        member.enter_phase(0)
+    return made
