@@ -127,7 +127,7 @@ def members(
 ) -> list[Member]:
     """Cells in training that differ in seed, on made-up data of their architecture's task."""
     task = task_of(architecture)
-    options = Options(**{**dict.fromkeys(Options._fields), **tasks.known(task).options})
+    options = Options(**{**dict.fromkeys(Options._fields), **tasks.TASKS[task].options})
     info = tasks.info(task, options)
     made_up = info.made_up(info.nominal, MADE_UP_INPUTS)
     cells = [

@@ -83,6 +83,7 @@ def measure(
         "side by side": steps(paradigm, count, args, device, hosts["side by side"]),
     }
     seconds = side_by_side(timers, args.rounds)
+    hosts = {name: each[-args.rounds :] for name, each in hosts.items()}  # without the warm-up
     for of_name in (seconds, hosts):  # one cell alone, times the number of cells
         of_name[ALONE] = [count * each for each in of_name[ALONE]]
     print(
