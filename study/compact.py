@@ -79,7 +79,7 @@ def compact(results: Results) -> Compaction:
         # First, since a merged file may have the name of a left-over one.
         for name in layout.left_over:
             storage.remove(name)
-        before, files = len(layout.files), _files_for(layout.num_rows)
+        before, files = len(layout.files), files_for(layout.num_rows)
         after = min(before, len(files))
         if after < before:
             for file, cell_ids in files.items():
@@ -95,7 +95,7 @@ def compact(results: Results) -> Compaction:
     return Compaction(len(layout.num_rows), before, after)
 
 
-def _files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
+def files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
     """Name of a merged file -> its cells, as many as fit into `ROWS_A_FILE`."""
     from study.results import COMPACT_PREFIX
 

@@ -1,0 +1,425 @@
+"""An hour on a GPU, in slices: its tests, its benchmarks, then Table 1 as far as the time goes.
+
+    python3 -u benchmarks/gpu_hour.py --device cuda --minutes 8 --data DIR --results DIR --out DIR
+
+Each slice is one command, for a machine without a network, Ray or MLflow. It reads what earlier
+slices left (--results, which stays as it is) and leaves all that is known by then in --out: at
+most 8 files, of which `analysis.report` reads the Parquet files. In this order it
+
+1. notes the machine, and decodes the data;
+2. once: runs the tests that need a GPU;
+3. once: measures steps and packs;
+4. trains cells of Table 1 with `study.trial`, seed by seed, in packs as large as were fastest.
+   None starts that would not end in time, and none is recorded that has not ended.
+
+Each step is a process with a time limit: one that fails or hangs is recorded as such, and the next
+one begins. Files are replaced as a whole, so a slice may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
+
+from study import tasks
+from study.cell.cell_list import CellList
+from study.cell.version import code_version
+from study.compact import files_for
+from study.errors import RequestError
+from study.plan.listed import left_to_run
+from study.plan.planning import planned
+from study.results import Results
+from study.run_options import requested
+
+PROJECT = Path(__file__).parents[1]
+
+STUDY, PRESET = "cifar10", "paper"
+TABLE_ONE = {
+    "m": "5,20",
+    "paradigm": "soft,lvml,hard,hybrid",
+    "lr": "0.01",
+    "lr@hard": "0.005",
+    "hard_lr": "0.005",
+    "switch_point": "0.5",
+}
+"""Axis -> values: the cells of the CIFAR-10 half of Table 1; all others are the preset's."""
+
+TESTS = "-m pytest -m cuda -n 0 -p no:cacheprovider tests"
+TEST_SECONDS = 240
+
+BENCHMARKS = {
+    "packs, m=20": "pack.py --m 20 --members 4 12 --paradigm soft lvml --rounds 3 --steps 1",
+    "packs, m=5": "pack.py --m 5 --members 4 12 --paradigm soft lvml --rounds 3 --steps 1",
+    "steps, m=20": "train_step.py --m 20 --paradigm soft --rounds 3",
+    "steps, m=5": "train_step.py --m 5 --paradigm soft hard lvml --rounds 3",
+}
+"""What is measured, the most important first."""
+
+BENCHMARK_SECONDS = 150
+"""Of all benchmarks together."""
+
+WORTHWHILE = 1.1
+"""Least speedup of a pack over its cells alone."""
+
+SLOW_M, FAST_ENOUGH = "20", 15e12
+"""FLOP/s of float32 below which cells of this m train in a lower precision."""
+
+PRECISIONS = ("float32", "tf32", "bfloat16")
+"""In the order of preference."""
+
+CLOSING_SECONDS = 10.0
+"""Kept free at the end of a slice."""
+
+MOST_FILES, MOST_BYTES, TRAVELS_BYTES = 8, 2**24, 2**26
+"""Of --out, of a file there, and of all that is brought to the machine."""
+
+
+class Slice:
+    """One call of the command: its time, its record and what it leaves.
+
+    Attributes:
+        out: what is brought back.
+        results: where cells are recorded while they train.
+        record: what every slice so far has seen and done; in `record.json`.
+    """
+
+    def __init__(self, args: argparse.Namespace, scratch: Path) -> None:
+        self.args = args
+        self.out = args.out
+        self.results = Results(scratch / "results")
+        self.scratch = scratch
+        self._end = time.monotonic() + 60 * args.minutes - CLOSING_SECONDS
+        self._published: set[str] = set()
+        self.record: list[dict[str, Any]] = []
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._end - time.monotonic()
+
+    @property
+    def steps(self) -> dict[str, dict[str, Any]]:
+        """The last run of every step, by name."""
+        return {step["name"]: step for each in self.record for step in each["steps"]}
+
+    def begin(self) -> None:
+        """Gathers what earlier slices left."""
+        self.results.prepare()
+        self.out.mkdir(parents=True, exist_ok=True)
+        for number, source in enumerate((self.args.out, self.args.results)):
+            for path in source.glob("*/*.parquet"):
+                to = self.scratch / "results" / path.parent.name / str(number) / path.name
+                to.parent.mkdir(exist_ok=True)
+                shutil.copyfile(path, to)
+            for name in ("record.json", "tests.xml", "benchmarks.json", "log.txt"):
+                if (source / name).exists() and not (self.out / name).exists():
+                    write(self.out / name, (source / name).read_text())
+        self.results.set_aside(self.results.survey().damaged)
+        if (self.out / "record.json").exists():
+            self.record = json.loads((self.out / "record.json").read_text())
+        self.record.append({"environment": environment(), "steps": []})
+        self.save()
+        self.publish()
+
+    def save(self) -> None:
+        write(self.out / "record.json", json.dumps(self.record, indent=1))
+
+    def say(self, text: str) -> None:
+        """Prints a line, and keeps it."""
+        print(text, flush=True)
+        with open(self.out / "log.txt", "a") as log:
+            log.write(f"{text}\n")
+
+    def run(
+        self, name: str, command: str, seconds: float, each: Callable[[], None] = lambda: None
+    ) -> None:
+        """Runs a step as a process of its own and records how it ended.
+
+        Args:
+            name: of the step.
+            command: arguments of Python.
+            seconds: after which it is killed.
+            each: called every now and then meanwhile.
+        """
+        started = time.monotonic()
+        self.say(f"--- {name}: {max(0, seconds):.0f} s at most: python {command}")
+        process = subprocess.Popen(
+            [sys.executable, "-u", *shlex.split(command)], process_group=0,
+            cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        reader = threading.Thread(target=self._hear, args=(process,))
+        reader.start()
+        status: int | str = "out of time"
+        try:
+            while time.monotonic() - started < seconds:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = process.wait(timeout=1)
+                    break
+                each()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+            process.wait()
+        reader.join()
+        each()
+        took = round(time.monotonic() - started, 1)
+        self.record[-1]["steps"].append({"name": name, "seconds": took, "status": status})
+        self.save()
+        self.say(f"--- {name}: {status if status else 'done'} after {took} s")
+
+    def _hear(self, process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            self.say(line.rstrip("\n"))
+
+    def publish(self) -> None:
+        """Writes all complete cells to --out, merged, unless they are there already."""
+        done = self.results.finished()
+        if done == self._published:
+            return
+        merged = Results(self.out)
+        files = files_for(self.results.layout().num_rows)
+        for file, cell_ids in files.items():
+            cells, evaluations = self.results.tables(cell_ids)
+            for folder in ("evaluations", "cells"):
+                merged.storage.make(folder)
+            merged.write_table("evaluations", file, evaluations)
+            merged.write_table("cells", file, cells)
+        for folder in ("cells", "evaluations"):  # a reader takes each cell from files of one name
+            for path in (self.out / folder).glob("*.parquet"):
+                if path.name not in files:
+                    path.unlink()
+        self._published = done
+
+
+def main() -> int:
+    """Runs a slice; 0 all went well, 1 a step failed, 2 it cannot begin."""
+    args = arguments()
+    with tempfile.TemporaryDirectory(prefix="gpu-hour-") as scratch:
+        this = Slice(args, Path(scratch))
+        try:
+            this.begin()
+            this.say(travels(args))
+            tasks.load(STUDY, str(args.data))
+            tests(this)
+            benchmarks(this)
+            for m in settings(args)["m"].split(","):
+                train(this, m)
+        except RequestError as error:
+            this.say(f"gpu_hour: {error}")
+            return 2
+        return close(this)
+
+
+def tests(this: Slice) -> None:
+    """The tests that need a GPU, unless a slice ran them."""
+    if "tests" in this.steps:
+        return
+    report = this.scratch / "tests.xml"
+    this.run("tests", f"{TESTS} --junitxml {report}", min(TEST_SECONDS, this.left / 2))
+    if report.exists():
+        write(this.out / "tests.xml", report.read_text())
+
+
+def benchmarks(this: Slice) -> None:
+    """The benchmarks that no slice ran; figures of those that ran out of time count, too."""
+    end = time.monotonic() + min(BENCHMARK_SECONDS, this.left / 2)  # some is for cells
+    for name, command in BENCHMARKS.items():
+        file = this.scratch / "figures.json"
+        file.unlink(missing_ok=True)
+        seconds = min(end - time.monotonic(), this.left)
+        if name in this.steps or seconds <= 0:
+            continue
+        options = f"--device {this.args.device} --json {file} {this.args.benchmark_options}"
+        this.run(name, f"benchmarks/{command} {options}", seconds)
+        if file.exists():
+            found = {**measured(this.out), name: json.loads(file.read_text())}
+            write(this.out / "benchmarks.json", json.dumps(found, indent=1))
+
+
+def measured(out: Path) -> dict[str, Any]:
+    """What the benchmarks found, by name."""
+    file = out / "benchmarks.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def fastest_pack(figures: Sequence[Mapping[str, Any]]) -> int:
+    """Members of the fastest packs, measured over all paradigms; 1 if none is worthwhile."""
+    speedups: dict[int, list[float]] = {}
+    for each in figures:
+        if each["way"] == "side by side":
+            speedups.setdefault(each["members"], []).append(each["times_alone"])
+    means = {members: statistics.mean(each) for members, each in speedups.items()}
+    best = max(means, key=means.__getitem__, default=1)
+    return best if means.get(best, 0.0) >= WORTHWHILE else 1
+
+
+def precision_of(this: Slice, m: str, figures: Sequence[Mapping[str, Any]]) -> str:
+    """The precision in which cells of this m train.
+
+    It is that of the cells that there are, since precisions are not compared with each other, else
+    the first that is fast enough here.
+    """
+    if this.results.finished():
+        rows = this.results.cells(columns=["m", "precision"])
+        for precision in rows.loc[rows["m"] == int(m), "precision"]:
+            return str(precision)
+    reached: dict[str, float] = {}
+    for each in figures:
+        if str(each.get("step", "baseline")).startswith("study"):
+            rate = each["flops_per_second"]
+            reached[each["precision"]] = max(rate, reached.get(each["precision"], 0.0))
+    if m != SLOW_M or not reached:
+        return PRECISIONS[0]
+    enough = (name for name in PRECISIONS if reached.get(name, 0.0) >= FAST_ENOUGH)
+    return next(enough, max(reached, key=reached.__getitem__))
+
+
+def train(this: Slice, m: str) -> None:
+    """Trains cells of one m as long as there is time."""
+    found = measured(this.out)
+    pack = fastest_pack(found.get(f"packs, m={m}", {}).get("figures", ()))
+    precision = precision_of(this, m, found.get(f"steps, m={m}", {}).get("figures", ()))
+    listed = cells(this.args, m, precision, this.results.finished())
+    if not listed.cells or this.left <= 0:
+        return
+    file = this.scratch / f"cells-{m}.json"
+    listed.write(file)
+    this.say(f"m={m}: {len(listed.cells)} cells to train in {precision}, packs of {pack}")
+    command = (
+        f"-m study.trial --cells {file} --results {this.results.url} --data-dir {this.args.data} "
+        f"--device {this.args.device} --pack {pack} --minutes {this.left / 60:.3f}"
+    )
+    this.run(f"cells, m={m}", command, this.left + CLOSING_SECONDS / 2, this.publish)
+
+
+def cells(args: argparse.Namespace, m: str, precision: str, finished: set[str]) -> CellList:
+    """The cells of one m that are to train, seed by seed."""
+    values = {**settings(args), "m": m, "precision": precision}
+    assigned = [f"{axis}={value}" for axis, value in values.items()]
+    options = ["--preset", PRESET, "--plan", "--data-dir", str(args.data)]
+    request = requested([STUDY, *options, "--set", *assigned])
+    return left_to_run(request, planned(request, finished))
+
+
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """The values of axes, --set included."""
+    return {**TABLE_ONE, **dict(each.split("=", 1) for each in args.set)}
+
+
+def close(this: Slice) -> int:
+    """Says what there is now, and what went wrong; the exit status."""
+    what = ["m", "precision", "paradigm", "status"]
+    for (m, precision, paradigm, status), count in (
+        this.results.cells(columns=what).value_counts(what, sort=False).items()
+    ):
+        this.say(f"m={m}, {precision}, {paradigm}: {count} {status}")
+    files = [path for path in this.out.rglob("*") if path.is_file()]
+    large = [str(path) for path in files if path.stat().st_size > MOST_BYTES]
+    if large or len(files) > MOST_FILES:
+        this.say(f"too much to bring back: {len(files)} files, too large: {large}")
+    failed = [step["name"] for step in this.record[-1]["steps"] if step["status"]]
+    this.say(f"failed: {', '.join(failed)}" if failed else "all steps of this slice went well")
+    return 1 if failed or large or len(files) > MOST_FILES else 0
+
+
+def travels(args: argparse.Namespace) -> str:
+    """How much was brought to the machine.
+
+    Raises:
+        RequestError: more than can be.
+    """
+    parts = {"tree": PROJECT, "data": args.data, "results": args.results}
+    sizes = {name: sum(map(os.path.getsize, files_of(path))) for name, path in parts.items()}
+    text = " + ".join(f"{name} {size / 2**20:.1f}" for name, size in sizes.items())
+    total = sum(sizes.values())
+    if total > TRAVELS_BYTES:
+        raise RequestError(f"{text} MiB are more than {TRAVELS_BYTES >> 20} MiB can travel")
+    return f"travels: {text} = {total / 2**20:.1f} of {TRAVELS_BYTES >> 20} MiB"
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    """The files below a folder; of the project those that git knows, or all but hidden ones."""
+    if folder == PROJECT:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            command = ["git", "ls-files", "-z"]
+            names = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
+            found = (PROJECT / name for name in names.stdout.decode().split("\0") if name)
+            yield from (path for path in found if path.is_file())
+            return
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden:
+            yield path
+
+
+def environment() -> dict[str, Any]:
+    """The machine and the versions of what runs on it."""
+    packages = ("torch", "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "pytest")
+    versions = {}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    gpu = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
+    gpus = None
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = ["nvidia-smi", f"--query-gpu={gpu}", "--format=csv"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        gpus = done.stdout.splitlines()
+    return {
+        "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "gpus": gpus,
+        "code": code_version(),
+        "packages": versions,
+    }
+
+
+def write(path: Path, text: str) -> None:
+    """Replaces a file as a whole."""
+    partial = path.with_name(f"{path.name}.part")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--device", choices=("cpu", "cuda"), default="cuda")
+    add("--minutes", type=float, default=8.0, help="of this slice (8)")
+    add("--data", type=Path, required=True, metavar="DIR", help="CIFAR-10")
+    add("--results", type=Path, required=True, metavar="DIR", help="--out of the last slice")
+    add("--out", type=Path, required=True, metavar="DIR", help="what is brought back")
+    add("--set", nargs="+", default=[], metavar="AXIS=V", help="other sizes of the cells")
+    add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
+    args = parser.parse_args()
+    args.data, args.results, args.out = (
+        each.expanduser().resolve() for each in (args.data, args.results, args.out)
+    )
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())
