@@ -43,6 +43,10 @@ CIRCUMSTANCES = {
 
 _POINT = ["budget_fraction", "split"]
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+_ON_A_GPU = (
+    "a GPU adds numbers in an order that varies, so two runs of a cell agree to rounding only, "
+    "which training magnifies: compare the difference with the spread over seeds"
+)
 _NAMED = 5  # most ids in a message
 
 
@@ -60,6 +64,7 @@ class Repetition:
         where: metric, split and budget fraction of the largest difference; empty if it is 0.
         equal: whether both ended alike and every number agrees within `DUPLICATE_TOLERANCE`.
         circumstances: a text for each circumstance that differs.
+        gpu: whether one of the two trained on a GPU.
     """
 
     cell_id: str
@@ -70,6 +75,7 @@ class Repetition:
     where: str
     equal: bool
     circumstances: tuple[str, ...]
+    gpu: bool = False
 
     @property
     def text(self) -> str:
@@ -84,7 +90,8 @@ class Repetition:
         text += f" ({self.where})" if self.where else ""
         text += f", allowed {DUPLICATE_TOLERANCE:g}; "
         differ = "; ".join(self.circumstances)
-        return text + (f"what differs: {differ}" if differ else "no recorded circumstance differs")
+        text += f"what differs: {differ}" if differ else "no recorded circumstance differs"
+        return f"{text}; {_ON_A_GPU}" if self.gpu else text
 
 
 def repeat(
@@ -138,6 +145,7 @@ def repeat(
         where=where,
         equal=close and not ended,
         circumstances=tuple(differing_circumstances(recorded, row)),
+        gpu=any(not str(each["device"]).startswith("cpu") for each in (recorded, row)),
     )
 
 

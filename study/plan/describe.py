@@ -8,8 +8,7 @@ import torch
 
 from study import tasks, terminal
 from study.cell import Cell
-from study.hardware import has_bfloat16
-from study.plan.plan import THIS_MACHINE, Plan
+from study.plan.plan import Plan
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal.progress import duration
@@ -62,13 +61,8 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield from _cost(plan, total, price_per_hour)
         yield _packing(plan)
         yield _sharing(plan)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if (
-            plan.where == THIS_MACHINE
-            and not has_bfloat16(device)
-            and any(c.precision == "bfloat16" for c in plan.to_run)
-        ):
-            yield f"note: this {device.type} lacks bfloat16 instructions; float32 is faster on it"
+        for note in plan.notes:
+            yield f"note: {note}"
 
 
 def _time(plan: Plan, training: float) -> str:

@@ -45,6 +45,12 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
         }
 
 
+def lacks_bfloat16(plan: Plan) -> bool:
+    """Whether the device on which cells train only emulates bfloat16."""
+    with _timing(plan) as timings:
+        return not hardware.has_bfloat16(timings.device)
+
+
 def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
     """Chooses how to pack the cells of a plan.
 
@@ -119,11 +125,14 @@ class _Timings:
     Args:
         plan: gives costs and facts of the cells.
         device: on which they train.
+
+    Attributes:
+        device: as given.
     """
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self._plan = plan
-        self._device = device
+        self.device = device
         self._known: dict[tuple[Any, ...], tuple[float, float]] = {}
 
     def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
@@ -174,11 +183,11 @@ class _Timings:
         cell = cells[0]
         count = self._batch(cell)
         flops = cost.training_flops(paradigm, self._plan.flops[cell.id], cell.m)
-        steps = int(TIMED_FLOPS[self._device.type] // (count * flops))
+        steps = int(TIMED_FLOPS[self.device.type] // (count * flops))
         steps = min(max(steps, FEWEST_STEPS), MOST_STEPS)
         short = [
             dataclasses.replace(
-                _short(each, paradigm, steps * count),
+                _short(each, paradigm, steps * count, self.device),
                 evaluation_points=(1.0,),
                 batch_size=count,
                 train_metrics_size=1,
@@ -187,8 +196,8 @@ class _Timings:
             )
             for each in cells
         ]
-        with hardware.memory_limit(self._device, self._plan.gpus_per_trial or 1):
-            outcome = train_pack(short, self._task(cell, steps * count), self._device)[0]
+        with hardware.memory_limit(self.device, self._plan.gpus_per_trial or 1):
+            outcome = train_pack(short, self._task(cell, steps * count), self.device)[0]
         return outcome.train_seconds / steps / count
 
     def _evaluate(self, cell: Cell, paradigm: str) -> float:
@@ -196,15 +205,17 @@ class _Timings:
 
         A GPU takes as long for few inputs as for many, so there the timed sizes are the cell's.
         """
-        most = None if self._device.type == "cuda" else self._batch(cell)
+        most = None if self.device.type == "cuda" else self._batch(cell)
         sizes: dict[str, Any] = {
             name: min(size, most or size) for name, size in _sizes(cell).items()
         }
         short = dataclasses.replace(
-            _short(cell, paradigm, max(sizes.values())), evaluation_points=(0.0, 1.0), **sizes
+            _short(cell, paradigm, max(sizes.values()), self.device),
+            evaluation_points=(0.0, 1.0),
+            **sizes,
         )
-        with hardware.products(cell.precision, self._device):
-            member = Member(short, self._task(cell, short.n), self._device, None)
+        with hardware.products(short.precision, self.device):
+            member = Member(short, self._task(cell, short.n), self.device, None)
             member.enter_phase(0)
             member.stop(None)
             first = member.outcome.evaluate_seconds
@@ -217,7 +228,7 @@ class _Timings:
         if facts.lengths:
             return cell.batch_size
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
-        return hardware.micro_batch(cell.batch_size, bytes_each, self._device)
+        return hardware.micro_batch(cell.batch_size, bytes_each, self.device)
 
     def _task(self, cell: Cell, count: int) -> Any:
         """The task with noise for data, on which steps take as long."""
@@ -234,13 +245,16 @@ def _sizes(cell: Cell) -> dict[str, int]:
     }
 
 
-def _short(cell: Cell, paradigm: str, count: int) -> Cell:
+def _short(cell: Cell, paradigm: str, count: int, device: torch.device) -> Cell:
     """A cell of one phase that trains on so many inputs.
 
-    In one epoch, as the end of an epoch would weigh too much in so few steps.
+    In one epoch, as the end of an epoch would weigh too much in so few steps; and on a CPU in
+    float32 instead of tf32, which it lacks.
     """
+    strict = device.type == "cpu" and cell.precision == "tf32"
     return dataclasses.replace(
         cell,
+        precision="float32" if strict else cell.precision,
         schedule=Schedule.single(paradigm, 1e-6),
         budget=Budget(count, "mosaics"),
         n=count,

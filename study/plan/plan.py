@@ -49,6 +49,7 @@ class Plan:
         search: what a search would try, for people; the cells are then examples of its cells.
         searched_cells: how many cells a search trains.
         where: place where the cells train, for people.
+        notes: sentences on the device, for people.
         seconds: cell id -> estimated seconds, of each cell to run or each example of a search.
         overhead: seconds before and after training.
     """
@@ -70,6 +71,7 @@ class Plan:
     search: str = ""
     searched_cells: int = 0
     where: str = THIS_MACHINE
+    notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     overhead: Overhead = field(default_factory=Overhead)
 

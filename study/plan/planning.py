@@ -17,11 +17,12 @@ import torch
 from study import tasks
 from study.cell import Options
 from study.errors import RequestError
+from study.hardware import TF32_NEEDS_GPU
 from study.launch.nodes import Cluster
 from study.plan import overhead
 from study.plan.axes import tasks_of
 from study.plan.divide import with_packing
-from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.request import Request
@@ -31,6 +32,11 @@ from study.tasks.sources.cache import cache_root
 from study.train.packs import Packing
 
 T = TypeVar("T")
+
+_SHARED_GPU = (
+    "trials that share a GPU take turns on it, unless CUDA's Multi-Process Service runs "
+    "(docs/running.md)"
+)
 
 
 def planned(request: Request, finished: Collection[str]) -> Plan:
@@ -100,9 +106,18 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
             plan = divide(plan, packing, share=request.share)
         timed = plan.cells if request.search else plan.to_run  # of a search, examples
         seconds = call(cell_seconds, plan, timed)
+        precisions = {cell.precision for cell in timed}
+        notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
+        if "tf32" in precisions and not _uses_gpu(plan, cluster):
+            if request.then != "plan":
+                raise RequestError(TF32_NEEDS_GPU)
+            notes.append(f"{TF32_NEEDS_GPU} Timed in float32.")
+        if "bfloat16" in precisions and call(lacks_bfloat16, plan):
+            notes.append(f"{plan.where} lacks bfloat16 instructions; float32 is faster there")
     return dataclasses.replace(
         plan,
         seconds=seconds,
+        notes=tuple(notes),
         overhead=overhead.recall(cache_root(request.cache_dir), plan.where),
     )
 
@@ -127,7 +142,7 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
     elif cluster is not None:
         gpus = plan.gpus_per_trial or 0
         yield functools.partial(cluster.call, threads=plan.threads, gpus=gpus)
-    elif plan.gpus_per_trial == 0 or not torch.cuda.is_available():
+    elif not _uses_gpu(plan, None):
         yield _here
     else:
         context = multiprocessing.get_context("spawn")
@@ -140,6 +155,12 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
                     "the process that times cells on the GPU died; what it printed is above. Is "
                     "the GPU free (nvidia-smi)? --gpus-per-trial 0 trains on the CPU."
                 ) from error
+
+
+def _uses_gpu(plan: Plan, cluster: Cluster | None) -> bool:
+    """Whether cells train on a GPU."""
+    there = cluster is not None or torch.cuda.is_available()
+    return there and plan.gpus_per_trial != 0
 
 
 def _here(function: Callable[..., T], *arguments: Any) -> T:

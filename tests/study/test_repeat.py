@@ -193,6 +193,11 @@ def test_a_difference_without_a_circumstance_says_so(
     assert status == 1
     assert "largest difference 0.001 (loss" in line
     assert line.endswith("no recorded circumstance differs")
+    rewrite(copied, cell_id, {"device": "NVIDIA H200"})
+    status, line = run(copied, cell_id)
+    assert status == 1
+    assert "device NVIDIA H200 then, cpu" in line
+    assert "a GPU adds numbers in an order that varies, so two runs of a cell agree to r" in line
 
 
 def test_another_end_is_a_difference(copied: Results, run: Callable[..., tuple[int, str]]) -> None:

@@ -504,3 +504,27 @@ def test_any_command_line_is_planned_or_refused(args: list[str]) -> None:
     status = run.main([*args, "--plan", "--cache-dir", "/nonexistent", "--set", "epochs=1"])
     assert status in (0, 2)
     assert set(os.listdir(PROJECT)) == before
+
+
+def test_a_plan_notes_what_its_device_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr("study.hardware.has_bfloat16", lambda device: False)
+    results = tmp_path / "none"
+    asked = [
+        "digits",
+        *TINY,
+        "precision=tf32,bfloat16",
+        "paradigm=soft",
+        "--results",
+        str(results),
+    ]
+    status, printed, _ = main(capsys, *asked, "--gpus-per-trial", "0.5", "--plan")
+    assert status == DONE
+    assert "note: trials that share a GPU take turns on it, unless CUDA's Multi-" in printed
+    assert "note: precision=tf32 multiplies in TensorFloat-32, which only a GPU does" in printed
+    assert "note: this machine lacks bfloat16 instructions; float32 is faster there" in printed
+    status, _, errors = main(capsys, *asked)
+    assert (status, errors.count("\n")) == (UNUSABLE, 1)
+    assert "Take float32 or bfloat16." in errors
