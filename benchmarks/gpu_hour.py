@@ -67,8 +67,8 @@ TESTS = "-m pytest -m cuda -n 0 -p no:cacheprovider tests"
 TEST_SECONDS = 240
 
 BENCHMARKS = {
-    "packs, m=20": "pack.py --m 20 --members 4 12 --paradigm soft lvml --rounds 3 --steps 1",
-    "packs, m=5": "pack.py --m 5 --members 4 12 --paradigm soft lvml --rounds 3 --steps 1",
+    "packs, m=20": "pack.py --m 20 --members 4 12 --paradigm soft lvml --rounds 3 --steps 10",
+    "packs, m=5": "pack.py --m 5 --members 4 12 --paradigm soft lvml --rounds 3 --steps 10",
     "steps, m=20": "train_step.py --m 20 --paradigm soft --rounds 3",
     "steps, m=5": "train_step.py --m 5 --paradigm soft hard lvml --rounds 3",
 }

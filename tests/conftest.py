@@ -63,6 +63,7 @@ ALLOWED_SKIPS = frozenset(
         "needs Chromium, which .ci/run installs",
         "needs sshd, rsync and ip, which .ci/run installs",
         "needs the right to make namespaces",
+        "needs uv and a package registry for the environment of a GPU machine",
     }
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
