@@ -38,6 +38,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from study import tasks
@@ -130,7 +132,7 @@ class Slice:
                 to = self.scratch / "results" / path.parent.name / str(number) / path.name
                 to.parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, to)
-            for name in ("record.json", "tests.xml", "benchmarks.json", "log.txt"):
+            for name in ("record.json", "tests.xml", "figures.json", "log.txt"):
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
         self.results.set_aside(self.results.survey().damaged)
@@ -252,12 +254,12 @@ def benchmarks(this: Slice) -> None:
         this.run(name, f"benchmarks/{command} {options}", seconds)
         if file.exists():
             found = {**measured(this.out), name: json.loads(file.read_text())}
-            write(this.out / "benchmarks.json", json.dumps(found, indent=1))
+            write(this.out / "figures.json", json.dumps(found, indent=1))
 
 
 def measured(out: Path) -> dict[str, Any]:
     """What the benchmarks found, by name."""
-    file = out / "benchmarks.json"
+    file = out / "figures.json"
     return json.loads(file.read_text()) if file.exists() else {}
 
 
@@ -415,6 +417,8 @@ def arguments() -> argparse.Namespace:
     add("--set", nargs="+", default=[], metavar="AXIS=V", help="other sizes of the cells")
     add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
     args = parser.parse_args()
+    if args.device == "cuda" and not torch.cuda.is_available():
+        parser.exit(2, f"{parser.prog}: no CUDA device here\n")
     args.data, args.results, args.out = (
         each.expanduser().resolve() for each in (args.data, args.results, args.out)
     )
