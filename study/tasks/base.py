@@ -124,11 +124,11 @@ class Split(Protocol):
         """
         ...
 
-    def width(self, rows: Tensor) -> int:
-        """The `width` to give a batch of these rows where shapes must be few, as for CUDA graphs.
+    def widths(self, rows: Tensor) -> Sequence[int]:
+        """The `width` to give each batch where shapes must be few, as for CUDA graphs.
 
         Args:
-            rows: (B,) int64, on the host; nothing waits for the device.
+            rows: (batches, B) int64, on the host; nothing waits for the device.
         """
         ...
 

@@ -21,7 +21,7 @@ from study.paradigms.base import Paradigm
 from study.tasks.base import Task
 from study.train import cost
 from study.train.optimiser import SGD
-from study.train.order import batch_order
+from study.train.order import BatchOrder
 from study.train.step import train_step
 from study.train.timeline import flow_time, steps_by_phase, timeline
 
@@ -95,7 +95,7 @@ class Member:
         self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)
         self._optimiser = self._optimiser_of(self._model, cell.lr)
-        self._batches = batch_order(cell)
+        self._order = BatchOrder(cell)
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         if micro_batch is None:
             micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
@@ -121,7 +121,7 @@ class Member:
     @property
     def widest(self) -> int:
         """The largest width that a batch may have."""
-        return self.width(torch.arange(len(self._train)))
+        return max(self.widths(torch.arange(len(self._train))[None]))
 
     @property
     def random_streams(self) -> Sequence[torch.Generator]:
@@ -144,13 +144,13 @@ class Member:
         for _ in range(WARM_UP_STEPS[self.device.type]):
             self._train_step(rows, model, optimiser, generator, width)
 
-    def next_rows(self) -> Tensor:
-        """The rows of its next step, on the host."""
-        return next(self._batches)
+    def next_rows(self, steps: int) -> Tensor:
+        """The rows of its next steps, on the host: (steps, batch_size) int64."""
+        return self._order.take(steps)
 
-    def width(self, rows: Tensor) -> int:
-        """Segments to which a batch of these rows, on the host, is padded in a CUDA graph."""
-        return self._train.width(rows)
+    def widths(self, rows: Tensor) -> Sequence[int]:
+        """Segments to which batches of these rows are padded in a CUDA graph."""
+        return self._train.widths(rows)
 
     def take(self, rows: Tensor, width: int | None = None) -> None:
         """Takes a step on rows of its device, all state in place, and counts no step.
@@ -163,7 +163,7 @@ class Member:
 
     def step(self) -> None:
         """Takes its next step, on a CPU."""
-        self.take(self.next_rows())
+        self.take(self.next_rows(1)[0])
         self.steps += 1
 
     def spend(self, seconds: float) -> None:
@@ -264,7 +264,7 @@ class Member:
         self._model.load_state_dict(state["weights"])
         self._generator.set_state(state["generator"])
         self._summed_loss.copy_(state["summed_loss"])
-        self._batches = batch_order(self.cell, self.steps)
+        self._order = BatchOrder(self.cell, self.steps)
         self.enter_phase(self.stops[self.stops_done].phase)
         for velocity, saved in zip(self._optimiser.velocity, state["velocity"], strict=True):
             velocity.copy_(saved)

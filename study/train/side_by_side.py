@@ -139,15 +139,13 @@ class _Feed:
 
     def fill(self, count: int) -> list[int]:
         """Draws the rows of so many steps; returns the width of each step."""
-        drawn = [[member.next_rows() for member in self._members] for _ in range(count)]
-        rows = torch.stack([torch.stack(of_members) for of_members in drawn])
+        drawn = [member.next_rows(count) for member in self._members]
         # A copy from pinned memory does not wait for the replays before it.
-        self._rows[:count].copy_(rows.pin_memory(), non_blocking=True)
+        rows = torch.stack(drawn, dim=1).pin_memory()
+        self._rows[:count].copy_(rows, non_blocking=True)
         self._step.zero_()
-        return [
-            max(m.width(own) for m, own in zip(self._members, of_members, strict=True))
-            for of_members in drawn
-        ]
+        widths = (m.widths(own) for m, own in zip(self._members, drawn, strict=True))
+        return [max(of_step) for of_step in zip(*widths, strict=True)]
 
     def next(self) -> Tensor:
         """The members' rows (k, B) of the next step. In a graph, each replay goes a step on."""

@@ -210,9 +210,9 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
     elsewhere = known.task.splits(known.cell, "meta")
     for name, split in known.task.splits(known.cell).items():
         for rows in torch.arange(len(split)).split(3):
-            exact, width = split.batch(rows), split.width(rows)
+            exact, (width,) = split.batch(rows), split.widths(rows[None])
             assert exact.segments.shape[1] <= width <= M
-            assert elsewhere[name].width(rows) == width
+            assert elsewhere[name].widths(rows[None]) == [width]
             with waits() as found:
                 batch = split.batch(rows, width)
                 assert not found

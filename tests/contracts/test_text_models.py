@@ -155,7 +155,7 @@ def test_a_step_waits_for_nothing(
     with waits() as found:
         step()
     assert len(found) >= 2 * 5
-    width = split.width(rows)
+    width = split.widths(rows[None])[0]
     with padding_computed(), waits() as found:
         loss = step(width=width)
     assert not found

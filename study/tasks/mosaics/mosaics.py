@@ -62,9 +62,9 @@ class Mosaics:
             mask=None,
         )
 
-    def width(self, rows: Tensor) -> int:
+    def widths(self, rows: Tensor) -> Sequence[int]:
         """m, whatever the rows."""
-        return self.index.shape[1]
+        return [self.index.shape[1]] * len(rows)
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,10 +70,11 @@ class Texts:
             mask=words != PADDING,
         )
 
-    def width(self, rows: Tensor) -> int:
-        """The longest of these posts, up to a multiple of 8 or the longest of all."""
-        steps = math.ceil(self._longest(rows) / _WIDTH_STEP)
-        return min(steps * _WIDTH_STEP, self.words.shape[1])
+    def widths(self, rows: Tensor) -> Sequence[int]:
+        """Of each batch the longest post, up to a multiple of 8 or the longest of all."""
+        longest = self.lengths[rows].amax(dim=1)
+        up = (longest + _WIDTH_STEP - 1) // _WIDTH_STEP * _WIDTH_STEP
+        return up.clamp(max=self.words.shape[1]).tolist()
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`, posts of similar length together."""

@@ -68,11 +68,11 @@ def test_batches_are_of_few_widths() -> None:
     lengths = torch.arange(1, 31)
     words = (torch.arange(30) < lengths[:, None]).int()
     texts = Texts(words, torch.zeros(30), words > 0, lengths)
-    widths = [texts.width(rows) for rows in torch.arange(30).split(1)]
+    widths = texts.widths(torch.arange(30)[:, None])
     assert widths == [8] * 8 + [16] * 8 + [24] * 8 + [30] * 6
-    for rows in (torch.tensor([3, 16, 0]), torch.tensor([29, 1])):
-        assert texts.width(rows) == max(widths[row] for row in rows)
-    assert texts.head(6).width(torch.tensor([5])) == 8
+    rows = torch.tensor([[3, 16, 0], [29, 1, 2], [4, 5, 6]])
+    assert texts.widths(rows) == [max(widths[row] for row in batch) for batch in rows]
+    assert texts.head(6).widths(torch.tensor([[5]])) == [8]
 
 
 def test_fewer_posts_are_the_first_of_all_and_each_is_drawn_once(task: TextTask) -> None:

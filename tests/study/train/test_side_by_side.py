@@ -243,8 +243,8 @@ def test_replayed_equals_eager_on_a_gpu(
     task = request.getfixturevalue(of)
     (eager,), (replayed,) = (members(task, 1, "cuda", name) for _ in range(2))
     for _ in range(20):
-        rows = eager.next_rows()
-        eager.take(rows.cuda(), eager.width(rows))
+        rows = eager.next_rows(1)
+        eager.take(rows[0].cuda(), *eager.widths(rows))
     stepping = side_by_side.Captured(torch.device("cuda"))
     stepping.prepare([replayed])
     list(stepping.steps([replayed], 20))

@@ -16,7 +16,7 @@ from study.evaluate.classification import evaluate
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import cost, loop
 from study.train.optimiser import SGD
-from study.train.order import batch_order
+from study.train.order import BatchOrder
 from study.train.timeline import steps_by_phase, timeline
 from tests.conftest import tiny_cell
 from tests.made_up.training import numbers
@@ -57,10 +57,10 @@ def test_a_step_equals_plain_momentum_sgd(digits: MosaicTask) -> None:
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed).double()
     mosaics = digits.splits(cell)["train"]
-    batches = batch_order(cell)
+    batches = BatchOrder(cell)
     velocity = [torch.zeros_like(p) for p in model.parameters()]
     for _ in range(20):
-        batch = mosaics.batch(next(batches))
+        batch = mosaics.batch(batches.take(1)[0])
         x = batch.segments.double()
         attention = model.focus(x.flatten(0, 1)).view(x.shape[:2]).softmax(dim=1)
         mixed = (attention[..., None, None, None] * x).sum(dim=1)
@@ -125,13 +125,13 @@ def test_a_phase_starts_with_zero_momentum_and_its_own_rate(
 
     model = models.build("perceptron", "digits", (1, 8, 8), 3, seed=cell.seed)
     splits = digits.splits(cell)
-    batches = batch_order(cell)
+    batches = BatchOrder(cell)
     steps = steps_by_phase(cell, timeline(cell, _flops()))
     for phase, count in zip(cell.schedule.phases, steps, strict=True):
         fresh = torch.optim.SGD(model.parameters(), lr=phase.lr, momentum=cell.momentum)
         paradigm = paradigms.get(phase.paradigm)
         for _ in range(count):
-            batch = splits["train"].batch(next(batches))
+            batch = splits["train"].batch(batches.take(1)[0])
             fresh.zero_grad()
             paradigm.loss(model.focus, model.classifier, batch.segments, batch.labels).backward()
             fresh.step()
@@ -154,24 +154,24 @@ def test_paradigms_are_paired(digits: MosaicTask) -> None:
     assert len(starts) == 3
     one = tiny_cell(digits, Schedule.single("soft", 0.1))
     other = tiny_cell(digits, Schedule.single("lvml", 0.7))
-    orders = [batch_order(cell) for cell in (one, other)]
+    orders = [BatchOrder(cell) for cell in (one, other)]
     for _ in range(30):
-        assert torch.equal(*(next(order) for order in orders))
+        assert torch.equal(*(order.take(1) for order in orders))
 
 
 def test_every_mosaic_is_seen_once_an_epoch(digits: MosaicTask) -> None:
     cell = tiny_cell(digits, n=50, batch_size=16)
-    order = batch_order(cell)
-    stream = torch.cat([next(order) for _ in range(25)])
+    order = BatchOrder(cell)
+    stream = torch.cat([order.take(count).flatten() for count in (1, 20, 4)])
     for epoch in stream.split(50):
         assert sorted(epoch.tolist()) == list(range(50))
-    other = batch_order(dataclasses.replace(cell, seed=1))
-    assert not torch.equal(stream[:16], next(other))
+    other = BatchOrder(dataclasses.replace(cell, seed=1))
+    assert not torch.equal(stream[:16], other.take(1)[0])
 
 
 def test_a_batch_may_be_larger_than_the_data(digits: MosaicTask) -> None:
     cell = tiny_cell(digits, n=5, batch_size=16)
-    assert next(batch_order(cell)).shape == (16,)
+    assert BatchOrder(cell).take(2).shape == (2, 16)
 
 
 def test_divergence_is_a_result_with_the_last_finite_evaluation(digits: MosaicTask) -> None:
