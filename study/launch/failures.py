@@ -69,10 +69,14 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _has_lost_gpu(error: BaseException) -> bool:
-    """Whether an error of CUDA's, after which most of its calls fail in this process."""
-    return isinstance(error, torch.AcceleratorError) or (
+    """Whether an error of CUDA's, after which most of its calls fail in this process.
+
+    One that says that a step cannot be recorded as a CUDA graph is a bug.
+    """
+    of_cuda = isinstance(error, torch.AcceleratorError) or (
         isinstance(error, RuntimeError) and bool(_GPU_ERROR.search(str(error)))
     )
+    return of_cuda and "captur" not in str(error)
 
 
 def failure_of_trial(trial: Any) -> Failure:

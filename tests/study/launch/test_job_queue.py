@@ -240,7 +240,10 @@ def test_exceptions_are_told_apart() -> None:
     with pytest.raises(RuntimeError) as error:
         torch.empty(2**55)
     assert of(error.value) == "out of memory"
-    of_recording = torch.AcceleratorError("CUDA error: operation failed due to a previous error")
+    of_recording = torch.AcceleratorError(
+        "CUDA error: operation failed due to a previous error during capture"
+    )
+    assert of(of_recording) == "bug"
     of_recording.__context__ = torch.OutOfMemoryError("CUDA out of memory")
     assert of(of_recording) == "out of memory"
     try:
