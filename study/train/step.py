@@ -38,7 +38,7 @@ def train_step(
         generator: random stream of paradigms that sample.
         micro_batch: inputs a part, >= 1.
         alpha: attention held on the foreground; None: the focus attends.
-        width: segments to which every input is padded, see `Split.width`; None: as few as fit.
+        width: segments to which every input is padded, see `Split.widths`; None: as few as fit.
 
     Returns:
         The mean loss of the batch before the update: a scalar on the device, without gradient.
