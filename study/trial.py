@@ -40,6 +40,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     listed = CellList.read(args.cells)
     with importing():
+        from study import hardware
         from study.drive import opened_here
         from study.plan.divide import usable_cores
         from study.plan.listed import plan_listed
@@ -47,7 +48,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
     args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
     args.threads = args.threads or usable_cores()
-    args.gpu = _uses_gpu(args.device)
+    device = hardware.set_up(args.threads, args.device != "cpu")
+    args.gpu = device.type == "cuda"
+    if args.device == "cuda" and not args.gpu:
+        raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
     with terminating(), opened_here(args.results) as place:
         plan = plan_listed(
             listed, place.finished, args.threads, args.gpu, args.data_dir, args.cache_dir
@@ -57,13 +61,15 @@ def _run(argv: Sequence[str] | None) -> int:
         plan = plan.resumed(place.finished)
         done, left = len(plan.finished), len(plan.to_run)
         print(f"{len(plan.cells)} cells of {plan.study}: {done} done already, {left} to run")
-        return _train(args, listed.kind, plan, place, began) if left else DONE
+        name = hardware.device_name(device)
+        return _train(args, listed.kind, plan, place, name, began) if left else DONE
 
 
-def _train(args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, began: float) -> int:
+def _train(
+    args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, device: str, began: float
+) -> int:
     """Trains what is left to run, and says what is still left; the exit status."""
     with importing():
-        from study import hardware
         from study.cell.version import code_version
         from study.cell.work import Work
         from study.launch.in_turn import train_in_turn
@@ -85,7 +91,6 @@ def _train(args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, be
         checkpoint_every=args.checkpoint_every,
         mark=place.results.mark(),
     )
-    device = hardware.device_name(hardware.set_up(args.threads, args.gpu))
     alone = cell_seconds(plan, plan.to_run)
     packing, packs = in_packs(plan, args.pack)
     print(f"packs: {len(packs)} ({packing.reason})", flush=True)
@@ -105,7 +110,7 @@ def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
         why = (
             "wait for another process, as this one lost its GPU"
             if lost
-            else ("would not have ended in time")
+            else "would not have ended in time"
         )
         print(f"{len(left)} cells {why}: the same command goes on")
     for failure in failures:
@@ -117,15 +122,6 @@ def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
     if failures:
         print("the same command tries the failed cells again", file=sys.stderr)
     return FAILED if failures else DONE
-
-
-def _uses_gpu(device: str | None) -> bool:
-    """Whether to train on a GPU: as asked, else if there is one."""
-    import torch
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
-    return device != "cpu" and torch.cuda.is_available()
 
 
 def _members(text: str) -> int | None:

@@ -158,8 +158,8 @@ def test_tests_and_benchmarks_run_once(outs: list[Path]) -> None:
     assert "<testsuite " in (outs[-1] / "tests.xml").read_text()
     measured = json.loads((outs[-1] / "figures.json").read_text())
     assert measured["packs, m=20"]["torch"].startswith("2.11.0")
-    versions = [each["environment"]["packages"]["torch"] for each in record(outs[-1])]
-    assert set(versions) == {measured["packs, m=20"]["torch"]}
+    slices = [each["environment"]["packages"]["torch"] for each in record(outs[-1])]
+    assert slices == ["2.11.0"] * len(outs)
 
 
 def packs(**speedups: float) -> list[dict[str, Any]]:
