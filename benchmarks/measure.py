@@ -52,7 +52,7 @@ def set_up(parser: argparse.ArgumentParser, name: str, threads: int) -> torch.de
 
     Ends the program with status 2 if the device is missing.
     """
-    if name == "cuda" and not torch.cuda.is_available():
+    if name == "cuda" and not hardware.has_gpu():
         parser.exit(2, f"{parser.prog}: no CUDA device here\n")
     hardware.set_up(threads, gpu=name == "cuda")
     if name == "cuda":

@@ -23,8 +23,8 @@ PASS_BYTES = {"cpu": 12 * 2**20, "cuda": 2**28}
 """Bytes of pixels, as float32, in one pass through the networks, by device. On a CPU more is
 hardly faster (docs/performance.md) and takes more memory; on a GPU most batches pass at once."""
 
-USED_GPU_MEMORY = 0.9
-"""The share of a GPU's memory that is planned with; CUDA's own comes on top."""
+USED_GPU_MEMORY = 0.8
+"""The share of a GPU's memory in which steps have to fit; evaluations and CUDA come on top."""
 
 TF32_NEEDS_GPU = (
     "precision=tf32 multiplies in TensorFloat-32, which only a GPU does, and none is used here. "
@@ -44,13 +44,18 @@ def set_up(threads: int, gpu: bool = True) -> torch.device:
         threads: CPU threads.
         gpu: whether to use a GPU if there is one.
     """
-    # CUDA reads it when it starts: queues into a GPU, 8 by default, for the members of a pack.
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     torch.set_num_threads(threads)
     keep_freed_memory()
     for backend in _TF32_BACKENDS:
         backend.allow_tf32 = False
-    return torch.device("cuda" if gpu and torch.cuda.is_available() else "cpu")
+    return torch.device("cuda" if gpu and has_gpu() else "cpu")
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU for this process."""
+    # CUDA reads it when it starts: queues into a GPU, 8 by default, for the members of a pack.
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+    return torch.cuda.is_available()
 
 
 @contextlib.contextmanager

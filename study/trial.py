@@ -106,9 +106,9 @@ def _train(
 def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
     """Says which cells are missing, and why; the exit status."""
     if left:
-        lost = any(failure.kind == "worker lost" for failure in failures)
+        lost = any(failure.ends_process for failure in failures)
         why = (
-            "wait for another process, as this one lost its GPU"
+            "wait for another process, as this one cannot use its GPU any more"
             if lost
             else "would not have ended in time"
         )

@@ -19,7 +19,9 @@ GPU died; tried again in another process after a pause. `request`: the study can
 asked, e.g. the disk is full. `bug`: any other exception. The last two stop the study at once."""
 
 _OUT_OF_MEMORY = re.compile(
-    r"DefaultCPUAllocator: (can't|not enough)|CUDA error: out of memory|_STATUS_ALLOC_FAILED"
+    r"DefaultCPUAllocator: (can't|not enough)|CUDA error: out of memory|_ALLOC(ATION)?_FAILED"
+    # cuDNN's, if no kernel's workspace has room
+    r"|unable to find an engine"
 )
 _GPU_ERROR = re.compile(r"CUDA (driver )?error|CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_\w+")
 
@@ -40,8 +42,19 @@ class Failure:
 
     @property
     def reason(self) -> str:
-        """The last line of the text: the exception."""
-        return self.text.strip().splitlines()[-1] if self.text.strip() else self.kind
+        """The exception, without further lines of it: CUDA's have advice at their end."""
+        lines = self.text.strip().splitlines() or [self.kind]
+        code = [number for number, line in enumerate(lines[:-1]) if line.startswith("  ")]
+        return lines[max(code, default=-1) + 1]
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether the process in which it happened is of no further use.
+
+        So it is after a recording of a CUDA graph that could not be ended, which PyTorch 2.11
+        takes to be still under way.
+        """
+        return self.kind == "worker lost" or (self.kind == "bug" and "captur" in self.reason)
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -28,7 +28,7 @@ def train_in_turn(
 
     A pack that would not is left out, or trains with fewer cells. One that ran out of memory is
     tried again in halves. What else fails is left out, and the rest goes on, unless this process
-    has lost its GPU.
+    cannot use its GPU any more.
 
     Args:
         packs: each of cells that may train together.
@@ -62,7 +62,7 @@ def train_in_turn(
             _note(progress, ended, "given up")
             for cell in pack:
                 progress.ended(cell.id, "failed")
-            if ended.kind == "worker lost":  # and so would all others
+            if ended.ends_process:
                 break
     progress.show(last=True)
     return failures, [cell for pack in waiting for cell in pack]
@@ -99,7 +99,8 @@ def _train(pack: Pack, work: Work, progress: Progress) -> dict[str, str] | Failu
         raise
     except Exception as error:
         failure = failure_of(error)
-    give_back_memory()  # outside the except clause, which holds on to tensors
+    if not failure.ends_process:
+        give_back_memory()  # outside the except clause, which holds on to tensors
     return dataclasses.replace(failure, cell_ids=tuple(cell.id for cell in pack))
 
 

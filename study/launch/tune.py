@@ -177,11 +177,11 @@ def carry_out(train: Train, work: Work, report: Report) -> None:
     except Exception as error:
         failure = failure_of(error)
     if failure is not None:  # outside the except clause, which holds on to tensors
-        if failure.kind != "worker lost":
+        if not failure.ends_process:
             give_back_memory()
         report({"event": "failure", "kind": failure.kind, "text": failure.text})
-        if failure.kind == "worker lost":
-            os._exit(1)  # else Tune would give its next trials to a process without a GPU
+        if failure.ends_process:
+            os._exit(1)  # else Tune would give it its next trials
 
 
 class _Judging:

@@ -63,7 +63,7 @@ def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
     """
     if requested != "auto":
         return Packing(requested)
-    if not torch.cuda.is_available() or plan.gpus_per_trial == 0:
+    if not hardware.has_gpu() or plan.gpus_per_trial == 0:
         return Packing(reason="on CPUs packed cells only take turns")
     candidates = Packing("seed,lr")
     if all(len(pack) < 2 for pack in packs.form(plan.to_run, candidates)):

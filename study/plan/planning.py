@@ -12,12 +12,10 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-import torch
-
 from study import tasks
 from study.cell import Options
 from study.errors import RequestError
-from study.hardware import TF32_NEEDS_GPU
+from study.hardware import TF32_NEEDS_GPU, has_gpu
 from study.launch.nodes import Cluster
 from study.plan import overhead
 from study.plan.axes import tasks_of
@@ -159,7 +157,7 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
 
 def _uses_gpu(plan: Plan, cluster: Cluster | None) -> bool:
     """Whether cells train on a GPU."""
-    there = cluster is not None or torch.cuda.is_available()
+    there = cluster is not None or has_gpu()
     return there and plan.gpus_per_trial != 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -25,6 +26,10 @@ class Stepping(Protocol):
 
     def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
         """Takes so many steps of each member; yields after each, maybe before it is done."""
+        ...
+
+    def idle_seconds(self) -> float:
+        """Seconds since the last call in which nothing was trained."""
         ...
 
 
@@ -53,6 +58,10 @@ class InTurns:
                 member.step()
             yield
 
+    def idle_seconds(self) -> float:
+        """See `Stepping`."""
+        return 0.0
+
 
 class Captured:
     """Members whose steps are one CUDA graph: one launch replays all their kernels.
@@ -72,6 +81,8 @@ class Captured:
         self._of: object = None
         self._members: tuple[Member, ...] = ()
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._main = _stream(device, -1)
+        self._idle = 0.0
 
     def prepare(self, members: Sequence[Member]) -> None:
         """Records the graph of the largest width; drops those of other members and phases."""
@@ -80,8 +91,7 @@ class Captured:
         self._graphs.clear()
         self._of, self._members = group, tuple(members)
         self._feed = _Feed(members, self._device)
-        self._main = torch.cuda.Stream(self._device)
-        self._branches = [torch.cuda.Stream(self._device) for _ in members]
+        self._branches = [_stream(self._device, number) for number in range(len(members))]
         self._record(max(member.widest for member in members))
 
     def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
@@ -97,30 +107,47 @@ class Captured:
                     member.steps += 1
                 yield
 
+    def idle_seconds(self) -> float:
+        """See `Stepping`: the time of recordings."""
+        seconds, self._idle = self._idle, 0.0
+        return seconds
+
     def _record(self, width: int) -> None:
         """Records the graph of a step, after some steps on copies.
 
         The libraries set themselves up on first use, which must not happen in a recording.
         """
-        graph = torch.cuda.CUDAGraph()
+        started = now(self._device)  # the copies are made of what other streams wrote
         with hardware.autotuned():
-            now(self._device)  # the copies are made of what other streams wrote
             for member, branch in zip(self._members, self._branches, strict=True):
                 with torch.cuda.stream(branch):
                     member.warm_up(width)
-            for member in self._members:
-                for generator in member.random_streams:
-                    _register(graph, generator)
-            with torch.cuda.graph(graph, stream=self._main):
-                rows = self._feed.next()
-                for branch in self._branches:
-                    branch.wait_stream(self._main)
-                for member, branch, own in zip(self._members, self._branches, rows, strict=True):
-                    with torch.cuda.stream(branch):
-                        member.take(own, width)
-                for branch in self._branches:
-                    self._main.wait_stream(branch)
+        graph = torch.cuda.CUDAGraph()
+        for member in self._members:
+            for generator in member.random_streams:
+                _register(graph, generator)
+        # The graph's context leaves its stream current if the recording cannot be ended.
+        with torch.cuda.stream(self._main), torch.cuda.graph(graph, stream=self._main):
+            self._take_all(width)
         self._graphs[width] = graph
+        self._idle += now(self._device) - started
+
+    def _take_all(self, width: int) -> None:
+        """Takes the next step of every member on its branch.
+
+        The branches join also if memory runs out on one: with open branches no recording ends,
+        and PyTorch would go on as if it still recorded.
+        """
+        rows = self._feed.next()
+        for branch in self._branches:
+            branch.wait_stream(self._main)
+        try:
+            for member, branch, own in zip(self._members, self._branches, rows, strict=True):
+                with torch.cuda.stream(branch):
+                    member.take(own, width)
+        finally:
+            for branch in self._branches:
+                self._main.wait_stream(branch)
 
 
 class _Feed:
@@ -152,6 +179,12 @@ class _Feed:
         rows = self._rows.index_select(0, self._step)[0]
         self._step += 1
         return rows
+
+
+@functools.cache
+def _stream(device: torch.device, number: int) -> torch.cuda.Stream:
+    """The same streams for all packs: cuBLAS keeps memory for each, which is never freed."""
+    return torch.cuda.Stream(device)
 
 
 def _register(graph: torch.cuda.CUDAGraph, generator: torch.Generator) -> None:

@@ -170,7 +170,10 @@ def test_a_gpu_computes_the_same(task: TextTask, architecture: str, name: str) -
     expected = outcome(model, name, batch)
     there = Batch(*(None if each is None else each.cuda() for each in batch))
     found = outcome(model.cuda(), name, there)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12, check_device=False)
+    # Sinusoids are computed in float32, whose functions round otherwise on another device.
+    exact = architecture == "embedding"
+    rtol, atol = (1e-9, 1e-12) if exact else (1e-5, 1e-6)
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol, check_device=False)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -237,6 +237,9 @@ def test_exceptions_are_told_apart() -> None:
         assert of(torch.AcceleratorError(text)) == of(RuntimeError(text)) == "worker lost"
     assert of(RequestError("the disk is full")) == "request"
     assert of(RuntimeError("shape mismatch")) == "bug"
+    assert of(RuntimeError("GET was unable to find an engine to execute this computation")) == (
+        "out of memory"
+    )
     with pytest.raises(RuntimeError) as error:
         torch.empty(2**55)
     assert of(error.value) == "out of memory"
@@ -244,6 +247,7 @@ def test_exceptions_are_told_apart() -> None:
         "CUDA error: operation failed due to a previous error during capture"
     )
     assert of(of_recording) == "bug"
+    assert failure_of(of_recording).ends_process
     of_recording.__context__ = torch.OutOfMemoryError("CUDA out of memory")
     assert of(of_recording) == "out of memory"
     try:
@@ -252,6 +256,15 @@ def test_exceptions_are_told_apart() -> None:
         failure = failure_of(raised)
     assert "Traceback" in failure.text
     assert failure.reason == "KeyError: 'x'"
+    assert not failure.ends_process
+    try:
+        raise torch.AcceleratorError("CUDA error: illegal access\nSearch for it.\n\nCompile with")
+    except torch.AcceleratorError as raised:
+        failure = failure_of(raised)
+    assert failure.reason == "torch.AcceleratorError: CUDA error: illegal access"
+    assert failure.ends_process
+    assert Failure("worker lost", "its process died").reason == "its process died"
+    assert Failure("worker lost", "").reason == "worker lost"
 
 
 def test_hybrids_are_their_own_group() -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from study.cell import PARADIGMS, Schedule
+from study.launch.failures import failure_of
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.posts import texts
 from study.tasks.posts.texts import TextTask
@@ -165,22 +166,68 @@ def test_a_graph_keeps_what_it_replays_on(digits: MosaicTask, captured: None) ->
     assert not any(each() is not None for each in held)
 
 
-def test_only_steps_are_autotuned(
+def test_only_the_steps_before_a_recording_are_autotuned(
     digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
 ) -> None:
-    """The passes of evaluations differ in size, and each new size would be tried anew."""
-    tuned: dict[str, set[bool]] = {"train_step": set(), "evaluate": set()}
+    """Evaluations differ in the size of their passes; in a recording nothing may be tried."""
+    tuned: dict[str, list[bool]] = {"train_step": [], "evaluate": []}
     for name, seen in tuned.items():
         real = getattr(pack_member, name)
 
-        def noting(*args: Any, real: Any = real, seen: set[bool] = seen, **named: Any) -> Any:
-            seen.add(torch.backends.cudnn.benchmark)
+        def noting(*args: Any, real: Any = real, seen: list[bool] = seen, **named: Any) -> Any:
+            seen.append(torch.backends.cudnn.benchmark)
             return real(*args, **named)
 
         monkeypatch.setattr(pack_member, name, noting)
     loop.train(tiny_cell(digits), digits)
-    assert tuned == {"train_step": {True}, "evaluate": {False}}
-    assert not torch.backends.cudnn.benchmark
+    assert tuned["train_step"] == [True] * pack_member.WARM_UP_STEPS["cpu"] + [False]
+    assert set(tuned["evaluate"]) == {False}
+
+
+def test_recordings_are_no_training_time(
+    posts: TextTask, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    """Those of further widths, too, which are met while steps are timed."""
+    monkeypatch.setattr(texts, "_WIDTH_STEP", 2)
+    clock = 0.0
+    warm_up = Member.warm_up
+
+    def slow(member: Member, width: int | None = None) -> None:
+        nonlocal clock
+        clock += 100
+        warm_up(member, width)
+
+    monkeypatch.setattr(Member, "warm_up", slow)
+    for module in (loop, side_by_side, pack_member):
+        monkeypatch.setattr(module, "now", lambda _: clock)
+    with padding_computed():
+        outcome = loop.train(text_cell(posts, schedule("hybrid", 0.01), batch_size=4), posts)
+    assert clock > 4 * 100
+    assert outcome.train_seconds == 0
+
+
+def failing_member(monkeypatch: pytest.MonkeyPatch, failing: Member) -> None:
+    """Lets memory run out when a step of it is recorded."""
+    take = Member.take
+
+    def take_or_fail(member: Member, *more: Any) -> None:
+        if member is failing:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        take(member, *more)
+
+    monkeypatch.setattr(Member, "take", take_or_fail)
+
+
+def test_branches_join_also_when_memory_runs_out(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, captured: None
+) -> None:
+    stepping, pack = side_by_side.Captured(CPU), members(digits, 3)
+    failing_member(monkeypatch, pack[1])
+    with pytest.raises(torch.OutOfMemoryError):
+        stepping.prepare(pack)
+    waits = cuda_graphs.Stream.waits
+    assert [(b, a) for a, b in waits[:3]] == waits[3:]
+    assert not stepping._graphs
 
 
 def test_newer_versions_register_generators_by_themselves(digits: MosaicTask) -> None:
@@ -250,6 +297,29 @@ def test_replayed_equals_eager_on_a_gpu(
     list(stepping.steps([replayed], 20))
     losses = [member.state()["summed_loss"].item() for member in (eager, replayed)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+@needs_cuda
+def test_after_memory_ran_out_in_a_recording_the_process_trains_on(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = members(digits, 3, "cuda")
+    stepping = side_by_side.Captured(torch.device("cuda"))
+    with monkeypatch.context() as patch:
+        failing_member(patch, pack[2])
+        with pytest.raises(torch.OutOfMemoryError) as error:
+            stepping.prepare(pack)
+    assert failure_of(error.value).kind == "out of memory"
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    del stepping, pack, error
+    gc.collect()
+    before = torch.cuda.memory_reserved()
+    block = torch.empty(2**28, dtype=torch.uint8, device="cuda")
+    del block
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() <= before
+    cells = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
+    assert {each.status for each in loop.train_pack(cells, digits, "cuda")} == {"done"}
 
 
 def members(
