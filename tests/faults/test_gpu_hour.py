@@ -36,7 +36,7 @@ SIZES = (
     "n=32", "epochs=2", "architecture=small", "batch_size=16", "evaluations=1",
     "train_metrics_size=10", "validation_size=10", "test_size=10", f"seed=0-{SEEDS - 1}",
 )  # fmt: skip
-BENCHMARKS = "--architecture small --batch-size 4 --rounds 1 --steps 1"
+BENCHMARKS = "--architecture small --batch-size 4 --rounds 1 --steps 1 --precision float32"
 
 CELLS = 2 * 4 * SEEDS
 """Of two m and four paradigms."""
