@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from study import terminal
 from study.cell import Cell
-from study.drive import Trained, Workplace
+from study.drive import Trained
+from study.launch.workplace import Workplace
 from study.plan import overhead
 from study.plan.overhead import Overhead
 from study.plan.plan import Plan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +12,15 @@ from dataclasses import dataclass
 from study.cell import Cell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
-from study.errors import RequestError
 from study.kinds import KINDS
 from study.launch.cluster import default_address, join, require_lasting
 from study.launch.failures import Failure
-from study.launch.nodes import Cluster
 from study.launch.tune import launch
+from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.describe import num_settings
 from study.plan.plan import Plan
 from study.request import Request
-from study.results import Results, ResultsError, Survey
+from study.results import Results, ResultsError
 from study.search.halving import Judge
 from study.search.search import Search
 from study.search.suggestions import Suggestions
@@ -33,57 +31,6 @@ from study.tracking.uris import tracking_uri
 from study.train import checkpoints
 
 
-@dataclass
-class Workplace:
-    """Where a study runs.
-
-    Attributes:
-        results: its results directory.
-        survey: of the directory, before this command trains anything.
-        cluster: to train on; None: this machine.
-        accepts_censored: whether cells that a scheduler stopped early need no run; for a study
-            without a scheduler they are no results.
-    """
-
-    results: Results
-    survey: Survey
-    cluster: Cluster | None
-    accepts_censored: bool
-    _locks: contextlib.ExitStack
-    _locked: bool
-
-    @property
-    def finished(self) -> dict[str, str]:
-        """Id -> status of the cells that need no run."""
-        statuses = self.survey.statuses.items()
-        return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
-
-    def prepare(self) -> None:
-        """Makes the directory if it is missing, and keeps other commands out of it.
-
-        Raises:
-            RequestError: another command runs there, or the directory cannot be written.
-        """
-        self.results.prepare()
-        if not self._locked:
-            self._locks.enter_context(self.results.lock())
-            self.survey = self.results.survey()  # another command may have been faster
-
-    def set_damaged_aside(self) -> None:
-        """Moves the damaged files away and says so.
-
-        Raises:
-            RequestError: a file cannot be moved.
-        """
-        if self.survey.damaged:
-            names = ", ".join(self.results.set_aside(self.survey.damaged))
-            print(
-                f"set aside damaged files ({names}); this study's cells in them run again, those "
-                "of another one with its own command",
-                file=sys.stderr,
-            )
-
-
 @contextlib.contextmanager
 def opened(request: Request) -> Iterator[Workplace]:
     """Opens the place where a study runs; makes nothing there before `Workplace.prepare`.
@@ -92,48 +39,20 @@ def opened(request: Request) -> Iterator[Workplace]:
         RequestError: the directory cannot be read, Ray would delete it, or the cluster cannot be
             joined.
     """
-    results = _directory(request.results)
+    results = results_in(request.results)
     if results.storage.local:
         require_lasting(results.url)
     elif request.search or tracking_uri(request.tracking) is None:
         require_lasting(os.getcwd())  # the databases lie there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
-        locked = request.trains and _locked(results, stack)
+        locked = request.trains and locked_if_there(results, stack)
         survey = results.survey()
         cluster = None
         if address is not None and request.then != "dry run":
             cluster = stack.enter_context(join(address))
             cluster.require()
         yield Workplace(results, survey, cluster, bool(request.scheduler), stack, locked)
-
-
-@contextlib.contextmanager
-def opened_here(url: str) -> Iterator[Workplace]:
-    """Opens the place for a command that trains in its own process.
-
-    Raises:
-        RequestError: the directory cannot be read, or another command runs there.
-    """
-    results = _directory(url)
-    with contextlib.ExitStack() as stack:
-        locked = _locked(results, stack)
-        yield Workplace(results, results.survey(), None, False, stack, locked)
-
-
-def _directory(url: str) -> Results:
-    results = Results(absolute(url))
-    if results.storage.local and os.path.isfile(results.url):
-        raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
-    return results
-
-
-def _locked(results: Results, locks: contextlib.ExitStack) -> bool:
-    """Locks the directory if it is there; before a survey, so that what that finds stays."""
-    there = results.storage.exists("cells")
-    if there:
-        locks.enter_context(results.lock())
-    return there
 
 
 def work_of(request: Request, plan: Plan) -> Work:

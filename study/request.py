@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -76,11 +77,15 @@ class Request:
             raise RequestError("--search needs --num-samples K, the number of its suggestions.")
         if self.num_samples and not self.search:
             raise RequestError("--num-samples is of a search: add --search optuna.")
-        if self.write_cells and (self.then != "plan" or self.search):
+        if self.write_cells is not None and (self.then != "plan" or self.search):
             raise RequestError(
                 "--write-cells lists the cells of a grid's plan: add --plan"
                 + (", and leave --search out." if self.search else ".")
             )
+        if self.write_cells is not None:
+            file = os.path.abspath(self.write_cells)
+            if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
+                raise RequestError(f"--write-cells {file}: name a file in a folder that is there.")
         if self.objective and not self.search:
             raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
         if self.search and self.scheduler and len(self.metrics) > 1:

@@ -36,7 +36,7 @@ def _run(argv: Sequence[str] | None) -> int:
         if request.then == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
-            if request.write_cells:
+            if request.write_cells is not None:
                 left_to_run(request, plan).write(request.write_cells)
                 print(f"cells to run: {request.write_cells}, for `python -m study.trial --cells`")
             return DONE

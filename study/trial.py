@@ -23,9 +23,8 @@ from study.terminal.command import (
 from study.terminal.options import add_training_options, number, positive
 
 if TYPE_CHECKING:
-    from study.cell import Cell
-    from study.drive import Workplace
     from study.launch.failures import Failure
+    from study.launch.workplace import Workplace
     from study.plan.plan import Plan
 
 
@@ -41,20 +40,23 @@ def _run(argv: Sequence[str] | None) -> int:
     listed = CellList.read(args.cells)
     with importing():
         from study import hardware
-        from study.drive import opened_here
+        from study.launch.workplace import opened_here
         from study.plan.divide import usable_cores
         from study.plan.listed import plan_listed
         from study.tasks import absolute
 
     args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
-    args.threads = args.threads or usable_cores()
+    cores = usable_cores()
+    if (args.threads or 0) > cores:
+        raise RequestError(f"--threads {args.threads}, but this machine has {cores} cores.")
+    args.threads = args.threads or cores
     device = hardware.set_up(args.threads, args.device != "cpu")
     args.gpu = device.type == "cuda"
     if args.device == "cuda" and not args.gpu:
         raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
     with terminating(), opened_here(args.results) as place:
         plan = plan_listed(
-            listed, place.finished, args.threads, args.gpu, args.data_dir, args.cache_dir
+            listed, args.threads, args.gpu, args.data_dir, args.cache_dir, args.micro_batch
         )
         place.prepare()
         place.set_damaged_aside()
@@ -76,7 +78,7 @@ def _train(
         from study.launch.pace import Pace
         from study.plan.estimate import cell_seconds
         from study.plan.listed import in_packs
-        from study.terminal.progress import Progress
+        from study.terminal.progress import Progress, duration
 
     work = Work(
         study=plan.study,
@@ -93,26 +95,27 @@ def _train(
     )
     alone = cell_seconds(plan, plan.to_run)
     packing, packs = in_packs(plan, args.pack)
-    print(f"packs: {len(packs)} ({packing.reason})", flush=True)
+    largest = max(map(len, packs))
+    what = "none, each cell trains alone" if largest == 1 else f"{len(packs)} of up to {largest}"
+    print(f"packs: {what} ({packing.reason})", flush=True)
     shares = {c.id: alone[c.id] / packing.measured_of(c).speedup for c in plan.to_run}
     progress = Progress(plan.to_run, shares, 1, len(plan.finished))
     pace = Pace(alone, 60 * args.minutes - (time.monotonic() - began))
-    if place.survey.statuses:
-        pace.recall(place.results.cells(), device)
+    if args.gpu and place.survey.statuses:  # the name of a CPU does not say which one it is
+        rows = place.results.cells()
+        pace.learn(rows[(rows["device"] == device) & (rows["threads"] == args.threads)])
     failures, left = train_in_turn(packs, work, progress, pace)
-    return _close(failures, left)
-
-
-def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
-    """Says which cells are missing, and why; the exit status."""
     if left:
-        lost = any(failure.ends_process for failure in failures)
-        why = (
-            "wait for another process, as this one cannot use its GPU any more"
-            if lost
-            else "would not have ended in time"
-        )
+        shortest = duration(min(pace.seconds([cell]) for cell in left))
+        why = f"would not have ended in time (the shortest takes about {shortest})"
+        if any(failure.ends_process for failure in failures):
+            why = "wait for another process, as this one cannot use its GPU any more"
         print(f"{len(left)} cells {why}: the same command goes on")
+    return _close(failures, place.results.url)
+
+
+def _close(failures: Sequence[Failure], results: str) -> int:
+    """Says what failed and where the results are; the exit status."""
     for failure in failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
@@ -121,6 +124,7 @@ def _close(failures: Sequence[Failure], left: Sequence[Cell]) -> int:
         print(f"\nthe first bug:\n{bug.text}", file=sys.stderr)
     if failures:
         print("the same command tries the failed cells again", file=sys.stderr)
+    print(f"results: {results}; `python -m analysis.report {results}` compares them")
     return FAILED if failures else DONE
 
 
@@ -159,8 +163,9 @@ def _parser() -> Parser:
 
 
 _ABOUT = """Trains a list of cells in this process, with neither Ray nor MLflow: it needs torch,
-numpy, pandas and pyarrow alone. The results directory is as study.run would leave it, and the same
-command goes on with it."""
+numpy, pandas, pyarrow and fsspec, and what reads the data. The results directory is as study.run
+would leave it, and the same command goes on with it. Exit status: 0 done, or no time left; 1 cells
+failed; 2 unusable request."""
 
 _EXAMPLES = """
 examples:

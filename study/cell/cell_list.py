@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,22 @@ class CellList:
         values = _json(path)
         if not isinstance(values, dict) or values.get("format") != _FORMAT:
             raise RequestError(f"{path} is no list of cells of this version. {_HOW}")
-        try:
-            study, kind, listed = values["study"], values["kind"], values["cells"]
-            cells = [Cell.from_dict(each) for each in listed]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(
-                f"{path} holds a cell that this version cannot read ({error}). {_HOW}"
-            ) from error
-        return cls(str(study), str(kind), tuple({cell.id: cell for cell in cells}.values()))
+        study, kind, listed = (values.get(name) for name in ("study", "kind", "cells"))
+        if not (isinstance(study, str) and isinstance(kind, str) and isinstance(listed, list)):
+            raise RequestError(f"{path} lacks the study, the kind or the cells. {_HOW}")
+        cells = [_cell(each, f"cell {n} of {path}") for n, each in enumerate(listed, start=1)]
+        return cls(study, kind, tuple({cell.id: cell for cell in cells}.values()))
+
+
+def _cell(values: Any, which: str) -> Cell:
+    names = {field.name for field in fields(Cell)}
+    strange = sorted(set(values) - names) if isinstance(values, dict) else ["no field of a cell"]
+    if strange:
+        raise RequestError(f"{which} has {', '.join(strange)}, unknown to this version. {_HOW}")
+    try:
+        return Cell.from_dict(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{which} cannot be read ({error}). {_HOW}") from error
 
 
 def _json(path: str | os.PathLike[str]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +15,7 @@ from study.hardware import give_back_memory
 from study.launch.failures import Failure, failure_of
 from study.launch.pace import Pace
 from study.launch.trial import train_cells
+from study.results import Results
 from study.terminal.progress import Progress
 
 Pack = Sequence[Cell]
@@ -45,10 +45,9 @@ def train_in_turn(
     waiting = deque(packs)
     failures: list[Failure] = []
     while pack := _next(waiting, pace):
-        started = time.monotonic()
         ended = _train(pack, work, progress)
         if not isinstance(ended, Failure):
-            pace.took(pack, time.monotonic() - started)
+            pace.learn(Results(work.results).cells(list(ended)))
             for cell_id, status in ended.items():
                 progress.ended(cell_id, status)
         elif ended.kind == "out of memory" and len(pack) > 1:

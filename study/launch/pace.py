@@ -40,21 +40,20 @@ class Pace:
         self._known: defaultdict[str, dict[int, float]] = defaultdict(dict)
         self._slowness = 1.0
 
-    def recall(self, cells: pd.DataFrame, device: str) -> None:
-        """Learns from recorded cells: rows of `study.results.CELLS_SCHEMA`.
+    def learn(self, cells: pd.DataFrame) -> None:
+        """Learns from cells that trained to their end, on this device and with as many threads.
 
         Args:
-            cells: of any study.
-            device: what trained elsewhere does not count.
+            cells: rows of `study.results.CELLS_SCHEMA`, of any study. Their times include what
+                they took before a checkpoint.
         """
-        counted = (cells["device"] == device) & (cells["status"] == "done")
-        for row in cells[counted & ~cells["shared_prefix"]].to_dict("records"):
-            self._learn(Cell.from_dict(json.loads(row["cell"])), row["pack"], row["total_seconds"])
-
-    def took(self, pack: Sequence[Cell], seconds: float) -> None:
-        """Learns from a pack that has ended."""
-        self._learn(pack[0], len(pack), seconds)
-        self._slowness = max(self._slowness, seconds / self._alone(pack))
+        for row in cells[(cells["status"] == "done") & ~cells["shared_prefix"]].to_dict("records"):
+            cell = Cell.from_dict(json.loads(row["cell"]))
+            seconds, of_size = row["total_seconds"], self._known[_key(cell)]
+            of_size[row["pack"]] = max(seconds, of_size.get(row["pack"], 0.0))
+            if cell.id in self._estimates:
+                slowness = seconds / row["pack"] / self._estimates[cell.id]
+                self._slowness = max(self._slowness, slowness)
 
     def seconds(self, pack: Sequence[Cell]) -> float:
         """What a pack takes at most: its cells one after the other, or as packs like it took."""
@@ -72,10 +71,6 @@ class Pace:
 
     def _alone(self, pack: Sequence[Cell]) -> float:
         return sum(self._estimates[cell.id] for cell in pack)
-
-    def _learn(self, cell: Cell, members: int, seconds: float) -> None:
-        of_size = self._known[_key(cell)]
-        of_size[members] = max(seconds, of_size.get(members, 0.0))
 
 
 def _key(cell: Cell) -> str:

@@ -112,7 +112,7 @@ def _timing(plan: Plan) -> Iterator[_Timings]:
             raise
         raise RequestError(
             "a cell of this study, alone, needs more memory than a trial may take. Make its "
-            "passes smaller with --micro-batch N, or give it more with --gpus-per-trial."
+            "passes smaller with --micro-batch N, or find what else takes memory (nvidia-smi)."
         ) from error
     finally:
         torch.set_num_threads(before)
@@ -197,7 +197,12 @@ class _Timings:
             for each in cells
         ]
         with hardware.memory_limit(self.device, self._plan.gpus_per_trial or 1):
-            outcome = train_pack(short, self._task(cell, steps * count), self.device)[0]
+            outcome = train_pack(
+                short,
+                self._task(cell, steps * count),
+                self.device,
+                micro_batch=self._plan.micro_batch,
+            )[0]
         return outcome.train_seconds / steps / count
 
     def _evaluate(self, cell: Cell, paradigm: str) -> float:
@@ -228,7 +233,8 @@ class _Timings:
         if facts.lengths:
             return cell.batch_size
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
-        return hardware.micro_batch(cell.batch_size, bytes_each, self.device)
+        fitting = hardware.micro_batch(cell.batch_size, bytes_each, self.device)
+        return min(self._plan.micro_batch or fitting, cell.batch_size)
 
     def _task(self, cell: Cell, count: int) -> Any:
         """The task with noise for data, on which steps take as long."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
 
 from study import tasks
 from study.cell import Cell, Options
 from study.cell.cell_list import CellList
 from study.errors import RequestError, unknown
+from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
 from study.plan.estimate import choose_packing
 from study.plan.plan import Plan
@@ -33,26 +33,28 @@ def left_to_run(request: Request, plan: Plan) -> CellList:
 
 def plan_listed(
     listed: CellList,
-    finished: Collection[str],
     threads: int,
     gpu: bool,
     data_dir: str | None = None,
     cache_dir: str | None = None,
+    micro_batch: int | None = None,
 ) -> Plan:
     """Plans to train the cells of a list, one pack at a time.
 
     Args:
         listed: the cells.
-        finished: ids of cells that need no run.
         threads: CPU threads.
         gpu: whether to use a GPU.
         data_dir, cache_dir: as `study.tasks.load` takes them.
+        micro_batch: inputs a pass; None: by device.
 
     Raises:
         RequestError: an unknown kind or task, other data than the cells', or one cannot run.
     """
     if listed.kind not in KINDS:
         raise unknown("kind of cell", listed.kind, KINDS)
+    names = {cell.task for cell in listed.cells}
+    tasks.require_use_of_data_dir(data_dir, sorted(names & tasks.TASKS.keys()))
 
     @functools.cache
     def facts_of(task: str, options: Options) -> Facts:
@@ -63,15 +65,16 @@ def plan_listed(
 
     maker = KINDS[listed.kind].maker(facts_of)
     for cell in listed.cells:
+        if cell.precision == "tf32" and not gpu:
+            raise RequestError(f"cell {cell.id}: {TF32_NEEDS_GPU}")
         _require_same_data(cell, facts_of(cell.task, cell.options))
         if reason := maker.why_not(cell):
             raise RequestError(f"cell {cell.id} cannot run: {reason}. Take it out of the list.")
-    ids = {cell.id for cell in listed.cells}
     return Plan(
         study=listed.study,
         preset="",
         cells=listed.cells,
-        finished=frozenset(ids.intersection(finished)),
+        finished=frozenset(),
         skipped=(),
         flops={cell.id: maker.flops(cell) for cell in listed.cells},
         facts={(cell.task, cell.options): maker.facts(cell) for cell in listed.cells},
@@ -79,6 +82,7 @@ def plan_listed(
         concurrent=1,
         threads=threads,
         gpus_per_trial=None if gpu else 0,
+        micro_batch=micro_batch,
     )
 
 

@@ -46,6 +46,7 @@ class Plan:
         gpus_per_trial: GPUs that a trial asks for, a fraction to share one; None: one if there
             are any.
         max_concurrent: most trials at a time; None: no limit.
+        micro_batch: inputs a forward and backward pass; None: by device.
         search: what a search would try, for people; the cells are then examples of its cells.
         searched_cells: how many cells a search trains.
         where: place where the cells train, for people.
@@ -68,6 +69,7 @@ class Plan:
     no_share_reason: str = "as asked"
     gpus_per_trial: float | None = None
     max_concurrent: int | None = None
+    micro_batch: int | None = None
     search: str = ""
     searched_cells: int = 0
     where: str = THIS_MACHINE

@@ -52,10 +52,7 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
     points = list(searched.examples()) if searched else axes
     make_plan(space, request.preset, points, _nominal)  # before any download
     names = tasks_of(axes)
-    if request.data_dir and not any(map(tasks.takes_data_dir, names)):
-        raise RequestError(
-            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
-        )
+    tasks.require_use_of_data_dir(request.data_dir, names)
 
     def facts_of(task: str, options: Options) -> Facts:
         data_dir = request.data_dir if tasks.takes_data_dir(task) else None
@@ -67,6 +64,7 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
     return dataclasses.replace(
         make_plan(space, request.preset, points, facts_of, finished),
         gpus_per_trial=request.gpus_per_trial,
+        micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,
         search=searched.describe(num_samples, request.metrics) if searched else "",
         searched_cells=num_samples * len(searched.seeds) if searched else 0,

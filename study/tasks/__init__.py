@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
@@ -51,6 +51,18 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
 def takes_data_dir(name: str) -> bool:
     """Whether a task reads a data set, which `--data-dir` may name."""
     return TASKS[name].data_set is not None
+
+
+def require_use_of_data_dir(data_dir: str | None, names: Sequence[str]) -> None:
+    """Refuses a directory of data that none of these tasks reads.
+
+    Raises:
+        RequestError: a directory is given, and none does.
+    """
+    if data_dir and not any(map(takes_data_dir, names)):
+        raise RequestError(
+            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
+        )
 
 
 def at_hand(name: str, data_dir: str | None = None, cache_dir: str | None = None) -> bool:

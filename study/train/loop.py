@@ -88,14 +88,14 @@ def _step_to(
     """Steps the members up to the target, and saves their states when that is due."""
     while behind := [member for member in members if member.steps < target]:
         stepping.prepare(behind)
-        stepping.idle_seconds()
+        stepping.take_idle_seconds()
         started = now(behind[0].device)
         for _ in stepping.steps(behind, min(target - member.steps for member in behind)):
             if checkpoints and checkpoints.due(behind):
-                _spend(members, now(behind[0].device) - started - stepping.idle_seconds())
+                _spend(members, now(behind[0].device) - started - stepping.take_idle_seconds())
                 checkpoints.save(behind)
                 started = now(behind[0].device)
-        _spend(members, now(behind[0].device) - started - stepping.idle_seconds())
+        _spend(members, now(behind[0].device) - started - stepping.take_idle_seconds())
 
 
 def _spend(members: Sequence[Member], seconds: float) -> None:

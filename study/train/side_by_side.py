@@ -28,7 +28,7 @@ class Stepping(Protocol):
         """Takes so many steps of each member; yields after each, maybe before it is done."""
         ...
 
-    def idle_seconds(self) -> float:
+    def take_idle_seconds(self) -> float:
         """Seconds since the last call in which nothing was trained."""
         ...
 
@@ -58,7 +58,7 @@ class InTurns:
                 member.step()
             yield
 
-    def idle_seconds(self) -> float:
+    def take_idle_seconds(self) -> float:
         """See `Stepping`."""
         return 0.0
 
@@ -107,7 +107,7 @@ class Captured:
                     member.steps += 1
                 yield
 
-    def idle_seconds(self) -> float:
+    def take_idle_seconds(self) -> float:
         """See `Stepping`: the time of recordings."""
         seconds, self._idle = self._idle, 0.0
         return seconds

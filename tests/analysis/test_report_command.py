@@ -23,7 +23,8 @@ from analysis.conclude import write_report
 from analysis.page.files import Unwritable
 from analysis.report import main
 from study import closing
-from study.drive import Trained, Workplace
+from study.drive import Trained
+from study.launch.workplace import Workplace
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from study.run_options import requested

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -145,6 +146,8 @@ def test_packs_train_seed_by_seed(call: Trial, trained: list[list[Cell]], tmp_pa
     ]  # fmt: skip
     assert set(recorded(tmp_path).cells()["pack"]) == {2}
     assert "8 cells of digits: 0 done already, 8 to run" in printed
+    assert "packs: 4 of up to 2 (as asked)" in printed
+    assert f"`python -m analysis.report {tmp_path / 'results'}` compares them" in printed
     compact(recorded(tmp_path))
     status, printed, _ = call("--pack", "2")
     assert (status, len(trained)) == (DONE, 4)
@@ -156,7 +159,8 @@ def test_nothing_starts_that_would_not_end_in_time(
 ) -> None:
     status, printed, _ = call("--minutes", "1e-9")
     assert (status, trained) == (DONE, [])
-    assert "8 cells would not have ended in time: the same command goes on" in printed
+    why = r"8 cells would not have ended in time \(the shortest takes about \S.*\): the same"
+    assert re.search(why, printed)
     assert call("--minutes", "60")[0] == DONE
     assert set(recorded(tmp_path).cells()["status"]) == {"done"}
     assert len(trained) == 8
@@ -204,8 +208,9 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "other data": ({"data_digest": "0" * 16}, "was planned on data with digest 0000"),
     "an unknown task": ({"task": "digist"}, "unknown task 'digist'. Did you mean 'digits'?"),
     "an unknown network": ({"architecture": "perceptrn"}, "perceptrn"),
-    "an unknown field": ({"colour": "red"}, "holds a cell that this version cannot read"),
+    "an unknown field": ({"colour": "red"}, "has colour, unknown to this version"),
     "a field out of range": ({"m": 1}, "m must be an integer >= 2, got 1"),
+    "a precision of GPUs": ({"precision": "tf32"}, "which only a GPU does"),
     "a budget without a step": ({"budget": {"amount": 1, "unit": "flops"}}, "has no step"),
 }
 
@@ -231,7 +236,11 @@ def test_a_cell_that_cannot_run_here_is_refused(
         ("", "is not JSON"),
         ("[1, 2]", "is no list of cells of this version"),
         ('{"format": "attention-study cells 0"}', "is no list of cells of this version"),
-        ('{"format": "attention-study cells 1", "study": "x"}', "cannot read ('kind')"),
+        ('{"format": "attention-study cells 1", "study": "x"}', "lacks the study, the kind"),
+        (
+            '{"format": "attention-study cells 1", "study": "x", "kind": "y", "cells": [1]}',
+            "cell 1 of",
+        ),
     ],
 )
 def test_what_is_no_list_is_refused(text: str, words: str, call: Trial, listed: Path) -> None:
@@ -243,11 +252,32 @@ def test_what_is_no_list_is_refused(text: str, words: str, call: Trial, listed: 
     assert "--plan --write-cells FILE" in errors
 
 
-def test_a_gpu_that_is_not_there_is_refused(call: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--device cuda", "there is no CUDA device here"),
+        ("--threads 100000", "but this machine has"),
+        ("--data-dir somewhere", "--data-dir is of no use to digits"),
+    ],
+)
+def test_what_is_not_there_or_of_no_use_is_refused(
+    options: str, words: str, call: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    status, _, errors = call("--device", "cuda")
+    status, _, errors = call(*options.split())
     assert status == UNUSABLE
-    assert "there is no CUDA device here" in errors
+    assert errors.count("\n") == 1
+    assert words in errors
+
+
+@pytest.mark.parametrize("file", ["", "no-folder/cells.json"])
+def test_a_list_that_cannot_be_written_is_refused_before_the_plan(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*TINY, "--results", str(tmp_path / "none"), "--plan", "--write-cells", file]
+    status, printed, errors = called(run.main, capsys, *command)
+    assert (status, printed) == (UNUSABLE, "")
+    assert "name a file in a folder that is there" in errors
 
 
 def test_a_stopped_command_goes_on_from_its_checkpoint(
@@ -277,7 +307,7 @@ def test_a_stopped_command_goes_on_from_its_checkpoint(
 
 
 def test_it_needs_neither_ray_nor_mlflow(listed: Path, tmp_path: Path) -> None:
-    blocked = ["ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "analysis"]
+    blocked = ["ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "PIL", "analysis"]
     code = f"""
 import sys
 for name in {blocked}:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from study.cell import Cell, Schedule
 from study.launch.pace import MARGIN, Pace
-from study.results import Results
-from tests.made_up.comparisons import make_cell, write
+from tests.made_up.comparisons import make_cell
 
 SEEDS = [make_cell(seed=seed) for seed in range(4)]
 OTHERS = [replace(cell, schedule=Schedule.single("lvml", 0.1)) for cell in SEEDS]
@@ -32,18 +33,18 @@ def test_an_unknown_pack_takes_its_cells_one_after_the_other() -> None:
 
 def test_packs_like_one_that_ended_take_as_long() -> None:
     one, _ = pace()
-    one.took(SEEDS, 16.0)
+    one.learn(ended(4, 16.0))
     assert seconds(one, SEEDS) == pytest.approx(16)
     assert seconds(one, SEEDS[:3]) == pytest.approx(16)  # at most as long as the larger one
     assert seconds(one, SEEDS[:1]) == pytest.approx(10)
     assert seconds(one, OTHERS) == pytest.approx(40)
-    one.took(SEEDS, 12.0)
+    one.learn(ended(4, 12.0))
     assert seconds(one, SEEDS) == pytest.approx(16)  # the longest
 
 
 def test_if_cells_take_longer_than_estimated_others_do_too() -> None:
     one, _ = pace()
-    one.took(SEEDS[:1], 30.0)
+    one.learn(ended(1, 30.0))
     assert seconds(one, SEEDS[:1]) == pytest.approx(30)
     assert seconds(one, OTHERS[:1]) == pytest.approx(30)
 
@@ -57,12 +58,15 @@ def test_as_many_cells_start_as_end_in_time() -> None:
     assert one.in_time(SEEDS) == 0
 
 
-def test_cells_recorded_on_the_same_device_are_known(results: Results) -> None:
-    write(results, SEEDS[0])
-    cells = results.cells()
+def test_only_cells_that_trained_from_start_to_end_count() -> None:
     one, _ = pace()
-    one.recall(cells.assign(pack=4, total_seconds=5.0), "another device")
+    for change in ({"status": "diverged"}, {"shared_prefix": True}):
+        one.learn(ended(4, 5.0).assign(**change))
     assert seconds(one, SEEDS) == pytest.approx(40)
-    one.recall(cells.assign(pack=4, total_seconds=5.0), cells["device"].item())
-    assert seconds(one, SEEDS) == pytest.approx(5)
-    assert seconds(one, OTHERS) == pytest.approx(40)
+
+
+def ended(pack: int, took: float) -> pd.DataFrame:
+    """What a cell of a pack recorded."""
+    cell = json.dumps(SEEDS[0].to_dict())
+    row = {"cell": cell, "pack": pack, "total_seconds": took, "status": "done"}
+    return pd.DataFrame([{**row, "shared_prefix": False}])

@@ -1,0 +1,98 @@
+"""The place where a command trains: its results directory, locked, and what it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from study.errors import RequestError
+from study.launch.nodes import Cluster
+from study.results import Results, Survey
+from study.storage.urls import absolute
+
+
+@dataclass
+class Workplace:
+    """Where a study runs.
+
+    Attributes:
+        results: its results directory.
+        survey: of the directory, before this command trains anything.
+        cluster: to train on; None: this machine.
+        accepts_censored: whether cells that a scheduler stopped early need no run; for a study
+            without a scheduler they are no results.
+    """
+
+    results: Results
+    survey: Survey
+    cluster: Cluster | None
+    accepts_censored: bool
+    _locks: contextlib.ExitStack
+    _locked: bool
+
+    @property
+    def finished(self) -> dict[str, str]:
+        """Id -> status of the cells that need no run."""
+        statuses = self.survey.statuses.items()
+        return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
+
+    def prepare(self) -> None:
+        """Makes the directory if it is missing, and keeps other commands out of it.
+
+        Raises:
+            RequestError: another command runs there, or the directory cannot be written.
+        """
+        self.results.prepare()
+        if not self._locked:
+            self._locks.enter_context(self.results.lock())
+            self.survey = self.results.survey()  # another command may have been faster
+
+    def set_damaged_aside(self) -> None:
+        """Moves the damaged files away and says so.
+
+        Raises:
+            RequestError: a file cannot be moved.
+        """
+        if self.survey.damaged:
+            names = ", ".join(self.results.set_aside(self.survey.damaged))
+            print(
+                f"set aside damaged files ({names}); this study's cells in them run again, those "
+                "of another one with its own command",
+                file=sys.stderr,
+            )
+
+
+@contextlib.contextmanager
+def opened_here(url: str) -> Iterator[Workplace]:
+    """Opens the place for a command that trains in its own process.
+
+    Raises:
+        RequestError: the directory cannot be read, or another command runs there.
+    """
+    results = results_in(url)
+    with contextlib.ExitStack() as stack:
+        is_locked = locked_if_there(results, stack)
+        yield Workplace(results, results.survey(), None, False, stack, is_locked)
+
+
+def results_in(url: str) -> Results:
+    """The results directory of a command, local path or URL.
+
+    Raises:
+        RequestError: it is a file.
+    """
+    results = Results(absolute(url))
+    if results.storage.local and os.path.isfile(results.url):
+        raise RequestError(f"{results.url} is a file. Name a directory with --results DIR.")
+    return results
+
+
+def locked_if_there(results: Results, locks: contextlib.ExitStack) -> bool:
+    """Locks the directory if it is there; before a survey, so that what that finds stays."""
+    there = results.storage.exists("cells")
+    if there:
+        locks.enter_context(results.lock())
+    return there
