@@ -13,7 +13,8 @@ most 8 files, of which `analysis.report` reads the Parquet files. In this order 
    None starts that would not end in time, and none is recorded that has not ended.
 
 Each step is a process with a time limit: one that fails or hangs is recorded as such, and the next
-one begins. Files are replaced as a whole, so a slice may be killed at any moment.
+one begins. A step that ran out of time is tried again by the next slice. Files are replaced as a
+whole, so a slice may be killed at any moment, and its step ends with it.
 """
 
 from __future__ import annotations
@@ -47,10 +48,13 @@ from study.cell.cell_list import CellList
 from study.cell.version import code_version
 from study.compact import files_for
 from study.errors import RequestError
+from study.plan.estimate import WORTHWHILE
 from study.plan.listed import left_to_run
 from study.plan.planning import planned
 from study.results import Results
 from study.run_options import requested
+from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
+from study.terminal.options import number
 
 PROJECT = Path(__file__).parents[1]
 
@@ -80,8 +84,8 @@ m=20, a slice would end before it has all paradigms."""
 BENCHMARK_SECONDS = 150
 """Of all benchmarks together."""
 
-WORTHWHILE = 1.1
-"""Least speedup of a pack over its cells alone."""
+LEAST_SECONDS = 30
+"""With less than that left, no tests and no benchmark begin."""
 
 SLOW_M, FAST_ENOUGH = "20", 15e12
 """FLOP/s of float32 below which cells of this m train in a lower precision."""
@@ -91,6 +95,16 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 
 CLOSING_SECONDS = 10.0
 """Kept free at the end of a slice."""
+
+OUT_OF_TIME = "out of time"
+
+ENDS_WITH_SLICE = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, which the next program keeps
+if os.getppid() == int(sys.argv[1]):  # it has not ended before
+    os.execv(sys.executable, [sys.executable, "-u", *sys.argv[2:]])
+"""
+"""Becomes the Python that runs a step; Linux kills it when its parent has died."""
 
 MOST_FILES, MOST_BYTES, TRAVELS_BYTES = 8, 2**24, 2**26
 """Of --out, of a file there, and of all that is brought to the machine."""
@@ -124,13 +138,24 @@ class Slice:
         """The last run of every step, by name."""
         return {step["name"]: step for each in self.record for step in each["steps"]}
 
+    def is_over(self, name: str) -> bool:
+        """Whether a step need not run again: it ended by itself, or its figures are there."""
+        ended = name in self.steps and self.steps[name]["status"] != OUT_OF_TIME
+        return ended or compares(measured(self.out).get(name, {}))
+
     def begin(self) -> None:
-        """Gathers what earlier slices left."""
+        """Gathers what earlier slices left.
+
+        Raises:
+            RequestError: it is no directory.
+        """
+        if self.args.results.exists() and not self.args.results.is_dir():
+            raise RequestError(f"--results {self.args.results} is no directory")
         self.results.prepare()
         self.out.mkdir(parents=True, exist_ok=True)
-        for number, source in enumerate((self.args.out, self.args.results)):
+        for place, source in enumerate((self.args.out, self.args.results)):
             for path in (*source.glob("cells/*.parquet"), *source.glob("evaluations/*.parquet")):
-                to = self.scratch / "results" / path.parent.name / str(number) / path.name
+                to = self.scratch / "results" / path.parent.name / str(place) / path.name
                 to.parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, to)
             for name in ("record.json", "tests.xml", "figures.json", "log.txt"):
@@ -142,14 +167,19 @@ class Slice:
         self.record.append({"environment": environment(), "steps": []})
         self.save()
         self.publish()
+        if not (self.args.results / "record.json").exists():
+            self.say(f"no earlier slice in {self.args.results}")
+        if left := len(self.results.finished()):
+            self.say(f"earlier slices left {left} cells")
 
     def save(self) -> None:
         write(self.out / "record.json", json.dumps(self.record, indent=1))
 
     def say(self, text: str) -> None:
-        """Prints a line, and keeps it."""
-        print(text, flush=True)
-        with open(self.out / "log.txt", "a") as log:
+        """Prints a line, and keeps it; without room for it, the slice goes on."""
+        with contextlib.suppress(OSError):
+            print(text, flush=True)
+        with contextlib.suppress(OSError), open(self.out / "log.txt", "a") as log:
             log.write(f"{text}\n")
 
     def run(
@@ -166,13 +196,14 @@ class Slice:
         started = time.monotonic()
         self.say(f"--- {name}: {max(0, seconds):.0f} s at most: python {command}")
         process = subprocess.Popen(
-            [sys.executable, "-u", *shlex.split(command)], process_group=0,
-            cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [sys.executable, "-c", ENDS_WITH_SLICE, str(os.getpid()), *shlex.split(command)],
+            process_group=0, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace",
         )  # fmt: skip
-        reader = threading.Thread(target=self._hear, args=(process,))
-        reader.start()
-        status: int | str = "out of time"
+        reader = threading.Thread(target=self._hear, args=(process,), daemon=True)
+        status: int | str = OUT_OF_TIME
         try:
+            reader.start()
             while time.monotonic() - started < seconds:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     status = process.wait(timeout=1)
@@ -182,7 +213,7 @@ class Slice:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
-        reader.join()
+        reader.join(CLOSING_SECONDS / 2)  # longer, if a process outside the group writes on
         each()
         took = round(time.monotonic() - started, 1)
         self.record[-1]["steps"].append({"name": name, "seconds": took, "status": status})
@@ -213,31 +244,37 @@ class Slice:
         self._published = done
 
 
-def main() -> int:
-    """Runs a slice; 0 all went well, 1 a step failed, 2 it cannot begin."""
-    args = arguments()
-    with tempfile.TemporaryDirectory(prefix="gpu-hour-") as scratch:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a slice; 0 all went well, 1 a step failed, 2 it cannot begin or write."""
+    stopped = "stopped; the next slice goes on from what is in --out"
+    return guarded("gpu_hour", lambda: _run(argv), stopped)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = arguments(argv)
+    with terminating(), tempfile.TemporaryDirectory(prefix="gpu-hour-") as scratch:
         this = Slice(args, Path(scratch))
         try:
             this.begin()
             this.say(travels(args))
             tasks.load(STUDY, str(args.data))
+            progress(this)  # refuses --set before anything runs
             tests(this)
             benchmarks(this)
-            for m in settings(args)["m"].split(","):
+            for m in sizes(args):
                 train(this, m)
-        except RequestError as error:
-            this.say(f"gpu_hour: {error}")
-            return 2
-        return close(this)
+            return close(this)
+        except OSError as error:
+            raise RequestError(str(error)) from error
 
 
 def tests(this: Slice) -> None:
-    """The tests that need a GPU, unless a slice ran them."""
-    if "tests" in this.steps:
+    """The tests that need a GPU, unless a slice ran them to their end."""
+    seconds = min(TEST_SECONDS, this.left / 2)
+    if this.is_over("tests") or seconds < LEAST_SECONDS:
         return
     report = this.scratch / "tests.xml"
-    this.run("tests", f"{TESTS} --junitxml {report}", min(TEST_SECONDS, this.left / 2))
+    this.run("tests", f"{TESTS} --junitxml {quoted(report)}", seconds)
     if report.exists():
         write(this.out / "tests.xml", report.read_text())
 
@@ -248,11 +285,11 @@ def benchmarks(this: Slice) -> None:
     for name, command in BENCHMARKS.items():
         file = this.scratch / "figures.json"
         file.unlink(missing_ok=True)
-        seconds = min(end - time.monotonic(), this.left)
-        if name in this.steps or seconds <= 0:
+        seconds = end - time.monotonic()
+        if this.is_over(name) or seconds < LEAST_SECONDS:
             continue
-        options = f"--device {this.args.device} --json {file} {this.args.benchmark_options}"
-        this.run(name, f"benchmarks/{command} {options}", seconds)
+        options = f"--device {this.args.device} --json {quoted(file)}"
+        this.run(name, f"benchmarks/{command} {options} {this.args.benchmark_options}", seconds)
         if file.exists():
             found = {**measured(this.out), name: json.loads(file.read_text())}
             write(this.out / "figures.json", json.dumps(found, indent=1))
@@ -264,8 +301,22 @@ def measured(out: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.exists() else {}
 
 
+def figures_of(this: Slice, name: str) -> Sequence[Mapping[str, Any]]:
+    """The figures of a benchmark; none if it has not run."""
+    found: list[Mapping[str, Any]] = measured(this.out).get(name, {}).get("figures", [])
+    return found
+
+
+def compares(found: Mapping[str, Any]) -> bool:
+    """Whether a benchmark got as far as to compare; its first figure is what others relate to."""
+    return len(found.get("figures", ())) > 1
+
+
 def fastest_pack(figures: Sequence[Mapping[str, Any]]) -> int:
-    """Members of the fastest packs, measured over all paradigms; 1 if none is worthwhile."""
+    """Members of the packs with the largest mean speedup; 1 if none is worthwhile.
+
+    The mean is over the paradigms that were measured: soft and lvml stand for all.
+    """
     speedups: dict[int, list[float]] = {}
     for each in figures:
         if each["way"] == "side by side":
@@ -278,8 +329,8 @@ def fastest_pack(figures: Sequence[Mapping[str, Any]]) -> int:
 def precision_of(this: Slice, m: str, figures: Sequence[Mapping[str, Any]]) -> str:
     """The precision in which cells of this m train.
 
-    It is that of the cells that there are, since precisions are not compared with each other, else
-    the first that is fast enough here.
+    It is that of the cells that there are, since precisions are not compared with each other. Else
+    it is float32, but with m of SLOW_M the first that is fast enough here, or the fastest.
     """
     if this.results.finished():
         rows = this.results.cells(columns=["m", "precision"])
@@ -298,18 +349,18 @@ def precision_of(this: Slice, m: str, figures: Sequence[Mapping[str, Any]]) -> s
 
 def train(this: Slice, m: str) -> None:
     """Trains cells of one m as long as there is time."""
-    found = measured(this.out)
-    pack = fastest_pack(found.get(f"packs, m={m}", {}).get("figures", ()))
-    precision = precision_of(this, m, found.get(f"steps, m={m}", {}).get("figures", ()))
+    pack = fastest_pack(figures_of(this, f"packs, m={m}"))
+    precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
     listed = cells(this.args, m, precision, this.results.finished())
-    if not listed.cells or this.left <= 0:
+    if not listed.cells or this.left < CLOSING_SECONDS:
         return
     file = this.scratch / f"cells-{m}.json"
     listed.write(file)
     this.say(f"m={m}: {len(listed.cells)} cells to train in {precision}, packs of {pack}")
     command = (
-        f"-m study.trial --cells {file} --results {this.results.url} --data-dir {this.args.data} "
-        f"--device {this.args.device} --pack {pack} --minutes {this.left / 60:.3f}"
+        f"-m study.trial --cells {quoted(file)} --results {quoted(this.results.url)} "
+        f"--data-dir {quoted(this.args.data)} --device {this.args.device} --pack {pack} "
+        f"--minutes {this.left / 60:.3f}"
     )
     this.run(f"cells, m={m}", command, this.left + CLOSING_SECONDS / 2, this.publish)
 
@@ -323,6 +374,28 @@ def cells(args: argparse.Namespace, m: str, precision: str, finished: set[str]) 
     return left_to_run(request, planned(request, finished))
 
 
+def sizes(args: argparse.Namespace) -> list[str]:
+    """The values of m, in the order in which they train.
+
+    Raises:
+        RequestError: one is no number.
+    """
+    values = settings(args)["m"].split(",")
+    if not all(map(str.isdecimal, values)):
+        raise RequestError(f"--set m=...: must be numbers such as 5,20, got {','.join(values)!r}")
+    return values
+
+
+def progress(this: Slice) -> tuple[int, int]:
+    """How many cells are done, and how many there are."""
+    finished = this.results.finished()
+    ids = set()
+    for m in sizes(this.args):
+        precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
+        ids |= {cell.id for cell in cells(this.args, m, precision, set()).cells}
+    return len(ids & finished), len(ids)
+
+
 def settings(args: argparse.Namespace) -> dict[str, str]:
     """The values of axes, --set included."""
     return {**TABLE_ONE, **dict(each.split("=", 1) for each in args.set)}
@@ -332,16 +405,23 @@ def close(this: Slice) -> int:
     """Says what there is now, and what went wrong; the exit status."""
     what = ["m", "precision", "paradigm", "status"]
     for (m, precision, paradigm, status), count in (
-        this.results.cells(columns=what).value_counts(what, sort=False).items()
+        this.results.cells(columns=what).value_counts(what).sort_index().items()
     ):
         this.say(f"m={m}, {precision}, {paradigm}: {count} {status}")
+    done, every = progress(this)
+    left = f"{done} of {every} cells done, {every - done} left"
+    this.say(left if done < every else f"all {every} cells are done")
     files = [path for path in this.out.rglob("*") if path.is_file()]
     large = [str(path) for path in files if path.stat().st_size > MOST_BYTES]
     if large or len(files) > MOST_FILES:
         this.say(f"too much to bring back: {len(files)} files, too large: {large}")
-    failed = [step["name"] for step in this.record[-1]["steps"] if step["status"]]
+    failed = [
+        step["name"]
+        for step in this.record[-1]["steps"]
+        if step["status"] and not (step["status"] == OUT_OF_TIME and this.is_over(step["name"]))
+    ]
     this.say(f"failed: {', '.join(failed)}" if failed else "all steps of this slice went well")
-    return 1 if failed or large or len(files) > MOST_FILES else 0
+    return FAILED if failed or large or len(files) > MOST_FILES else DONE
 
 
 def travels(args: argparse.Namespace) -> str:
@@ -405,21 +485,55 @@ def write(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def quoted(path: str | Path) -> str:
+    """A path as a word of a command."""
+    return shlex.quote(str(path))
+
+
+def minutes(text: str) -> float:
+    """Minutes from the command line, more than 0."""
+    if not number(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
+    return float(text)
+
+
+def assignment(text: str) -> str:
+    """AXIS=V from the command line."""
+    if not text.partition("=")[1]:
+        raise argparse.ArgumentTypeError(f"must be AXIS=V, got {text!r}")
+    return text
+
+
+def words(text: str) -> str:
+    """Options of another command, from the command line."""
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, in {text!r}") from error
+    return text
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line says.
+
+    Raises:
+        RequestError: it cannot be used.
+    """
+    about, _, more = __doc__.partition("\n\n")
+    parser = Parser("benchmarks.gpu_hour", about, more)
     add = parser.add_argument
     add("--device", choices=("cpu", "cuda"), default="cuda")
-    add("--minutes", type=float, default=8.0, help="of this slice (8)")
-    add("--data", type=Path, required=True, metavar="DIR", help="CIFAR-10")
+    add("--minutes", type=minutes, default=8.0, help="of this slice (8)")
+    add("--data", "--data-dir", type=Path, required=True, metavar="DIR", help="CIFAR-10")
     add("--results", type=Path, required=True, metavar="DIR", help="--out of the last slice")
     add("--out", type=Path, required=True, metavar="DIR", help="what is brought back")
-    add("--set", nargs="+", default=[], metavar="AXIS=V", help="other sizes of the cells")
-    add("--benchmark-options", default="", metavar="TEXT", help="other sizes of the benchmarks")
-    args = parser.parse_args()
+    add("--set", type=assignment, nargs="+", default=[], metavar="AXIS=V",
+        help="other sizes of the cells")  # fmt: skip
+    add("--benchmark-options", type=words, default="", metavar="TEXT",
+        help="other sizes of the benchmarks")  # fmt: skip
+    args = parser.parse_args(argv)
     if args.device == "cuda" and not torch.cuda.is_available():
-        parser.exit(2, f"{parser.prog}: no CUDA device here\n")
+        raise RequestError("no CUDA device here")
     args.data, args.results, args.out = (
         each.expanduser().resolve() for each in (args.data, args.results, args.out)
     )

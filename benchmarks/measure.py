@@ -23,6 +23,7 @@ from study.cell import Budget, Cell, Options, Schedule
 from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
+from study.terminal.options import positive as positive
 from study.train.optimiser import SGD
 from study.train.pack_member import Member
 from study.train.step import train_step
@@ -66,13 +67,6 @@ def _raise_clock(device: torch.device) -> None:
     while time.perf_counter() < end:
         a @ a
         synchronise(device)
-
-
-def positive(text: str) -> int:
-    """A whole number from the command line, at least 1."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
-    return int(text)
 
 
 def task_of(architecture: str) -> str:
@@ -169,7 +163,7 @@ def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batc
     )
 
 
-class Captured:
+class CapturedStep:
     """A step as a CUDA graph. (Studies capture packs: `study.train.side_by_side`.)
 
     Args:

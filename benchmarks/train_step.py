@@ -32,7 +32,7 @@ from benchmarks.measure import (
     CIFAR_SHAPE,
     LR,
     MOMENTUM,
-    Captured,
+    CapturedStep,
     Child,
     Figures,
     Step,
@@ -203,10 +203,10 @@ def study_steps(
         if args.compile:
             steps["study, compiled"] = new(Compiled(paradigm))
         if rows.is_cuda:
-            steps["study, captured"] = Captured(new(), rows)
-            steps["NCHW, captured"] = Captured(new(nchw=True), rows)
+            steps["study, captured"] = CapturedStep(new(), rows)
+            steps["NCHW, captured"] = CapturedStep(new(nchw=True), rows)
             if args.compile:
-                steps["study, compiled, captured"] = Captured(new(Compiled(paradigm)), rows)
+                steps["study, compiled, captured"] = CapturedStep(new(Compiled(paradigm)), rows)
     return {
         name: functools.partial(in_precision, precision, step, rows)
         for name, step in steps.items()

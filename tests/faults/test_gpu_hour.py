@@ -1,13 +1,16 @@
-"""The hour on a GPU, on a CPU: in an environment like that machine's, killed and gone on with."""
+"""The hour on a GPU, on a CPU: in an environment like that machine's, stopped and gone on with."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +19,9 @@ import pytest
 
 from analysis import report
 from benchmarks import gpu_hour
-from benchmarks.processes import below
+from benchmarks.processes import below, is_gone
 from study.results import Results
-from study.terminal.command import DONE
+from study.terminal.command import DONE, TERMINATED, UNUSABLE
 from tests.conftest import PROJECT, REAL_DATA, needs_data
 from tests.made_up.commands import called
 
@@ -78,17 +81,25 @@ def start(python: str, results: Path, out: Path) -> subprocess.Popen[str]:
         "--set", *SIZES, f"--benchmark-options={BENCHMARKS}",
     ]  # fmt: skip
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["TMPDIR"] = str(out.parent)
     return subprocess.Popen(
         command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """With all that it has started, as a machine that is switched off."""
-    for pid in (*below(process.pid), process.pid):
-        os.kill(pid, 9)
-    process.communicate()
+def stop(process: subprocess.Popen[str], with_signal: signal.Signals) -> None:
+    """Stops a slice; nothing that it has started outlives it."""
+    started = [process.pid, *below(process.pid)]
+    process.send_signal(with_signal)
+    printed, _ = process.communicate()
+    deadline = time.monotonic() + 20
+    while not all(map(is_gone, started)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [pid for pid in started if not is_gone(pid)] == []
+    if with_signal is signal.SIGTERM:
+        assert process.returncode == TERMINATED
+        assert printed.splitlines()[-1].startswith("stopped; ")
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -99,9 +110,15 @@ def record(out: Path) -> list[dict[str, Any]]:
     return json.loads((out / "record.json").read_text())
 
 
+def steps(out: Path) -> list[str]:
+    """The names of all steps so far, again for each run."""
+    return [step["name"] for each in record(out) for step in each["steps"]]
+
+
 @pytest.fixture(scope="module")
 def outs(python: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What slices left: one that was killed while it trained, and those that went on."""
+    """What slices left: one that was killed in its first step, one that was stopped while it
+    trained, and those that went on."""
     folder = tmp_path_factory.mktemp("slices")
     made = [folder / "none"]
     for number in range(8):
@@ -109,22 +126,34 @@ def outs(python: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         before = contents(made[-2])
         process = start(python, made[-2], made[-1])
         if number == 0:
-            wait_for_cells(process, made[-1])
-            kill(process)
+            wait(process, is_testing)
+            stop(process, signal.SIGKILL)
+        elif number == 1:
+            wait(process, functools.partial(has_cells, made[-1]))
+            stop(process, signal.SIGTERM)
         else:
             printed, _ = process.communicate()
             assert process.returncode in (0, 1), printed
         assert contents(made[-2]) == before  # what is given in stays as it is
-        if len(Results(made[-1]).finished()) == CELLS:
+        measured = {"tests", *gpu_hour.BENCHMARKS} <= set(steps(made[-1]))
+        if measured and len(Results(made[-1]).finished()) == CELLS:
+            assert f"all {CELLS} cells are done" in printed
             break
     return made[1:]
 
 
-def wait_for_cells(process: subprocess.Popen[str], out: Path) -> None:
+def is_testing(process: subprocess.Popen[str]) -> bool:
+    return any("-m pytest" in command for command in below(process.pid).values())
+
+
+def has_cells(out: Path, _: object) -> bool:
+    return any(out.glob("cells/*.parquet"))
+
+
+def wait(process: subprocess.Popen[str], ready: Callable[[subprocess.Popen[str]], bool]) -> None:
     deadline = time.monotonic() + 300
-    while not list(out.glob("cells/*.parquet")) and time.monotonic() < deadline:
-        if process.poll() is not None:
-            return
+    while not ready(process) and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
 
 
@@ -152,9 +181,8 @@ def test_slices_go_on_where_one_ended(
 @needs_data
 @pytest.mark.timeout(1800)
 def test_tests_and_benchmarks_run_once(outs: list[Path]) -> None:
-    steps = [step["name"] for each in record(outs[-1]) for step in each["steps"]]
     for name in ("tests", *gpu_hour.BENCHMARKS):
-        assert steps.count(name) == 1
+        assert steps(outs[-1]).count(name) == 1
     assert "<testsuite " in (outs[-1] / "tests.xml").read_text()
     measured = json.loads((outs[-1] / "figures.json").read_text())
     assert measured["packs, m=20"]["torch"].startswith("2.11.0")
@@ -207,3 +235,69 @@ def test_too_much_to_bring_is_refused(tmp_path: Path) -> None:
         gpu_hour.travels(asked)
     asked.data = tmp_path / "results"
     assert gpu_hour.travels(asked).endswith("of 64 MiB")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "FILE"], "FILE"),
+        (["--results", "FILE"], "--results FILE is no directory"),
+        (["--set", "nonsense"], "must be AXIS=V, got 'nonsense'"),
+        (["--set", "m=2-4"], "must be numbers such as 5,20, got '2-4'"),
+        (["--set", "seed=x"], "seed takes a whole number, got 'x'"),
+        (["--minutes", "0"], "must be minutes > 0, got '0'"),
+        (["--minutes", "nan"], "must be minutes > 0, got 'nan'"),
+        (["--minutes", "-1"], "must be minutes > 0, got '-1'"),
+        (["--data-dir", "NONE"], "--data-dir"),
+        (["--benchmark-options", "'"], "No closing quotation"),
+    ],
+)
+@needs_data
+def test_bad_input_is_refused_before_anything_runs(
+    options: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(*_: object) -> None:
+        raise AssertionError("a step ran")
+
+    monkeypatch.setattr(gpu_hour.Slice, "run", run)
+    (tmp_path / "file").touch()
+    places = {"FILE": str(tmp_path / "file"), "NONE": str(tmp_path / "none")}
+    given = {"--data": str(REAL_DATA / "cifar10"), "--results": places["NONE"]}
+    given |= {"--out": str(tmp_path / "out"), "--device": "cpu"}
+    first = [word for pair in given.items() for word in pair]
+    status, _, errors = called(
+        gpu_hour.main, capsys, *first, *(places.get(word, word) for word in options)
+    )
+    assert status == UNUSABLE
+    assert len(errors.splitlines()) == 1
+    for word, place in places.items():
+        said = said.replace(word, place)
+    assert said in errors
+
+
+@pytest.mark.parametrize(
+    ("status", "figures", "over"),
+    [(0, 0, True), (1, 0, True), ("out of time", 1, False), ("out of time", 2, True)],
+)
+def test_a_step_without_time_is_tried_again(
+    status: int | str, figures: int, over: bool, tmp_path: Path
+) -> None:
+    name = next(iter(gpu_hour.BENCHMARKS))
+    (tmp_path / "figures.json").write_text(json.dumps({name: {"figures": [{}] * figures}}))
+    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)  # type: ignore[arg-type]
+    assert not this.is_over("tests")
+    this.record = [{"steps": [{"name": name, "status": status}]}]
+    assert this.is_over(name) == over
+
+
+def test_a_full_disk_does_not_stop_what_is_heard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").mkdir()  # cannot be written, whoever runs this
+    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)  # type: ignore[arg-type]
+    this.say("a line")
+    assert capsys.readouterr().out == "a line\n"
