@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-PRECISIONS = ("float32", "tf32", "bfloat16")
-
 
 @contextlib.contextmanager
 def tensor_float_32(on: bool) -> Iterator[None]:
@@ -78,7 +76,7 @@ class ResearchScript:
         momentum: of both.
         batch_size: mosaics a step.
         device: of the model; batches go there one by one.
-        precision: of the products, one of `PRECISIONS`.
+        precision: of the products: float32, tf32 or bfloat16.
     """
 
     def __init__(

@@ -43,7 +43,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.measure import write
 from study import tasks
+from study.cell import PRECISIONS
 from study.cell.cell_list import CellList
 from study.cell.version import code_version
 from study.compact import files_for
@@ -54,7 +56,7 @@ from study.plan.planning import planned
 from study.results import Results
 from study.run_options import requested
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
-from study.terminal.options import number
+from study.terminal.options import minutes
 
 PROJECT = Path(__file__).parents[1]
 
@@ -89,9 +91,6 @@ LEAST_SECONDS = 30
 
 SLOW_M, FAST_ENOUGH = "20", 15e12
 """FLOP/s of float32 below which cells of this m train in a lower precision."""
-
-PRECISIONS = ("float32", "tf32", "bfloat16")
-"""In the order of preference."""
 
 CLOSING_SECONDS = 10.0
 """Kept free at the end of a slice."""
@@ -330,7 +329,8 @@ def precision_of(this: Slice, m: str, figures: Sequence[Mapping[str, Any]]) -> s
     """The precision in which cells of this m train.
 
     It is that of the cells that there are, since precisions are not compared with each other. Else
-    it is float32, but with m of SLOW_M the first that is fast enough here, or the fastest.
+    it is float32, but with m of SLOW_M the first of `PRECISIONS` that is fast enough here, or the
+    fastest.
     """
     if this.results.finished():
         rows = this.results.cells(columns=["m", "precision"])
@@ -478,23 +478,9 @@ def environment() -> dict[str, Any]:
     }
 
 
-def write(path: Path, text: str) -> None:
-    """Replaces a file as a whole."""
-    partial = path.with_name(f"{path.name}.part")
-    partial.write_text(text)
-    partial.replace(path)
-
-
 def quoted(path: str | Path) -> str:
     """A path as a word of a command."""
     return shlex.quote(str(path))
-
-
-def minutes(text: str) -> float:
-    """Minutes from the command line, more than 0."""
-    if not number(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
-    return float(text)
 
 
 def assignment(text: str) -> str:

@@ -24,9 +24,8 @@ from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
 from study.terminal.options import positive as positive
-from study.train.optimiser import SGD
 from study.train.pack_member import Member
-from study.train.step import train_step
+from study.train.step import SGD, train_step
 
 Step = Callable[[Tensor], Tensor]
 """Rows of the train split (B,) int64 -> their mean loss before the step, on the device."""
@@ -178,12 +177,12 @@ class CapturedStep:
         self._graph = torch.cuda.CUDAGraph()
         stream = torch.cuda.Stream()
         synchronise(rows.device)  # the arguments were made on another stream
-        with hardware.autotuned():
-            with torch.cuda.stream(stream):
-                for _ in range(WARM_UP_STEPS):
-                    step(self._rows)
-            with torch.cuda.graph(self._graph, stream=stream):
-                self._loss = step(self._rows)
+        with hardware.autotuned(), torch.cuda.stream(stream):
+            for _ in range(WARM_UP_STEPS):
+                step(self._rows)
+        synchronise(rows.device)
+        with torch.cuda.graph(self._graph, stream=stream):  # in which nothing may be tried
+            self._loss = step(self._rows)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """See `Step`; the next call overwrites what is returned."""
@@ -315,6 +314,11 @@ class Figures:
             return
         self._rows.append(row)
         values = {**circumstances(self._device), "options": self._options, "figures": self._rows}
-        partial = self._path.with_name(f"{self._path.name}.part")
-        partial.write_text(json.dumps(values, indent=1))
-        partial.replace(self._path)
+        write(self._path, json.dumps(values, indent=1))
+
+
+def write(path: Path, text: str) -> None:
+    """Replaces a file as a whole; one that a kill leaves is replaced by the next."""
+    partial = path.with_name(f"{path.name}.part")
+    partial.write_text(text)
+    partial.replace(path)

@@ -14,7 +14,7 @@ import argparse
 import collections
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class Clock(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        function: Callable[..., Any],
+        function: Any,
         types: Sequence[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
@@ -68,7 +68,7 @@ class Clock(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         seconds = time.perf_counter() - started
         shapes = " ".join(str(list(each.shape)) for each in args if isinstance(each, Tensor))
-        self.seconds[function.overloadpacket.__name__, shapes].append(seconds)  # type: ignore[attr-defined]
+        self.seconds[function.overloadpacket.__name__, shapes].append(seconds)
         return result
 
 

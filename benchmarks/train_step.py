@@ -27,7 +27,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import PRECISIONS, ResearchScript
+from benchmarks.baseline import ResearchScript
 from benchmarks.measure import (
     CIFAR_SHAPE,
     LR,
@@ -49,6 +49,7 @@ from benchmarks.measure import (
 )
 from benchmarks.roofline import Ceilings, ceilings, work
 from study import hardware, paradigms
+from study.cell import PRECISIONS
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics
 

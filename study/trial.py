@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from study.cell.cell_list import CellList
@@ -20,7 +21,7 @@ from study.terminal.command import (
     run_as_command,
     terminating,
 )
-from study.terminal.options import add_training_options, number, positive
+from study.terminal.options import add_training_options, minutes, positive
 
 if TYPE_CHECKING:
     from study.launch.failures import Failure
@@ -79,6 +80,7 @@ def _train(
         from study.plan.estimate import cell_seconds
         from study.plan.listed import in_packs
         from study.terminal.progress import Progress, duration
+        from study.train.packs import Packing
 
     work = Work(
         study=plan.study,
@@ -93,8 +95,8 @@ def _train(
         checkpoint_every=args.checkpoint_every,
         mark=place.results.mark(),
     )
-    alone = cell_seconds(plan, plan.to_run)
     packing, packs = in_packs(plan, args.pack)
+    alone = cell_seconds(replace(plan, packing=Packing(timed=packing.timed)), plan.to_run)
     largest = max(map(len, packs))
     what = "none, each cell trains alone" if largest == 1 else f"{len(packs)} of up to {largest}"
     print(f"packs: {what} ({packing.reason})", flush=True)
@@ -132,12 +134,6 @@ def _members(text: str) -> int | None:
     return None if text == "auto" else positive(text)
 
 
-def _minutes(text: str) -> float:
-    if not number(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
-    return number(text)
-
-
 def _parser() -> Parser:
     parser = Parser("study.trial", _ABOUT, _EXAMPLES)
     add = parser.add_argument
@@ -154,7 +150,7 @@ def _parser() -> Parser:
     )
     add(
         "--minutes",
-        type=_minutes,
+        type=minutes,
         default=math.inf,
         metavar="M",
         help="start no cell that would not end so soon; default: train all",

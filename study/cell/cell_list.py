@@ -10,6 +10,7 @@ from typing import Any
 
 from study.cell import Cell
 from study.errors import RequestError
+from study.storage.storage import Storage
 
 _FORMAT = "attention-study cells 1"
 
@@ -34,19 +35,13 @@ class CellList:
         """Writes the list as JSON, one line a cell.
 
         Raises:
-            RequestError: the file cannot be written.
+            ResultsError: the file cannot be written.
         """
         head = {"format": _FORMAT, "study": self.study, "kind": self.kind}
         cells = ",\n".join(json.dumps(cell.to_dict()) for cell in self.cells)
         text = f'{json.dumps(head)[:-1]}, "cells": [\n{cells}\n]}}\n'
-        partial = Path(f"{os.fspath(path)}.part")
-        try:
-            partial.write_text(text)
-            partial.replace(path)
-        except OSError as error:
-            raise RequestError(
-                f"{path} cannot be written ({error.strerror}). Name another FILE."
-            ) from error
+        folder, name = os.path.split(os.path.abspath(path))
+        Storage(folder).write(name, text.encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CellList:

@@ -16,9 +16,9 @@ from study.evaluate.plausibility import plausibility
 from study.evaluate.saif_and_heat_map import heatmap, saif
 from study.hardware import pass_size
 from study.models.base import Model
-from study.padding import padded, real
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
 from study.paradigms.held import held_attention, incentive
+from study.paradigms.padding import padded, real
 from study.tasks.base import Distinct, Modality, Split
 
 _FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from study.padding import padded, real
+from study.paradigms.padding import padded, real
 
 _SLOWEST_WAVE = 10_000.0
 
@@ -15,7 +15,7 @@ _SLOWEST_WAVE = 10_000.0
 class SelfAttention(nn.Module):
     """One layer of multi-head self-attention, without residual, normalisation or dropout.
 
-    Padding is projected only where `study.padding` does not leave it out;
+    Padding is projected only where `study.paradigms.padding` does not leave it out;
     `torch.nn.MultiheadAttention` projects it anywhere, half of a batch of posts (docs/log.md).
 
     Args:

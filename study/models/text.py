@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from study.cell.seeds import stream_seed
 from study.models.base import Model, Network, in_precision, initialise, scaled
 from study.models.layers import Part, SelfAttention, sinusoids
-from study.padding import padded, real
+from study.paradigms.padding import padded, real
 
 EMBEDDING_SIZE = 100
 HEADS = 2

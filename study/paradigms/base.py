@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from study.padding import filled, padded, real
+from study.paradigms.padding import filled, padded, real
 
 Focus = Callable[[Tensor], Tensor]
 """Segments (N, ...) -> scores (N,)."""
@@ -153,7 +153,7 @@ class Paradigm(ABC):
             segments: (B, m, ...) float.
             labels: (B,) int64 in [0, C).
             mask: (B, m) bool, True = real segment; at least one a row. Focus and classifier see
-                real segments only, or zeros for the others (`study.padding`).
+                real segments only, or zeros for the others (`study.paradigms.padding`).
             attention: (B, m), rows sum to 1; if given, it replaces the softmax of the focus (fixed
                 focus, section 3), which is not called.
             generator: random stream of paradigms that sample.

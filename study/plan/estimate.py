@@ -78,9 +78,10 @@ def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
         )
     than = "cells alone that share prefixes" if forks else "its cells alone"
     if alone < WORTHWHILE * packed:
-        return Packing(reason=f"measured {alone / packed:.2f} times as fast in packs as {than}")
+        reason = f"measured {alone / packed:.2f} times as fast in packs as {than}"
+        return Packing(reason=reason, timed=timings.known)
     reason = f"measured {alone / packed:.1f} times as fast as {than}"
-    return dataclasses.replace(packing, reason=reason)
+    return dataclasses.replace(packing, reason=reason, timed=timings.known)
 
 
 def _measured(cells: Sequence[Cell], timings: _Timings) -> dict[packs.Shape, Measured]:
@@ -120,7 +121,7 @@ def _timing(plan: Plan) -> Iterator[_Timings]:
 
 
 class _Timings:
-    """Measured seconds of short trainings, each measured when it is first needed.
+    """Measured seconds of short trainings, each measured when it is first needed, unless it was.
 
     Args:
         plan: gives costs and facts of the cells.
@@ -128,12 +129,13 @@ class _Timings:
 
     Attributes:
         device: as given.
+        known: what was measured, see `study.train.packs.Packing`.
     """
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self._plan = plan
         self.device = device
-        self._known: dict[tuple[Any, ...], tuple[float, float]] = {}
+        self.known = dict(plan.packing.timed)
 
     def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
         """Seconds of a cell: alone, from a fork point, or its share of a pack's."""
@@ -166,9 +168,9 @@ class _Timings:
     def _of(self, cell: Cell, paradigm: str) -> tuple[float, float]:
         """Seconds to train on one input, and to evaluate one."""
         key = packs.shape(cell)._replace(paradigms=(paradigm,))
-        if key not in self._known:
-            self._known[key] = self._train([cell], paradigm), self._evaluate(cell, paradigm)
-        return self._known[key]
+        if key not in self.known:
+            self.known[key] = self._train([cell], paradigm), self._evaluate(cell, paradigm)
+        return self.known[key]
 
     def _train(self, cells: Sequence[Cell], paradigm: str) -> float:
         """Seconds in which a pack trains on one input each.

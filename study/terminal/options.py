@@ -30,6 +30,13 @@ def seconds(text: str) -> float:
     return float(text)
 
 
+def minutes(text: str) -> float:
+    """Minutes from the command line, more than 0."""
+    if not number(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be minutes > 0, got {text!r}")
+    return float(text)
+
+
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of all commands that train: where, on which data, and how carefully."""
     add = parser.add_argument

@@ -88,7 +88,6 @@ def _step_to(
     """Steps the members up to the target, and saves their states when that is due."""
     while behind := [member for member in members if member.steps < target]:
         stepping.prepare(behind)
-        stepping.take_idle_seconds()
         started = now(behind[0].device)
         for _ in stepping.steps(behind, min(target - member.steps for member in behind)):
             if checkpoints and checkpoints.due(behind):

@@ -20,9 +20,8 @@ from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.base import Task
 from study.train import cost
-from study.train.optimiser import SGD
 from study.train.order import BatchOrder
-from study.train.step import train_step
+from study.train.step import SGD, train_step
 from study.train.timeline import flow_time, steps_by_phase, timeline
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]

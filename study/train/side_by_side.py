@@ -29,7 +29,7 @@ class Stepping(Protocol):
         ...
 
     def take_idle_seconds(self) -> float:
-        """Seconds since the last call in which nothing was trained."""
+        """Seconds of the steps, since their start or the last call, in which nothing trained."""
         ...
 
 
@@ -96,6 +96,7 @@ class Captured:
 
     def steps(self, members: Sequence[Member], count: int) -> Iterator[None]:
         """See `Stepping`. The host draws the rows of further steps while the GPU works."""
+        self._idle = 0.0
         while count:
             widths = self._feed.fill(min(count, FED_STEPS))
             count -= len(widths)

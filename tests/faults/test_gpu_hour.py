@@ -288,7 +288,7 @@ def test_a_step_without_time_is_tried_again(
 ) -> None:
     name = next(iter(gpu_hour.BENCHMARKS))
     (tmp_path / "figures.json").write_text(json.dumps({name: {"figures": [{}] * figures}}))
-    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)  # type: ignore[arg-type]
+    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)
     assert not this.is_over("tests")
     this.record = [{"steps": [{"name": name, "status": status}]}]
     assert this.is_over(name) == over
@@ -298,6 +298,6 @@ def test_a_full_disk_does_not_stop_what_is_heard(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "log.txt").mkdir()  # cannot be written, whoever runs this
-    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)  # type: ignore[arg-type]
+    this = gpu_hour.Slice(SimpleNamespace(out=tmp_path, minutes=1), tmp_path)
     this.say("a line")
     assert capsys.readouterr().out == "a line\n"

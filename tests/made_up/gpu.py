@@ -68,7 +68,7 @@ def waits() -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def padding_computed() -> Iterator[None]:
-    """Padding is computed along, see `study.padding`."""
+    """Padding is computed along, see `study.paradigms.padding`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.padding.is_left_out", lambda _: False)
+        patch.setattr("study.paradigms.padding.is_left_out", lambda _: False)
         yield

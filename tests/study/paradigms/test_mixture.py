@@ -19,7 +19,7 @@ class Calls(TorchDispatchMode):
         super().__init__()
         self.names: list[str] = []
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.names.append(function.overloadpacket.__name__)
         return function(*args, **(kwargs or {}))
 

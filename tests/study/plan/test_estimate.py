@@ -100,6 +100,19 @@ def test_on_a_gpu_the_measurement_decides(
         assert {len(pack) for pack in form(made.cells, packing)} == {members}
 
 
+def test_what_the_choice_of_packs_timed_is_not_timed_again(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = plan(digits, 12)
+    for speedup in (1.0, 3.0):
+        packing = Gpu({"soft": speedup}).choose(made, monkeypatch)
+        with monkeypatch.context() as patch:
+            for name in ("_train", "_evaluate"):
+                patch.setattr(estimate._Timings, name, lambda *_: pytest.fail("timed again"))
+            seconds = estimate.cell_seconds(dataclasses.replace(made, packing=packing), made.cells)
+        assert set(seconds) == {cell.id for cell in made.cells}
+
+
 def test_packs_have_to_win_more_than_shared_prefixes_save(
     digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

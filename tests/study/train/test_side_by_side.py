@@ -13,6 +13,13 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.measure import (
+    WARM_UP_STEPS,
+    CapturedStep,
+    build_model,
+    made_up_mosaics,
+    step_of,
+)
 from study.cell import PARADIGMS, Schedule
 from study.launch.failures import failure_of
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -21,6 +28,7 @@ from study.tasks.posts.texts import TextTask
 from study.train import loop, pack_member, side_by_side
 from study.train.checkpoints import Checkpoints
 from study.train.pack_member import Member
+from study.train.step import train_step
 from study.train.timeline import steps_by_phase
 from tests.conftest import needs_cuda, tiny_cell
 from tests.made_up import cuda_graphs
@@ -162,6 +170,28 @@ def test_a_graph_keeps_what_it_replays_on(digits: MosaicTask, captured: None) ->
     gc.collect()
     assert all(each() is not None for each in held)
     del stepping
+    gc.collect()
+    assert not any(each() is not None for each in held)
+
+
+def test_so_does_the_graph_of_a_benchmark(monkeypatch: pytest.MonkeyPatch, captured: None) -> None:
+    """Nor are kernels tried in its recording."""
+    tuned = []
+
+    def noting(*args: Any, **named: Any) -> torch.Tensor:
+        tuned.append(torch.backends.cudnn.benchmark)
+        return train_step(*args, **named)
+
+    monkeypatch.setattr("benchmarks.measure.train_step", noting)
+    model, mosaics = build_model("small"), made_up_mosaics(60, 3, CPU, images=200)
+    held = [weakref.ref(parameter) for parameter in model.parameters()]
+    graph = CapturedStep(step_of(model, "soft", mosaics, 8), torch.arange(8))
+    assert tuned == [True] * WARM_UP_STEPS + [False]
+    graph._graph.operations.clear()
+    del model
+    gc.collect()
+    assert all(each() is not None for each in held)
+    del graph
     gc.collect()
     assert not any(each() is not None for each in held)
 

@@ -17,8 +17,7 @@ from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
 from study.tasks.mosaics.mosaics import Mosaics
-from study.train.optimiser import SGD
-from study.train.step import train_step
+from study.train.step import SGD, train_step
 from tests.made_up.gpu import waits
 
 CPU = torch.device("cpu")

@@ -15,8 +15,8 @@ from study.cell import PARADIGMS, Budget, Phase, Schedule
 from study.evaluate.classification import evaluate
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.train import cost, loop
-from study.train.optimiser import SGD
 from study.train.order import BatchOrder
+from study.train.step import SGD
 from study.train.timeline import steps_by_phase, timeline
 from tests.conftest import tiny_cell
 from tests.made_up.training import numbers
