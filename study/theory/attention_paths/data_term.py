@@ -1,0 +1,152 @@
+"""The action's part from the data, ln det(K + T) + Y' (K + T)^-1 Y, and its derivative.
+
+Its derivative with respect to U^{pi pi'} is G = Tr[M C] - alpha' C alpha, where M = (K + T)^-1 and
+alpha = M Y (arXiv 2405.15926); with respect to a factor R of U = R' R it is 2 R G.
+
+There are two forms. `Kernels` keeps the kernels of all pairs of paths, each as the lower triangle
+of a symmetric matrix: K and G are then one product of a matrix with a vector each, of about
+D^2 P^2 / 4 multiply-adds. Where that does not fit, `Factors` forms K = Z Z' from Z = R Phi, and
+2 R G from (M - alpha alpha') Z; it keeps P D F numbers and takes 2 P D F (P + D) multiply-adds.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, lapack
+
+from study.theory.attention_paths.checks import Floats
+
+KERNEL_BYTES = 2**29
+"""Up to here kernels are kept."""
+
+
+class DataTerm(Protocol):
+    """Value and derivative, with what they cost.
+
+    Attributes:
+        setup_flops: to prepare; a multiply-add is 2.
+        flops: of an evaluation.
+    """
+
+    setup_flops: int
+    flops: int
+
+    def __call__(self, factor: Floats) -> tuple[float, Floats]:
+        """The value at U = R' R, and its derivative (D, D) with respect to R (D, D)."""
+        ...
+
+
+def data_term(features: Floats, labels: Floats, temperature: float) -> DataTerm:
+    """The form that suits the size.
+
+    Args:
+        features: (P, D, F).
+        labels: (P,).
+        temperature: > 0.
+    """
+    samples, paths, _ = features.shape
+    form = Kernels if kernel_bytes(samples, paths) <= KERNEL_BYTES else Factors
+    return form(features, labels, temperature)
+
+
+def kernel_bytes(samples: int, paths: int) -> int:
+    """What `Kernels` keeps."""
+    return 2 * samples * (samples + 1) * paths * (paths + 1)
+
+
+def memory(samples: int, paths: int, size: int) -> int:
+    """Bytes that `solve` takes, besides its arguments.
+
+    Args:
+        samples: P.
+        paths: D.
+        size: F.
+    """
+    kept = kernel_bytes(samples, paths)
+    if kept > KERNEL_BYTES:
+        kept = 3 * 8 * samples * paths * size  # features, Z and M Z
+    searched = 30 * 8 * paths * (paths + 1) // 2  # L-BFGS keeps pairs of points and gradients
+    return kept + 6 * 8 * samples**2 + searched
+
+
+class Kernels:
+    """Keeps the kernels of all pairs of paths. See `DataTerm`."""
+
+    def __init__(self, features: Floats, labels: Floats, temperature: float) -> None:
+        samples, paths, size = features.shape
+        self._labels, self._temperature = labels, temperature
+        self._entries = np.tril_indices(samples)
+        self._pairs = np.triu_indices(paths)
+        self._kernels = np.empty((len(self._pairs[0]), len(self._entries[0])))
+        for number, (one, other) in enumerate(zip(*self._pairs, strict=True)):
+            kernel = features[:, one] @ features[:, other].T
+            if one != other:  # U is symmetric: the kernel of (other, one) goes along
+                kernel += kernel.T.copy()
+            self._kernels[number] = kernel[self._entries]
+        self.setup_flops = 2 * len(self._pairs[0]) * samples**2 * size
+        self.flops = 4 * self._kernels.size + _matrix_flops(samples) + 4 * paths**3
+
+    def __call__(self, factor: Floats) -> tuple[float, Floats]:
+        """See `DataTerm`."""
+        order_parameter = factor.T @ factor
+        kernel = np.empty((len(self._labels),) * 2)
+        kernel[self._entries] = order_parameter[self._pairs] @ self._kernels
+        value, weights = _value_and_weights(kernel, self._labels, self._temperature)
+        weights *= 2 - np.eye(len(weights))  # an entry off the diagonal stands for two
+        sums = self._kernels @ weights[self._entries]
+        slope = np.zeros_like(order_parameter)
+        slope[self._pairs] = sums / 2
+        slope += slope.T
+        return value, 2 * factor @ slope
+
+
+class Factors:
+    """Keeps the features. See `DataTerm`."""
+
+    def __init__(self, features: Floats, labels: Floats, temperature: float) -> None:
+        samples, paths, size = features.shape
+        self._labels, self._temperature = labels, temperature
+        self._features = np.ascontiguousarray(features.transpose(1, 0, 2))  # (D, P, F)
+        self.setup_flops = 0
+        products = 4 * samples * paths**2 * size + 4 * samples**2 * paths * size
+        self.flops = products + _matrix_flops(samples)
+
+    def __call__(self, factor: Floats) -> tuple[float, Floats]:
+        """See `DataTerm`."""
+        flat = self._features.reshape(len(factor), -1)
+        combined = (factor @ flat).reshape(self._features.shape)  # Z
+        kernel = np.zeros((len(self._labels),) * 2)
+        for each in combined:
+            kernel += each @ each.T
+        value, weights = _value_and_weights(kernel, self._labels, self._temperature)
+        weights += np.tril(weights, -1).T
+        return value, 2 * np.matmul(weights, combined).reshape(len(factor), -1) @ flat.T
+
+
+def _value_and_weights(kernel: Floats, labels: Floats, temperature: float) -> tuple[float, Floats]:
+    """ln det(K + T) + Y' alpha, and the lower triangle of M - alpha alpha'.
+
+    Args:
+        kernel: K (P, P), of which the lower triangle is read; overwritten.
+        labels: Y (P,).
+        temperature: T.
+    """
+    diagonal = np.einsum("pp->p", kernel)
+    diagonal += temperature
+    # A row-major lower triangle is LAPACK's upper one: nothing is copied.
+    triangle, failed = lapack.dpotrf(kernel.T, lower=0, clean=0, overwrite_a=1)
+    if failed:
+        raise LinAlgError("K + T is not positive definite in float64: raise the temperature.")
+    value = 2 * float(np.log(triangle.diagonal()).sum())
+    solved, _ = lapack.dpotrs(triangle, labels, lower=0)
+    inverse, _ = lapack.dpotri(triangle, lower=0, overwrite_c=1)
+    weights = np.tril(inverse.T)
+    weights -= np.tril(np.outer(solved, solved))
+    return value + float(labels @ solved), weights
+
+
+def _matrix_flops(samples: int) -> int:
+    """Cholesky factor, inverse and two solves, to leading order."""
+    return 2 * samples**3 + 4 * samples**2

@@ -1,0 +1,77 @@
+"""Features of the attention paths, and the kernels between paths.
+
+A path pi = (h_1, ..., h_L) takes one head a layer. What a token sequence x passes on along it is
+xi^pi = x A^{1 h_1} ... A^{L h_L} r, where r reads the last token or the mean of all; its feature
+is Phi^pi = sigma_0 xi^pi / sqrt(N_0 D) (arXiv 2405.15926, section 2). sigma_0 = 1 here: multiply
+the features by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from study.theory.attention_paths import checks
+from study.theory.attention_paths.checks import Floats
+
+Readout = Literal["last", "mean"]
+
+
+def path_features(
+    inputs: ArrayLike, attention: Sequence[ArrayLike], readout: Readout = "last"
+) -> Floats:
+    """Phi of every path.
+
+    The readout vector r goes back through the attention, from the last layer to the first. So
+    each path costs T^2 multiply-adds a sample, and no T x T matrices are multiplied.
+
+    Args:
+        inputs: (P, N_0, T), tokens in columns.
+        attention: one (H_l, P, T, T) a layer, [s, t]: what token t takes from token s. Columns
+            sum to 1.
+        readout: "last" token, or "mean" over tokens.
+
+    Returns:
+        (P, D, N_0), D = H_1 ... H_L; paths in C order, h_1 slowest.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+    if readout not in ("last", "mean"):
+        raise ValueError(f"readout must be 'last' or 'mean', got {readout!r}.")
+    x = checks.finite("inputs", inputs, "PNT")
+    samples, size, tokens = x.shape
+    layers = checks.attention(attention, samples, tokens)
+    last = layers[-1][..., -1] if readout == "last" else layers[-1].mean(axis=-1)
+    weights = last.transpose(1, 2, 0)  # (P, T, paths from here to the readout)
+    for layer in reversed(layers[:-1]):
+        longer = layer @ weights  # (H, P, T, paths)
+        weights = longer.transpose(1, 2, 0, 3).reshape(samples, tokens, -1)
+    paths = weights.shape[-1]
+    scale = 1 / np.sqrt(size * paths)
+    return np.ascontiguousarray((scale * (x @ weights)).transpose(0, 2, 1))
+
+
+def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
+    """C^{pi pi'}(mu, nu) = Phi^pi_mu . Phi^pi'_nu.
+
+    Args:
+        features: (P, D, F).
+        other: (Q, D, F); None: the same.
+
+    Returns:
+        (D, D, P, Q).
+
+    Raises:
+        ValueError: the shapes differ, or memory does not hold all kernels.
+    """
+    left = checks.finite("features", features, "PDF")
+    right = left if other is None else checks.finite("other", other, "QDF")
+    if left.shape[1:] != right.shape[1:]:
+        raise ValueError(f"(D, F) differ: {left.shape[1:]} and {right.shape[1:]}.")
+    needed = 8 * len(left) * len(right) * left.shape[1] ** 2
+    checks.fits(needed, f"kernels of {left.shape[1]} paths")
+    return np.matmul(left.transpose(1, 0, 2)[:, None], right.transpose(1, 2, 0)[None])
