@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import cholesky
 
 from study.theory.attention_paths.checks import Floats
 
@@ -162,13 +163,12 @@ def point_at(architecture: Architecture, hidden: tuple[Floats, ...]) -> Floats:
         hidden: each (D_l, D_l), positive definite.
     """
     parts = []
-    factors = [np.linalg.cholesky(each).T for each in hidden]
+    factors = [cholesky(each) for each in hidden]
     for layer, factor in enumerate(factors):
         step = _step(architecture, layer)
         core = factor / math.sqrt(architecture.variances[layer])
         if layer + 1 < len(factors):
-            inverse: Floats = np.linalg.inv(factors[layer + 1])
-            core = _times_blocks(core, inverse)
+            core = _times_blocks(core, np.linalg.inv(factors[layer + 1]))
         np.fill_diagonal(core, math.sqrt(2) * np.log(core.diagonal()))
         entries = core[architecture.triangles[layer]]
         parts.append(entries / step if step else np.zeros_like(entries))

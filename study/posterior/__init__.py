@@ -1,0 +1,1 @@
+"""Cells whose answer is a posterior: deep attention networks in theory and by sampling."""
