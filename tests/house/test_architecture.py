@@ -33,7 +33,7 @@ STOREYS = [
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
-    ["study.train"],
+    ["study.train", "study.posterior"],
     ["study.evaluate"],
     ["study.tasks"],
     ["study.tasks.mosaics", "study.tasks.posts"],

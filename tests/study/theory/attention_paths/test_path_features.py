@@ -1,0 +1,102 @@
+"""Features of attention paths, against the network whose paths they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from study.theory.attention_paths import kernels, path_features
+from tests.made_up.attention_paths import maps
+
+
+@pytest.mark.parametrize("readout", ["last", "mean"])
+@pytest.mark.parametrize("heads", [(1,), (3,), (2, 3), (2, 1, 3)])
+def test_features_times_effective_weights_are_the_networks_output(
+    heads: tuple[int, ...], readout: str
+) -> None:
+    """f = a . z^L of the whole network with weights, which never sees a path."""
+    random = np.random.default_rng(1)
+    samples, size, tokens, widths = 4, 5, 6, (7, 3, 5, 4)[: len(heads) + 1]
+    x = random.normal(size=(samples, size, tokens))
+    attention = maps(heads, samples, tokens)
+    values = [random.normal(size=(widths[0], size))]
+    values += [
+        random.normal(size=(count, widths[layer + 1], widths[layer]))
+        for layer, count in enumerate(heads)
+    ]
+    readout_weights = random.normal(size=widths[-1])
+
+    state = values[0] @ x / math.sqrt(size)
+    for layer, count in enumerate(heads):
+        mixed = np.einsum(
+            "hij,pjs,hpst->pit", values[layer + 1], state, attention[layer], optimize=True
+        )
+        state = mixed / math.sqrt(count * widths[layer])
+    output = readout_weights @ state / math.sqrt(widths[-1])
+    expected = output[:, -1] if readout == "last" else output.mean(axis=1)
+
+    effective = []
+    for path in np.ndindex(*heads):
+        weights = values[0]
+        for layer, head in enumerate(path):
+            weights = values[layer + 1][head] @ weights / math.sqrt(widths[layer])
+        effective.append(readout_weights @ weights / math.sqrt(widths[-1]))
+    features = path_features(x, attention, readout)
+    assert features.shape == (samples, math.prod(heads), size)
+    np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
+
+
+def test_kernels_are_the_products_of_features() -> None:
+    random = np.random.default_rng(2)
+    one, other = random.normal(size=(3, 4, 5)), random.normal(size=(2, 4, 5))
+    np.testing.assert_allclose(
+        kernels(one, other), np.einsum("paf,qbf->abpq", one, other), rtol=1e-12
+    )
+    np.testing.assert_array_equal(kernels(one), kernels(one, one))
+
+
+def test_attention_in_float32_is_taken() -> None:
+    x = np.random.default_rng(3).normal(size=(2, 3, 50)).astype(np.float32)
+    attention = [layer.astype(np.float32) for layer in maps((2, 2), 2, 50)]
+    assert path_features(x, attention).dtype == np.float64
+
+
+X = np.ones((2, 3, 4))
+
+
+def spoilt(layer: int, at: tuple[int, ...], value: float) -> list[np.ndarray]:
+    attention = maps((2, 2), 2, 4)
+    attention[layer][at] = value
+    return attention
+
+
+@pytest.mark.parametrize(
+    ("inputs", "attention", "readout", "said"),
+    [
+        (np.where(X.cumsum() == 5, np.nan, X.ravel()).reshape(2, 3, 4), maps((2,), 2, 4), "last",
+         r"finite, got nan at \(P, N, T\) = \(0, 1, 0\), one of 1"),
+        (X, spoilt(1, (1, 0, 2, 3), 7.0), "last", "in layer 2, head 1, sample 0, column 3"),
+        (X, spoilt(0, (0, 0, 0, 0), -1.0), "last", "layer 1 must be >= 0"),
+        (X, spoilt(0, (0, 0, 0, 0), np.inf), "last", "layer 1 must be finite"),
+        (X, [layer.swapaxes(2, 3) for layer in maps((2,), 2, 4)], "last", "softmax over s"),
+        (X, maps((2,), 3, 4), "last", "2 samples of 4 tokens, got"),
+        (X, [], "last", "at least one layer"),
+        (X[0], maps((2,), 2, 4), "last", r"shape \(P, N, T\), none 0, got \(3, 4\)"),
+        (X.astype(str), maps((2,), 2, 4), "last", "real numbers, got <U"),
+        (X, maps((2,), 2, 4), "first", "'last' or 'mean', got 'first'"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(
+    inputs: np.ndarray, attention: list[np.ndarray], readout: str, said: str
+) -> None:
+    with pytest.raises(ValueError, match=said) as raised:
+        path_features(inputs, attention, readout)
+    assert "\n" not in str(raised.value)
+
+
+def test_kernels_that_memory_does_not_hold_are_refused() -> None:
+    many = np.broadcast_to(np.zeros((1, 100, 1)), (300_000, 100, 1))
+    with pytest.raises(ValueError, match="needs 7,200,000,000,000,000 bytes"):
+        kernels(many)
