@@ -18,6 +18,7 @@ from analysis.section.base import Question, Section, by_chapter
 from analysis.section.blocks import Block, Contents, Heading, Shown
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
+from analysis.words import listed
 from study import terminal
 from study.results import SAIF_THRESHOLD, Results, ResultsError
 
@@ -59,10 +60,11 @@ def write_report(
 ) -> str | Path:
     """Writes `report.html` and `report.md`, which need nothing else.
 
-    They have a section for each comparison and for each study of learning dynamics (cells with
-    `alpha`, and those of the linear orthogonal setting). Beside them lie the tables (`table1`,
-    `comparison`, `paired`, `options`, `effort`, `cells`, `claims`, those of learning dynamics, as
-    CSV and partly as Markdown and LaTeX) and `figures/`, as PNG and PDF.
+    They have a section for each comparison, for each study of learning dynamics (cells with
+    `alpha`, and those of the linear orthogonal setting) and for each setting of attention paths.
+    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `effort`, `cells`,
+    `claims`, those of the other sections, as CSV and partly as Markdown and LaTeX) and `figures/`,
+    as PNG and PDF.
 
     Args:
         results: path, URL or an open `Results`.
@@ -72,7 +74,7 @@ def write_report(
             `analysis.section.base.Question`. How many of `cell_ids` have no result is said.
         title: of the page.
         notes: paragraphs for the page, e.g. skipped cells and why.
-        published: show the paper's Table 1 beside the measured numbers.
+        published: show published numbers beside the measured ones.
 
     Returns:
         The path of report.html; its URL where `out_dir` is one.
@@ -109,23 +111,25 @@ class Conclusions:
         """Refuses to go on without anything to show.
 
         Args:
-            published: the paper's Table 1 was asked for.
+            published: published numbers were asked for.
 
         Raises:
-            ResultsError: there is no section; or an option for comparisons was given, and there
-                is no comparison.
+            ResultsError: there is no section; or an option was given that concerns none.
         """
-        names = self.question.of_comparisons() + ["--published"] * published
-        if names and not any(section.chapter.compares for section in self.sections):
-            raise ResultsError(
-                f"{', '.join(names)}: there is nothing to compare here, only learning dynamics, "
-                f"which are shown whole. Leave {'it' if len(names) == 1 else 'them'} out."
-            )
         if not self.sections:
             raise ResultsError(
                 f"{self.results} has nothing to show: attention is held in all its cells, and "
                 "none is of soft, hard or lvml, for which section 3 defines that. Run one of "
                 "them, too."
+            )
+        chapters = [chapter for chapter, _ in by_chapter(self.sections)]
+        asked = [] if any(c.compares for c in chapters) else self.question.of_comparisons()
+        asked += ["--published"] * (published and not any(c.has_published for c in chapters))
+        if asked:
+            there = listed([chapter.name for chapter in chapters])
+            raise ResultsError(
+                f"{', '.join(asked)}: there is nothing to compare here, only {there}, which are "
+                f"shown whole. Leave {'it' if len(asked) == 1 else 'them'} out."
             )
 
     def of(self, cell_ids: Collection[str]) -> Conclusions:

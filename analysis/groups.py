@@ -5,7 +5,8 @@ A *comparison* is all cells that differ in nothing but schedule and seed (`compa
 point of a group, run with several seeds.
 
 Cells of *learning dynamics* are in no comparison: cells with fixed focus, whose attention is held,
-and cells of the linear orthogonal setting, whose trajectories are compared with a closed form.
+and cells of the linear orthogonal setting, whose trajectories are compared with a closed form. Nor
+are cells that train nothing, because they solve a theory or sample its posterior.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ def best_first(
     return ordered.drop(columns=[*rounded])
 
 
+def is_posterior(cells: pd.DataFrame) -> pd.Series:
+    """Whether each row, with the columns of cells, solved or sampled a posterior."""
+    return cells["kind"].eq("posterior").fillna(False).astype(bool)
+
+
 def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
     """Whether each row, with the columns of cells, held attention at `alpha`."""
     return cells["alpha"].notna()
@@ -83,7 +89,7 @@ def is_trajectory(cells: pd.DataFrame) -> pd.Series:
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row belongs to a comparison, not to learning dynamics."""
+    """Whether each row belongs to a comparison: it trained, and not for learning dynamics."""
     return ~(is_fixed_focus(cells) | is_trajectory(cells))
 
 

@@ -42,7 +42,7 @@ def _report(results: Results, out_dir: str | None, question: Question, published
         results: the directory.
         out_dir: path or URL; None: the folder of the results directory that is for it.
         question: what is asked.
-        published: show the paper's Table 1 beside the measured numbers.
+        published: show published numbers beside the measured ones.
 
     Raises:
         ResultsError: as `analysis.conclude.write_report`.
@@ -113,15 +113,16 @@ def _parser() -> Parser:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="show Table 1 of the paper beside CIFAR-10, CIFAR-100 and HateXplain",
+        help="show Table 1 of the paper beside CIFAR-10, CIFAR-100 and HateXplain, and a "
+        "prototype's numbers beside attention paths",
     )
     return parser
 
 
 _ABOUT = """Compares the paradigms in a results directory at equal compute, and shows its learning
-dynamics (studies fixed-focus and linear-orthogonal): prints tables and verdicts, and writes a
-self-contained report.html with its tables and figures beside it. The options on what is equal,
-SAIF and the choice concern comparisons only."""
+dynamics (studies fixed-focus and linear-orthogonal) and its attention paths: prints tables and
+verdicts, and writes a self-contained report.html with its tables and figures beside it. The
+options on what is equal, SAIF and the choice concern comparisons only."""
 
 _EXAMPLES = """examples:
   python -m analysis.report results --study digits

@@ -1,8 +1,8 @@
 """The contract of a section of the report: one part of a results directory, and what it shows.
 
 A *kind* finds its sections in a directory. Sections of one *chapter* stand together on the page:
-comparisons, which ask what paradigm is better at equal compute, or learning dynamics, which ask
-how a paradigm learns.
+comparisons, which ask what paradigm is better at equal compute, learning dynamics, which ask how a
+paradigm learns, or attention paths, which ask whether a theory of finite width is right.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Section(Protocol):
         """Its text for the terminal.
 
         Args:
-            published: show the paper's numbers beside the measured ones.
+            published: show published numbers beside the measured ones.
         """
         ...
 
@@ -113,7 +113,7 @@ class Section(Protocol):
         Args:
             shown: its pictures, in order, as the page holds them.
             results: path or URL of the results directory, for the command that repeats a cell.
-            published: show the paper's numbers beside the measured ones.
+            published: show published numbers beside the measured ones.
         """
         ...
 
@@ -133,12 +133,14 @@ class Chapter(Generic[S]):
         about: its name in the title of a page that begins with it.
         anchor: its sections are ``<anchor>-1`` and so on.
         compares: whether the options of comparisons concern it, see `Question.of_comparisons`.
+        has_published: whether numbers of others can be shown beside the measured ones.
     """
 
     name: str
     about: str
     anchor: str
     compares: bool = False
+    has_published: bool = False
 
     def paragraphs(self, sections: Sequence[S]) -> list[str]:
         """Text for the terminal below the texts of its sections."""

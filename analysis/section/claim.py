@@ -1,17 +1,19 @@
 """A claim of the paper, and how measurements decide it.
 
-Source: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023); the claims
-are numbered as in the project's specification. A claim *holds* where the 95 % interval over seeds
-lies wholly on the claimed side of a threshold, and *does not hold* where it lies wholly on the
-other. It is *undecided* where the interval contains the threshold, there are fewer than
-`MIN_SEEDS` seeds, or a number is unknown, and *not run* where its paradigm has no cells.
+Sources: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023), claims C1
+to C17, and "Dissecting the Interplay of Attention Paths in a Statistical Mechanics Theory of
+Transformers" (arXiv 2405.15926), claims P1 to P6; they are numbered as in the project's
+specifications. A claim *holds* where the 95 % interval over seeds lies wholly on the claimed side
+of a threshold, and *does not hold* where it lies wholly on the other. It is *undecided* where the
+interval contains the threshold, there are fewer than `MIN_SEEDS` seeds, or a number is unknown,
+and *not run* where what it is about has no cells.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -32,7 +34,7 @@ class Claim:
     """A claim of the paper and what the data says.
 
     Attributes:
-        name: C1 to C17.
+        name: C1 to C17, P1 to P6.
         statement: the claim, in our words.
         test: what is measured, which threshold decides and why; the same for all data.
         verdict: holds, does not hold, undecided or not run.
@@ -121,6 +123,31 @@ def side(
     text += left_out(lost)
     reason = TOO_FEW if len(array) < MIN_SEEDS else ""
     return Finding(beyond(array, threshold, claimed), text, reason)
+
+
+def inside(
+    name: str,
+    values: ArrayLike,
+    low: float,
+    high: float,
+    form: Callable[[float], str],
+    lost: int = 0,
+) -> Finding:
+    """Tests whether the t interval over seeds lies between two thresholds.
+
+    True where it lies between them, False where it lies beyond one, else undecided.
+
+    Args:
+        name: what was measured.
+        values: (n,) one number a seed.
+        low, high: in the unit of `values`.
+        form: formats a value.
+        lost: number of diverged seeds, which are not among the values.
+    """
+    found = side(name, values, high, "below", lost, form)
+    both = (found.so, beyond(values, low, "above"))
+    so = False if False in both else all(both) or None
+    return replace(found, so=so)
 
 
 def left_out(lost: int) -> str:

@@ -12,21 +12,14 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from analysis.section.base import Chapter, Section
-from analysis.section.blocks import Block, Heading, Table, Text
-from analysis.section.claim import Claim
-from analysis.section.parts import named_once, repeat_blocks, without_long_columns
+from analysis.section.blocks import Block, Heading, Text
+from analysis.section.parts import repeat_blocks, verdict_blocks, without_long_columns
 from analysis.section.summary import claim_counts
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
     "equal compute."
 )
-_VERBS = {
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not hold", "do not hold"),
-    "undecided": ("is undecided", "are undecided"),
-    "not run": ("was not run", "were not run"),
-}
 
 
 class LearningDynamics(Chapter[Section]):
@@ -41,14 +34,7 @@ class LearningDynamics(Chapter[Section]):
         claims = [claim for section in sections for claim in section.claims]
         blocks: list[Block] = [Heading("Learning dynamics", 2), Text(_LEAD, "lead")]
         blocks += [Text(f"{each.title} ({len(each.cells)} cells).") for each in sections]
-        if not claims:
-            return blocks
-        rows = [
-            [*name_and_statement, claim.setting, claim.verdict]
-            for claim, name_and_statement in zip(claims, named_once(claims), strict=True)
-        ]
-        header = ["", "claim of the paper", "where", "on this data"]
-        return [*blocks, Text(_count(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
+        return [*blocks, *verdict_blocks(claims)]
 
     def metrics(self, sections: Sequence[Section]) -> dict[str, float]:
         """Number of settings in which each claim has each verdict."""
@@ -88,15 +74,3 @@ class Dynamics:
     def _only(self, column: str) -> object:
         values = self.cells[column].unique()
         return values[0] if len(values) == 1 else None
-
-
-def _count(claims: Sequence[Claim]) -> str:
-    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
-    parts = []
-    for verdict in _VERBS:
-        mine = [claim.name for claim in claims if claim.verdict == verdict]
-        if mine:
-            names = ", ".join(dict.fromkeys(mine))
-            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
-    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
-    return f"Of {tests} of the paper's claims, {', '.join(parts)}."

@@ -18,6 +18,13 @@ LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]
 """Columns of cells that apply to text only."""
 
+_VERBS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "undecided": ("is undecided", "are undecided"),
+    "not run": ("was not run", "were not run"),
+}
+
 _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 
@@ -62,6 +69,18 @@ def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
     ]
 
 
+def verdict_blocks(claims: Sequence[Claim]) -> list[Block]:
+    """What stands above the sections of a chapter: every claim with its verdict, and a count."""
+    if not claims:
+        return []
+    rows = [
+        [*name_and_statement, claim.setting, claim.verdict]
+        for claim, name_and_statement in zip(claims, named_once(claims), strict=True)
+    ]
+    header = ["", "claim of the paper", "where", "on this data"]
+    return [Text(_count(claims), "lead"), Table(header, rows, range(4), wrap=(1, 2))]
+
+
 def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
     """Name and statement of each claim; the statement is empty where the one before has it."""
     before = ["", *(claim.statement for claim in claims)]
@@ -71,21 +90,27 @@ def named_once(claims: Sequence[Claim]) -> list[tuple[str, str]]:
     ]
 
 
-def end_states(cells: pd.DataFrame) -> list[Block]:
-    """How the cells of each paradigm ended, counted, and why some ended early."""
+def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> list[Block]:
+    """How the cells of each paradigm ended, counted, and why some ended early.
+
+    Args:
+        cells: rows of `cells`.
+        name: the column whose values are counted.
+        size: the column that is shown beside it where a cell ended early.
+    """
     rows = []
-    for name in paradigm_order(cells["paradigm"]):
-        counts = cells.loc[cells["paradigm"] == name, "status"].value_counts().sort_index()
-        rows += [[name, str(status), str(count)] for status, count in counts.items()]
+    for value in paradigm_order(cells[name]):
+        counts = cells.loc[cells[name] == value, "status"].value_counts().sort_index()
+        rows += [[value, str(status), str(count)] for status, count in counts.items()]
     blocks: list[Block] = [
         Heading("Cells by end state"),
-        Table(["paradigm", "ended as", "cells"], rows, left=(0, 1)),
+        Table([name, "ended as", "cells"], rows, left=(0, 1)),
     ]
     early = cells[cells["status"] != "done"]
     if len(early):
-        names = ["cell_id", "paradigm", "m", "seed", "status", "status_reason"]
+        names = ["cell_id", name, size, "seed", "status", "status_reason"]
         rows = [[str(value or "-") for value in row] for row in early[names].to_numpy()]
-        header = ["cell", "paradigm", "m", "seed", "ended as", "reason"]
+        header = ["cell", name, size.replace("_", " "), "seed", "ended as", "reason"]
         blocks.append(Table(header, rows, left=(0, 1, 4, 5), wrap=(5,)))
     return blocks
 
@@ -102,3 +127,15 @@ def repeat_blocks(
         ),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),
     ]
+
+
+def _count(claims: Sequence[Claim]) -> str:
+    """``Of 12 tests of the paper's claims 5 hold (C7, C8), 2 ...``"""
+    parts = []
+    for verdict in _VERBS:
+        mine = [claim.name for claim in claims if claim.verdict == verdict]
+        if mine:
+            names = ", ".join(dict.fromkeys(mine))
+            parts.append(f"{len(mine)} {_VERBS[verdict][len(mine) > 1]} ({names})")
+    tests = "1 test" if len(claims) == 1 else f"{len(claims)} tests"
+    return f"Of {tests} of the paper's claims, {', '.join(parts)}."

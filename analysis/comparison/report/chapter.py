@@ -51,7 +51,7 @@ class Comparisons(Chapter["Compared"]):
 
     name = about = "Attention at equal compute"
     anchor = "comparison"
-    compares = True
+    compares = has_published = True
 
     def paragraphs(self, sections: Sequence[Compared]) -> list[str]:
         """The verdict of every pair, and the answer."""

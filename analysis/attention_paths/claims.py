@@ -1,0 +1,371 @@
+"""The paper's claims about attention paths (P1 to P6): do they hold on this data?
+
+The claims are read off figure 2 of the paper and its text. It shows one draw of data and heads
+and names no thresholds, so each test here states what is measured, which threshold decides and
+why. All numbers are of the test split; networks are paired by seed.
+
+A network whose saddle point was not found has diverged: it is left out and counted. Chains that
+have not converged are not averaged, and leave the claim about sampling undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.attention_paths.numbers import pairs
+from analysis.attention_paths.settings import (
+    ALL,
+    CONVERGED,
+    GOOD,
+    LEADING,
+    LIMIT,
+    SAMPLED,
+    THEORY,
+    VARIANTS,
+    Setting,
+    Vector,
+)
+from analysis.attention_paths.words import points_text
+from analysis.section.claim import Claim, Finding, decided, inside, side
+from analysis.words import listed, number, percent
+
+PREDICTOR_ERROR = 0.05
+"""Share of the sampled mean predictor by which theory's may be off. Theory is exact for large N
+and P; at the paper's size what it neglects is 1 to 2 % of the predictor, so three times as much
+would be another theory."""
+
+ACCURACY_ERROR = 0.01
+"""Accuracy by which theory may be off: 10 of the 1,000 test sequences, a tenth of what the
+finite width brings at the paper's size."""
+
+EXPONENT_MARGIN = 0.25
+"""How far an exponent may be from -1: half of the way to -1/2, the slowest other law that an
+expansion in widths gives."""
+
+LARGEST_WIDTHS = 3
+"""Number of widths, the largest, between which the exponent is measured."""
+
+
+def claims(setting: Setting) -> list[Claim]:
+    """P1 to P6, in this order, as far as they are about the setting's variant."""
+    return [_claim(setting, test) for test in _TESTS if setting.variant in test.variants]
+
+
+class _Need(NamedTuple):
+    """Networks that a claim takes: their methods, their paths, and both in words."""
+
+    methods: Sequence[str]
+    paths: str
+    words: str
+
+
+@dataclass(frozen=True)
+class _Test:
+    """How one claim is tested.
+
+    Attributes:
+        name, statement, test: as `Claim` has them.
+        variants: the variants that the claim is about.
+        needs: networks that it takes, at least one cell of each.
+        findings: called where there are seeds of each.
+    """
+
+    name: str
+    statement: str
+    test: str
+    variants: Sequence[str]
+    needs: Sequence[_Need]
+    findings: Callable[[Setting], list[Finding]]
+
+
+# --- what they measure
+
+
+def _p1(setting: Setting) -> list[Finding]:
+    """Figure 2c and e: the samples (black dots) lie on theory's line (blue crosses)."""
+    findings = [
+        finding
+        for method, width in setting.sampled
+        for finding in _agreement(setting, method, width)
+    ]
+    lost = [
+        f"{row['method']} N={row['network_width']:g} seed {row['seed']} (R-hat "
+        f"{number(row['r_hat'])})"
+        for row in setting.unconverged.to_dict("records")
+    ]
+    if lost:
+        reason = f"chains that have not converged are left out: {', '.join(lost)}"
+        findings.append(Finding(None, "", reason))
+    return findings
+
+
+def _agreement(setting: Setting, method: str, width: float) -> list[Finding]:
+    both = pairs(setting, method, width)
+    lost = setting.diverged(THEORY, width)
+    what = f"{method} N={width:g}"
+    return [
+        side(
+            f"{what}, error of the mean predictor",
+            both["predictor_error"],
+            PREDICTOR_ERROR,
+            "below",
+            lost,
+        ),
+        inside(
+            f"{what}, accuracy of theory minus sampled",
+            both["accuracy_difference"],
+            -ACCURACY_ERROR,
+            ACCURACY_ERROR,
+            points_text,
+            lost,
+        ),
+    ]
+
+
+def _p2(setting: Setting) -> list[Finding]:
+    """Figure 2c and e: accuracy is above the limit's (red line) and falls towards it with N."""
+    widths, gains = _by_width(setting, "gain")
+    lost = _lost(setting, widths)
+    first = side(
+        f"accuracy at N={widths[0]:g} minus the limit's",
+        gains[:, 0],
+        0,
+        "above",
+        lost,
+        points_text,
+    )
+    if len(widths) < 2:
+        return [first, Finding(None, "", "one width has no trend")]
+    fall = side(
+        f"change of the gain for ten times the width, N={_listed(widths)}",
+        _slopes(np.log10(widths), gains),
+        0,
+        "below",
+        lost,
+        points_text,
+    )
+    return [first, fall]
+
+
+def _p3(setting: Setting) -> list[Finding]:
+    """Figure 2c and e: theory's line tends to the limit's. The expansion of theory in 1/N, derived
+    for this project, begins with U - I of order 1/N.
+    """
+    widths, distances = _by_width(setting, "distance")
+    widths, distances = widths[-LARGEST_WIDTHS:], distances[:, -LARGEST_WIDTHS:]
+    if len(widths) < 2:
+        return [Finding(None, "", "one width has no exponent")]
+    exponents = _slopes(np.log(widths), np.log(np.where(distances > 0, distances, np.nan)))
+    low, high = -1 - EXPONENT_MARGIN, -1 + EXPONENT_MARGIN
+    lost = _lost(setting, widths)
+    name = f"exponent between N={_listed(widths)}"
+    shares = ", ".join(percent(float(np.mean(each))) for each in distances.T if len(each))
+    return [
+        inside(name, exponents, low, high, "{:.2f}".format, lost),
+        Finding(True, f"distance from the limit there {shares} % of its predictor"),
+    ]
+
+
+def _p4(setting: Setting) -> list[Finding]:
+    """Figure 2d: the largest overlap at N = 10 (blue) is far above the limit's (orange)."""
+    width = _narrowest(setting)
+    mine, limit = setting.of(THEORY, width), setting.of(LIMIT)
+    differences = (mine["largest_overlap"] - limit["largest_overlap"]).dropna()
+    found = side(
+        f"largest overlap at N={width:g} minus the limit's",
+        differences,
+        0,
+        "above",
+        setting.diverged(THEORY, width),
+        "{:+.3f}".format,
+    )
+    here, there = (number(rows["largest_overlap"].mean()) for rows in (mine, limit))
+    return [found, Finding(True, f"{here} at N={width:g}, {there} in the limit")]
+
+
+def _p5(setting: Setting) -> list[Finding]:
+    """Figure 2e: with strong noise the good and the denoising path together are accurate at small
+    width; that their cross kernel does it shows when it is dropped.
+    """
+    width = _narrowest(setting)
+    rows = setting.of(THEORY, width)
+    found = side(
+        f"accuracy at N={width:g} with minus without the off-diagonal of U",
+        rows["interplay"],
+        0,
+        "above",
+        setting.diverged(THEORY, width),
+        points_text,
+    )
+    with_, without = (percent(rows[name].mean()) for name in ("accuracy", "accuracy_diagonal"))
+    return [found, Finding(True, f"{with_} % with, {without} % without")]
+
+
+def _p6_plain(setting: Setting) -> list[Finding]:
+    """Figure 2c: the limit of all paths (solid red) lies below that of the good one (dashed)."""
+    return _all_against_good(setting, -1)
+
+
+def _p6_noisy(setting: Setting) -> list[Finding]:
+    """Figure 2e: the limit of all paths (solid red) lies above that of the good one (dashed)."""
+    return _all_against_good(setting, 1)
+
+
+def _all_against_good(setting: Setting, sign: int) -> list[Finding]:
+    every, good = setting.of(LIMIT)["accuracy"], setting.of(LIMIT, paths=GOOD)["accuracy"]
+    differences = (every - good).dropna()
+    found = side(
+        "accuracy of the limit with all paths minus with the good one",
+        differences,
+        0,
+        "above" if sign > 0 else "below",
+        form=points_text,
+    )
+    values = f"{percent(every.mean())} % with all, {percent(good.mean())} % with the good one"
+    return [found, Finding(True, values)]
+
+
+_THEORY = _Need((THEORY,), ALL, "theory")
+_SAMPLED = _Need(SAMPLED, ALL, "sampling")
+_LIMIT = _Need((LIMIT,), ALL, "the limit with all paths")
+_GOOD_LIMIT = _Need((LIMIT,), GOOD, "the limit with the good path alone")
+
+_TESTS = (
+    _Test(
+        "P1",
+        "Theory predicts the accuracy and the mean predictor of sampled networks at every width.",
+        "At every sampled width, seed by seed: (1) root mean square distance of theory's mean "
+        "predictor from the sampled one over the test split, as a share of the latter; (2) "
+        "accuracy of theory minus sampled. Holds where all 95 % intervals over seeds lie below "
+        f"{100 * PREDICTOR_ERROR:g} % and within {100 * ACCURACY_ERROR:g} point of 0. What theory "
+        "neglects is 1 to 2 % of the predictor at the paper's size; a point is a tenth of what "
+        "the finite width brings there. The sampled mean's own Monte Carlo error is part of (1). "
+        f"Chains with an R-hat of {CONVERGED:g} or more are left out, and where nothing else "
+        "contradicts the claim, they leave it undecided.",
+        VARIANTS,
+        [_THEORY, _SAMPLED],
+        _p1,
+    ),
+    _Test(
+        "P2",
+        "At finite width the network is more accurate than in the limit of infinite width, and "
+        "the gain falls as the width grows.",
+        "Accuracy of theory minus that of the limit with all paths, seed by seed: (1) at the "
+        "smallest width; (2) the slope of a straight line through all widths against log N. Holds "
+        "where the 95 % interval over seeds of (1) lies above 0 and that of (2) below.",
+        VARIANTS,
+        [_THEORY, _LIMIT],
+        _p2,
+    ),
+    _Test(
+        "P3",
+        "With growing width the network tends to its limit as 1/N.",
+        "Root mean square distance of theory's mean predictor from the limit's over the test "
+        "split, and the slope of its logarithm against log N through the "
+        f"{LARGEST_WIDTHS} largest widths (two, where there are no more), seed by seed. Holds "
+        f"where the 95 % interval over seeds lies within {EXPONENT_MARGIN:g} of -1: nearer to it "
+        "than to -1/2. Does not hold where it lies beyond; at widths that are not far above P, "
+        "that may only say that the limit is not near.",
+        VARIANTS,
+        [_THEORY, _LIMIT],
+        _p3,
+    ),
+    _Test(
+        "P4",
+        "At finite width the kernel is better aligned with the task: its leading principal "
+        "components overlap more with the labels than the limit's.",
+        "Largest absolute cosine between the labels of the training inputs and one of the "
+        f"{LEADING} principal components with the largest eigenvalues (as many as the paper "
+        "shows), at the smallest width minus in the limit with all paths, seed by seed. Holds "
+        "where the 95 % interval over seeds lies above 0.",
+        VARIANTS,
+        [_THEORY, _LIMIT],
+        _p4,
+    ),
+    _Test(
+        "P5",
+        "With strong noise the interplay of paths matters: without the off-diagonal of U the "
+        "network is less accurate.",
+        "Accuracy of theory at the smallest width minus that with the off-diagonal of U set to 0, "
+        "seed by seed. Holds where the 95 % interval over seeds lies above 0. The claim is about "
+        "the noisy variant; the tables show the same of all.",
+        ("noisy",),
+        [_THEORY],
+        _p5,
+    ),
+    _Test(
+        "P6",
+        "In the limit, all paths together are less accurate than the good path alone.",
+        "Accuracy of the limit with all paths minus that with the good path, seed by seed. In "
+        "the plain variant the claim holds where the 95 % interval over seeds lies below 0; with "
+        "strong noise the paper finds the other sign.",
+        ("plain",),
+        [_LIMIT, _GOOD_LIMIT],
+        _p6_plain,
+    ),
+    _Test(
+        "P6",
+        "With strong noise, all paths together are more accurate in the limit than the good path "
+        "alone.",
+        "Accuracy of the limit with all paths minus that with the good path, seed by seed. In "
+        "the noisy variant the claim holds where the 95 % interval over seeds lies above 0; "
+        "without strong noise the paper finds the other sign.",
+        ("noisy",),
+        [_LIMIT, _GOOD_LIMIT],
+        _p6_noisy,
+    ),
+)
+
+
+def _claim(setting: Setting, test: _Test) -> Claim:
+    said = (test.name, test.statement, test.test)
+    for need in test.needs:
+        cells, *found = (
+            table[table["method"].isin(need.methods) & (table["paths"] == need.paths)]
+            for table in (setting.cells, setting.rows, setting.unconverged)
+        )
+        if cells.empty:
+            return Claim(*said, "not run", f"no cell of {need.words}", setting.name)
+        if all(table.empty for table in found):
+            text = f"all cells of {need.words} diverged"
+            return Claim(*said, "undecided", text, setting.name)
+    return decided(*said, test.findings(setting), setting.name)
+
+
+def _by_width(setting: Setting, measure: str) -> tuple[list[float], Vector]:
+    """The widths at which theory has a seed, rising, and a measure of it.
+
+    Returns:
+        (widths,) and (seeds, widths), of the seeds that have the measure at all of them.
+    """
+    rows = setting.rows[(setting.rows["method"] == THEORY) & (setting.rows["paths"] == ALL)]
+    table = rows.pivot(index="seed", columns="network_width", values=measure)
+    return [float(width) for width in rows["network_width"].unique()], table.dropna().to_numpy()
+
+
+def _slopes(x: Vector, values: Vector) -> Vector:
+    """(seeds,) slope of the least-squares line through each row (seeds, len(x)); NaN with NaN."""
+    centred = x - np.mean(x)
+    return np.asarray(values @ centred / np.sum(centred**2))
+
+
+def _narrowest(setting: Setting) -> float:
+    """The smallest width at which theory has a seed."""
+    rows = setting.rows[(setting.rows["method"] == THEORY) & (setting.rows["paths"] == ALL)]
+    return float(rows["network_width"].min())
+
+
+def _lost(setting: Setting, widths: Sequence[float]) -> int:
+    """Seeds that theory lost at any of some widths."""
+    cells = setting.cells
+    mine = (cells["method"] == THEORY) & (cells["paths"] == ALL)
+    mine &= cells["network_width"].isin(widths) & (cells["status"] == "diverged")
+    return int(cells.loc[mine, "seed"].nunique())
+
+
+def _listed(widths: Sequence[float]) -> str:
+    return listed([f"{width:g}" for width in widths])

@@ -1,0 +1,238 @@
+"""A setting of attention paths as a section of the report, and the chapter they make."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Collection, Sequence
+
+import pandas as pd
+
+from analysis.attention_paths import numbers, published, tables
+from analysis.attention_paths.answer import THEORY_SAYS, found, warnings
+from analysis.attention_paths.claims import claims
+from analysis.attention_paths.pictures import pictures
+from analysis.attention_paths.settings import Setting, read
+from analysis.attention_paths.summaries import summaries
+from analysis.groups import is_posterior
+from analysis.section.base import Chapter, Question
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.claim import Claim
+from analysis.section.parts import claim_blocks, end_states, repeat_blocks, verdict_blocks
+from analysis.section.picture import Picture
+from analysis.section.summary import GroupSummary, claim_counts, run_files
+from analysis.words import aligned
+from study.results import Results
+
+_METHOD = (
+    "Theory: the order parameter U at the saddle point of its action, found by a quasi-Newton "
+    "method; its predictor is that of a Gaussian process whose kernel U combines from those of "
+    "pairs of paths. Limit: the same with U the identity.",
+    "Sampling: draws of U from its exact posterior, with the network's function integrated out "
+    "(slice), or of all weights (gibbs); R-hat is the largest of all quantities that were "
+    "followed, the number of effective draws the smallest.",
+    "Accuracy is that of the sign of the mean predictor, loss the negative log density of the "
+    "label under the predictive distribution. Means and t intervals are over seeds; a seed draws "
+    "the data and the random heads, so networks of one seed share both, and differences are "
+    "paired.",
+    "Distance from the limit and error of the mean: root mean square over the test split, as a "
+    "share of the reference's root mean square.",
+)
+
+
+class AttentionPaths(Chapter["Paths"]):
+    """Asks whether paths of finite width work together as theory says."""
+
+    name = "attention paths"
+    about = "Attention paths"
+    anchor = "paths"
+    has_published = True
+
+    def head(self, sections: Sequence[Paths]) -> list[Block]:
+        """What theory says, what was found in each setting, and every claim with its verdict."""
+        return [
+            Heading("Attention paths", 2),
+            Text(THEORY_SAYS, "lead"),
+            *(Text(f"{each.title}: {each.found}") for each in sections if each.found),
+            *verdict_blocks([claim for section in sections for claim in section.claims]),
+        ]
+
+    def metrics(self, sections: Sequence[Paths]) -> dict[str, float]:
+        """Number of settings in which each claim has each verdict."""
+        return claim_counts(claim for section in sections for claim in section.claims)
+
+
+ATTENTION_PATHS = AttentionPaths()
+
+
+def mine(cells: pd.DataFrame) -> pd.Series:
+    """Whether each row was solved or sampled; see `analysis.section.base.Kind`."""
+    return is_posterior(cells)
+
+
+def find(results: Results, cell_ids: Collection[str], question: Question) -> list[Paths]:
+    """One section a setting: plain, noisy, own.
+
+    Args:
+        results: the directory.
+        cell_ids: ids of these cells, at least one.
+        question: unused, as it concerns comparisons.
+
+    Raises:
+        ResultsError: see `analysis.attention_paths.settings.read`.
+    """
+    return [Paths(setting) for setting in read(results, results.cells(cell_ids))]
+
+
+class Paths:
+    """See `analysis.section.base.Section`.
+
+    Args:
+        setting: what it shows.
+    """
+
+    chapter = ATTENTION_PATHS
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.cells = setting.recorded
+        self.key = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
+
+    @property
+    def title(self) -> str:
+        return f"Attention paths, {self.setting.name}"
+
+    @property
+    def labels(self) -> dict[str, object]:
+        return {
+            "task": self.setting.first["task"],
+            "variant": self.setting.variant,
+            "key": self.key,
+        }
+
+    @functools.cached_property
+    def networks(self) -> pd.DataFrame:
+        """See `analysis.attention_paths.numbers.networks`."""
+        return numbers.networks(self.setting)
+
+    @functools.cached_property
+    def agreement(self) -> pd.DataFrame:
+        """See `analysis.attention_paths.numbers.agreement`."""
+        return numbers.agreement(self.setting)
+
+    @functools.cached_property
+    def beside(self) -> pd.DataFrame:
+        """See `analysis.attention_paths.published.beside`."""
+        return published.beside(self.setting, self.networks)
+
+    @property
+    def found(self) -> str:
+        """One paragraph, see `analysis.attention_paths.answer.found`."""
+        return found(self.setting, self.networks, self.agreement)
+
+    @functools.cached_property
+    def claims(self) -> list[Claim]:
+        """P1 to P6, as far as they are about the variant."""
+        return claims(self.setting)
+
+    @functools.cached_property
+    def pictures(self) -> list[Picture]:
+        """Accuracy, order parameter, alignment, interplay."""
+        return pictures(self.setting, self.networks)
+
+    def text(self, published: bool = False) -> str:
+        """For the terminal."""
+        lines = [self.title, "", *aligned(*tables.short_cells(self.networks)), ""]
+        if len(self.agreement):
+            lines += ["theory against sampling"]
+            lines += [*aligned(*tables.short_agreement_cells(self.agreement)), ""]
+        if published and len(self.beside):
+            lines += [*aligned(*tables.prototype_cells(self.beside)), ""]
+            lines += [f"note: {text}" for text in self._of_the_prototype()]
+        lines += [f"note: {text}" for text in warnings(self.setting)]
+        for claim in self.claims:
+            lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {claim.verdict}")
+        return "\n".join(lines)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Networks, agreement, order parameters, overlaps, and the prototype's numbers."""
+        return {
+            "attention-paths-networks": self.networks,
+            "attention-paths-agreement": self.agreement,
+            "attention-paths-order-parameters": numbers.order_parameters(self.setting),
+            "attention-paths-overlaps": numbers.overlaps(self.setting),
+            "attention-paths-prototype": self.beside,
+        }
+
+    def cell_rows(self) -> pd.DataFrame:
+        """Its cells with the short columns that they have."""
+        return self.cells.drop(columns=[*_LONG, *_OF_TRAINING], errors="ignore")
+
+    def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
+        """The section below its heading."""
+        blocks: list[Block] = [Text(self.found)] if self.found else []
+        blocks += [Text(text, "warning") for text in warnings(self.setting)]
+        if shown:
+            blocks += [Heading("Figures"), *shown]
+        blocks += claim_blocks(self.claims)
+        blocks += [
+            Heading("Networks"),
+            Text(
+                "Mean over seeds on the test split. Minus limit: accuracy minus that of the limit "
+                "with all paths. Without interplay: the off-diagonal of U set to 0. Differences "
+                "are in points and paired by seed."
+            ),
+            Table(*tables.network_cells(self.networks)),
+        ]
+        if len(self.agreement):
+            blocks += [
+                Heading("Theory against sampling"),
+                Text(
+                    "Error of the mean: distance of theory's mean predictor from the sampled one; "
+                    "the sampling error, which is part of it, is what a finite number of draws "
+                    "leaves. Accuracy: theory minus sampled."
+                ),
+                Table(*tables.agreement_cells(self.agreement)),
+            ]
+        if published and len(self.beside):
+            blocks += [
+                Heading("Beside the specification's prototype"),
+                Table(*tables.prototype_cells(self.beside), left=(0, 1)),
+                *(Text(text, "quiet") for text in self._of_the_prototype()),
+            ]
+        return [
+            *blocks,
+            *end_states(self.cells, "method", "network_width"),
+            Heading("How this was computed"),
+            *(Text(text, "quiet") for text in (self._setting_text(), *_METHOD)),
+            *repeat_blocks(str(self.cells["cell_id"].iloc[0]), results),
+        ]
+
+    def summaries(self) -> list[GroupSummary]:
+        """One summary a network that has a seed."""
+        files = functools.cache(lambda: run_files(self.tables(), self.pictures))
+        return summaries(self.setting, self.networks, self.agreement, self.claims, files)
+
+    def _of_the_prototype(self) -> list[str]:
+        differ = published.departures(self.setting)
+        return [published.SOURCE, *([f"Here: {', '.join(differ)}."] if differ else [])]
+
+    def _setting_text(self) -> str:
+        first = self.setting.first
+        seeds = ", ".join(map(str, sorted(set(self.cells["seed"]))))
+        return (
+            f"P={first['n']} training inputs of T={first['tokens']} tokens, noise sigma_perp "
+            f"{first['sigma_perp']:g}, temperature {first['temperature']:g}, heads "
+            f"{first['heads']}, seeds {seeds}, code "
+            f"{', '.join(sorted(set(self.cells['code_version'])))}."
+        )
+
+
+_LONG = [
+    "cell", "package_versions", "data_notes", "order_parameter", "order_parameter_error",
+    "path_names", "overlaps",
+]  # fmt: skip
+_OF_TRAINING = [
+    "split_scheme", "label_rule", "rationale_rule", "min_count", "m", "architecture",
+    "batch_size", "precision", "alpha", "paradigm", "schedule", "lr", "last_lr", "switch_point",
+]  # fmt: skip

@@ -1,0 +1,285 @@
+"""Settings of attention paths: which cells belong together, and what is known of each network.
+
+A *setting* is all cells with one `comparison_id`: one task, one set of heads, one number of
+training inputs. In it a *network* is a method with a width and a set of paths: the theory's
+network of N = 10, a sampled one, or the limit of infinite width with the good path alone. The
+seeds of a network draw its data and its random heads; networks are paired by seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from study.results import Results, ResultsError
+
+Vector = NDArray[np.float64]
+
+THEORY, LIMIT = "theory", "gp"
+"""Methods: the saddle point at finite width, and the Gaussian process of infinite width."""
+
+SAMPLED = ("slice", "gibbs")
+"""Methods that sample the posterior."""
+
+ALL, GOOD, DENOISING = "all", "good", "good+denoising"
+"""Sets of paths: `paths` of a cell."""
+
+VARIANTS = ("plain", "noisy", "own")
+"""In the order of the report."""
+
+CONVERGED = 1.01
+"""R-hat from which on chains have not converged (Vehtari et al., Bayesian Analysis 16, 2021)."""
+
+LEADING = 30
+"""Principal components that count as leading: those that figure 2d of the paper shows."""
+
+NETWORK = ["method", "network_width", "paths"]
+"""Columns that name a network of a setting."""
+
+_OF_CELL = [
+    "cell_id", *NETWORK, "seed", "order_parameter", "order_parameter_error", "path_names",
+    "overlaps", "residual", "r_hat", "effective_sample_size",
+]  # fmt: skip
+_OF_EVALUATION = [
+    "cell_id", "split", "num_evaluated", "loss", "accuracy", "accuracy_error", "accuracy_diagonal",
+    "predictor_mean", "predictor_mean_error",
+]  # fmt: skip
+_VECTORS = (
+    "order_parameter", "order_parameter_error", "overlaps", "predictor_mean",
+    "predictor_mean_error",
+)  # fmt: skip
+_NUMBERS = (
+    "loss", "accuracy", "accuracy_error", "accuracy_diagonal", "residual", "r_hat",
+    "effective_sample_size",
+)  # fmt: skip
+_TOLD_APART = {
+    "n": "P={:g}",
+    "tokens": "T={:g}",
+    "sigma_perp": "sigma_perp={:g}",
+    "temperature": "temperature {:g}",
+    "heads": "heads {}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One setting.
+
+    Attributes:
+        id: its `comparison_id`.
+        name: tells it apart, e.g. ``plain`` or ``plain, P=50``.
+        recorded: all its rows of `cells`.
+        cells: one of them a network and seed; of several that differ in the length of their
+            chains, the one with the most draws.
+        rows: of the cells that means rest on, on the test split: the columns `NETWORK`, `seed`,
+            `num_evaluated`, `accuracy` and `accuracy_diagonal` (fractions), `accuracy_error`,
+            `loss` (nats), `residual`, `r_hat`, `effective_sample_size`, and as arrays
+            `order_parameter` (D, D), `order_parameter_error` (D, D), `overlaps` (P,),
+            `predictor_mean` and `predictor_mean_error` (num_evaluated,), empty where unknown; and
+            what follows from them: `largest_overlap`, `interplay`, `gain` and `distance`, see
+            `with_measures`. NaN: not known.
+        unconverged: the same of sampled cells whose chains have not converged.
+    """
+
+    id: str
+    name: str
+    recorded: pd.DataFrame
+    cells: pd.DataFrame
+    rows: pd.DataFrame
+    unconverged: pd.DataFrame
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """Its first cell, for what all of them share."""
+        return {str(name): value for name, value in self.cells.iloc[0].items()}
+
+    @property
+    def variant(self) -> str:
+        """plain, noisy or own."""
+        return str(self.first["variant"])
+
+    @property
+    def widths(self) -> list[float]:
+        """The finite widths N, rising."""
+        return sorted(
+            {float(width) for width in self.cells["network_width"] if np.isfinite(width)}
+        )
+
+    @property
+    def sampled(self) -> list[tuple[str, float]]:
+        """The sampled networks: (method, width), in the order of the methods."""
+        mine = self.cells[(self.cells["paths"] == ALL) & self.cells["method"].isin(SAMPLED)]
+        there = mine[["method", "network_width"]].drop_duplicates()
+        return [(str(method), float(width)) for method, width in there.itertuples(index=False)]
+
+    def of(self, method: str, width: float = math.inf, paths: str = ALL) -> pd.DataFrame:
+        """The rows of one network, by seed."""
+        return _network(self.rows, method, width, paths).set_index("seed")
+
+    def diverged(self, method: str, width: float = math.inf, paths: str = ALL) -> int:
+        """How many seeds of one network diverged."""
+        cells = _network(self.cells, method, width, paths)
+        return int((cells["status"] == "diverged").sum())
+
+    def path_names(self, paths: str = ALL) -> list[str]:
+        """Names of the D paths, in the order of the order parameter; empty where not known."""
+        mine = self.rows[self.rows["paths"] == paths]
+        return [str(name) for name in mine["path_names"].iloc[0]] if len(mine) else []
+
+
+def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
+    """The settings of a directory: plain, noisy, own.
+
+    Args:
+        results: the directory.
+        cells: rows of `cells`.
+
+    Raises:
+        ResultsError: unreadable results, or a finished cell without an accuracy, a predictor or
+            a D x D order parameter.
+    """
+    done = cells.loc[cells["status"] == "done", "cell_id"]
+    columns = list(_OF_EVALUATION)
+    found = results.evaluations(done, columns) if len(done) else pd.DataFrame(columns=columns)
+    test = found[found["split"] == "test"].drop(columns="split")
+    names = _names(cells)
+    return [
+        _setting(str(key), names[str(key)], mine, test)
+        for key, mine in sorted(
+            cells.groupby("comparison_id"), key=lambda pair: (_rank(pair[1]), str(pair[0]))
+        )
+    ]
+
+
+def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what follows from them.
+
+    Args:
+        rows: as `Setting.rows`, without these columns.
+
+    Returns:
+        `largest_overlap`: the largest overlap with the labels of one of the `LEADING` principal
+        components of the kernel; `interplay`: accuracy minus that without the off-diagonal of U;
+        `gain`: accuracy minus that of the limit with all paths of the same seed; `distance`: root
+        mean square distance of the mean predictor from that limit's, as a share of the limit's.
+    """
+    limit = _network(rows, LIMIT, math.inf, ALL).set_index("seed")
+    records = []
+    for row in rows.to_dict("records"):
+        there = limit.loc[row["seed"]] if row["seed"] in limit.index else None
+        records.append(
+            {
+                "largest_overlap": float(np.max(row["overlaps"][:LEADING], initial=-np.inf)),
+                "interplay": row["accuracy"] - row["accuracy_diagonal"],
+                "gain": np.nan if there is None else row["accuracy"] - there["accuracy"],
+                "distance": np.nan
+                if there is None
+                else relative_distance(row["predictor_mean"], there["predictor_mean"]),
+            }
+        )
+    columns = ["largest_overlap", "interplay", "gain", "distance"]
+    found = pd.DataFrame(records, columns=columns, index=rows.index, dtype=np.float64)
+    return rows.join(found.replace(-np.inf, np.nan))
+
+
+def relative_distance(values: Vector, reference: Vector) -> float:
+    """Root mean square of values - reference (n,), as a share of that of the reference."""
+    if len(values) != len(reference) or not np.any(reference):
+        return math.nan
+    return float(np.sqrt(np.mean((values - reference) ** 2) / np.mean(reference**2)))
+
+
+def _setting(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Setting:
+    ordered = cells.sort_values(["steps", "cell_id"], ascending=[False, True])
+    kept = ordered.drop_duplicates([*NETWORK, "seed"])
+    by = [*NETWORK, "seed"]
+    kept = kept.sort_values(by, key=_ranked, ignore_index=True)
+    rows = kept.loc[kept["status"] == "done", _OF_CELL].merge(test, on="cell_id", how="left")
+    for column in _NUMBERS:
+        rows[column] = rows[column].astype(np.float64)
+    for column in _VECTORS:
+        rows[column] = rows[column].astype(object).map(_vector)
+    _require_whole(rows)
+    for column in ("order_parameter", "order_parameter_error"):
+        rows[column] = rows[column].map(_square)
+    converged = ~rows["method"].isin(SAMPLED) | (rows["r_hat"] < CONVERGED)  # not if it is NaN
+    return Setting(
+        id=key,
+        name=name,
+        recorded=cells.reset_index(drop=True),
+        cells=kept,
+        rows=with_measures(rows[converged].reset_index(drop=True)),
+        unconverged=rows[~converged].reset_index(drop=True),
+    )
+
+
+def _require_whole(rows: pd.DataFrame) -> None:
+    """Refuses a finished cell that lacks what all have."""
+    for row in rows.to_dict("records"):
+        paths = 0 if row["path_names"] is None else len(row["path_names"])
+        faults = {
+            "no finite accuracy": not math.isfinite(row["accuracy"]),
+            "no finite mean predictor": not len(row["predictor_mean"])
+            or not np.isfinite(row["predictor_mean"]).all(),
+            f"no {paths} x {paths} order parameter for its {paths} paths": not paths
+            or len(row["order_parameter"]) != paths**2,
+        }
+        for fault in (text for text, there in faults.items() if there):
+            raise ResultsError(
+                f"cell {row['cell_id']} of attention paths has {fault} on the test split. Move "
+                "its files away and run its study again."
+            )
+
+
+def _network(table: pd.DataFrame, method: str, width: float, paths: str) -> pd.DataFrame:
+    return table[
+        (table["method"] == method) & (table["network_width"] == width) & (table["paths"] == paths)
+    ]
+
+
+def _vector(value: Any) -> Vector:
+    """A list column's value as an array; empty where it is missing."""
+    return np.array([] if value is None or np.ndim(value) == 0 else value, np.float64)
+
+
+def _square(vector: Vector) -> Vector:
+    side = math.isqrt(len(vector))
+    return vector.reshape(side, side)
+
+
+def _names(cells: pd.DataFrame) -> dict[str, str]:
+    """Id of each setting -> its variant and, where several have it, what they differ in."""
+    firsts = cells.drop_duplicates("comparison_id")
+    names: dict[str, str] = {}
+    for variant, group in firsts.groupby("variant"):
+        differing = [column for column in _TOLD_APART if group[column].nunique(dropna=False) > 1]
+        for row in group.to_dict("records"):
+            parts = [_TOLD_APART[column].format(row[column]) for column in differing]
+            name = ", ".join([str(variant), *parts])
+            again = name in names.values() or (len(group) > 1 and not differing)
+            key = str(row["comparison_id"])
+            names[key] = f"{name} ({key[:8]})" if again else name
+    return names
+
+
+def _rank(cells: pd.DataFrame) -> tuple[int, str]:
+    variant = str(cells["variant"].iloc[0])
+    return (VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS), variant)
+
+
+def _ranked(column: pd.Series) -> pd.Series:
+    """Sorts methods as theory, samples, limit, and sets of paths as the paper has them."""
+    orders: Mapping[str, Sequence[str]] = {
+        "method": (THEORY, *SAMPLED, LIMIT),
+        "paths": (ALL, GOOD, DENOISING),
+    }
+    order = orders.get(str(column.name))
+    if order is None:
+        return column
+    return column.map({name: rank for rank, name in enumerate(order)}).fillna(len(order))
