@@ -38,9 +38,9 @@ STOREYS = [
     ["study.evaluate"],
     ["study.tasks"],
     ["study.tasks.mosaics", "study.tasks.posts"],
-    ["study.models", "study.request", "study.terminal", "study.tasks.base"],
+    ["study.models", "study.request", "study.terminal", "study.theory", "study.tasks.base"],
     ["study.tasks.sources", "study.cell"],
-    ["study.tasks.mosaics.layouts", "study.theory", "study.paradigms", "study.storage"],
+    ["study.tasks.mosaics.layouts", "study.paradigms", "study.storage"],
     ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
     ["study.errors", "study"],
 ]

@@ -9,5 +9,9 @@ from study.theory.attention_paths.prediction import gp_limit as gp_limit
 from study.theory.attention_paths.prediction import kernel as kernel
 from study.theory.attention_paths.prediction import overlaps as overlaps
 from study.theory.attention_paths.prediction import without_interplay as without_interplay
+from study.theory.attention_paths.sampling.chains import CONVERGED as CONVERGED
+from study.theory.attention_paths.sampling.chains import Estimate as Estimate
+from study.theory.attention_paths.sampling.samples import Samples as Samples
+from study.theory.attention_paths.sampling.samples import sample as sample
 from study.theory.attention_paths.solution import Solution as Solution
 from study.theory.attention_paths.solution import solve as solve

@@ -1,0 +1,227 @@
+"""Samples the posterior of a network: expectations with errors, and whether to believe them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from study.cell.checks import is_int, require
+from study.cell.seeds import stream_seed
+from study.theory.attention_paths import checks
+from study.theory.attention_paths.sampling.chains import (
+    CONVERGED,
+    LEAST_DRAWS,
+    Estimate,
+    estimate,
+)
+from study.theory.attention_paths.sampling.gibbs_sampling import GibbsSampler
+from study.theory.attention_paths.sampling.posterior import (
+    Draw,
+    Posterior,
+    posterior_of,
+)
+from study.theory.attention_paths.sampling.slice_sampling import SliceSampler
+
+Method = Literal["slice", "gibbs"]
+_METHODS: dict[str, type[SliceSampler] | type[GibbsSampler]] = {
+    "slice": SliceSampler,
+    "gibbs": GibbsSampler,
+}
+
+LOOKS = 4
+"""R-hat is looked at after 1/8, 1/4, 1/2 and all of the draws, if chains may stop early."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Posterior expectations, each with Monte Carlo error, R-hat and effective sample size.
+
+    Attributes:
+        mean: (Q,) of f at the inputs asked for.
+        variance: (Q,) of f there, over all weights; the labels' noise T is not part of it.
+        training_mean: (P,), at the training inputs.
+        training_variance: (P,).
+        order_parameter: (D, D), U.
+        readout: (), U_a.
+        draws: recorded, a chain.
+        flops: spent by all chains, set-up and warm-up included, to leading order; a multiply-add
+            is 2.
+    """
+
+    mean: Estimate
+    variance: Estimate
+    training_mean: Estimate
+    training_variance: Estimate
+    order_parameter: Estimate
+    readout: Estimate
+    draws: int
+    flops: int
+
+    @property
+    def r_hat(self) -> float:
+        """The largest of all six estimates' entries, constants left out."""
+        return float(np.nanmax(np.concatenate([each.r_hat.ravel() for each in self._all])))
+
+    @property
+    def effective_sample_size(self) -> float:
+        """The smallest of the same entries."""
+        sizes = [each.effective_sample_size.ravel() for each in self._all]
+        return float(np.nanmin(np.concatenate(sizes)))
+
+    @property
+    def converged(self) -> bool:
+        """Whether R-hat is below `chains.CONVERGED`."""
+        return self.r_hat < CONVERGED
+
+    def accuracy(self, labels: ArrayLike) -> tuple[float, float]:
+        """The accuracy of the mean predictor's sign, and its Monte Carlo error.
+
+        The error is the standard error of the chains' own accuracies. It is of the sampling alone,
+        not of the choice of inputs.
+
+        Args:
+            labels: (Q,), of which the signs count.
+
+        Returns:
+            Two fractions.
+
+        Raises:
+            ValueError: there are not Q labels.
+        """
+        signs = np.sign(checks.labels(labels, len(self.mean.mean)))
+        by_chain = (np.sign(self.mean.by_chain) == signs).mean(axis=1)
+        error = by_chain.std(ddof=1) / math.sqrt(len(by_chain))
+        return float((np.sign(self.mean.mean) == signs).mean()), float(error)
+
+    @property
+    def _all(self) -> tuple[Estimate, ...]:
+        return (
+            self.mean,
+            self.variance,
+            self.training_mean,
+            self.training_variance,
+            self.order_parameter,
+            self.readout,
+        )
+
+
+def sample(
+    features: ArrayLike,
+    labels: ArrayLike,
+    heads: Sequence[int],
+    width: float | Sequence[float],
+    temperature: float,
+    *,
+    seed: int,
+    method: Method = "slice",
+    at: ArrayLike | None = None,
+    draws: int = 500,
+    warmup: int = 2000,
+    thin: int = 5,
+    chains: int = 4,
+    variance: float | Sequence[float] = 1.0,
+    stop_early: bool = False,
+    on_draw: Callable[[int, int], None] | None = None,
+) -> Samples:
+    """Draws from the exact posterior of a network of finite width.
+
+    The predictions of all draws are kept, so that every one of them has its R-hat. They, not the
+    chains, take most of the time, and steps that follow each other are alike: `thin`.
+
+    Args:
+        features: (P, D, F), of `path_features`.
+        labels: y (P,).
+        heads: (H_1, ..., H_L), whose product is D.
+        width: N, a whole number >= 1, or (N_1, ..., N_L, N_a).
+        temperature: T > 0; `math.inf` is the prior.
+        seed: of the chains; each has a stream of its own for each method.
+        method: "slice" draws U, with all weights integrated out; "gibbs" draws all weights.
+        at: (Q, D, F) features of the inputs to predict at; None: none.
+        draws: recorded a chain, at most, >= `chains.LEAST_DRAWS`.
+        warmup: steps a chain, thrown away, >= 1.
+        thin: steps a recorded draw, >= 1.
+        chains: >= 2, each from a start of its own, spread wider than the prior.
+        variance: sigma^2 > 0 of the weights, or (sigma_1^2, ..., sigma_L^2, sigma_a^2).
+        stop_early: whether to stop before `draws` once R-hat is below `chains.CONVERGED`. It is
+            looked at `LOOKS` times, at numbers of draws known before. A chain's draws do not
+            depend on it, but being stopped by R-hat makes R-hat look slightly better than it is.
+        on_draw: called after each recorded draw, with how many there are of all chains, and at
+            most will be.
+
+    Raises:
+        ValueError: an argument is not as above, or memory does not hold the draws.
+    """
+    posterior = posterior_of(features, labels, heads, width, temperature, variance)
+    inputs = posterior.features
+    if at is not None:
+        asked = checks.finite("at", at, "QDF")
+        if asked.shape[1:] != inputs.shape[1:]:
+            raise ValueError(
+                f"at must be (Q, {', '.join(map(str, inputs.shape[1:]))}), as features, "
+                f"got {asked.shape}."
+            )
+        inputs = np.concatenate([inputs, asked])
+    require(is_int(draws) and draws >= LEAST_DRAWS, "draws", draws, f"an integer >= {LEAST_DRAWS}")
+    require(is_int(warmup) and warmup >= 1, "warmup", warmup, "an integer >= 1")
+    require(is_int(thin) and thin >= 1, "thin", thin, "an integer >= 1")
+    require(is_int(chains) and chains >= 2, "chains", chains, "an integer >= 2")
+    require(method in _METHODS, "method", method, f"one of {', '.join(_METHODS)}")
+    checks.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws} predictions")
+    sampler = _METHODS[method](posterior, inputs)
+    streams = [stream_seed("attention-paths", method, seed, chain) for chain in range(chains)]
+    walks = [sampler.chain(np.random.default_rng(each), warmup, thin) for each in streams]
+    record = _Record(posterior, chains, draws, len(inputs))
+    record.flops = sampler.setup_flops
+    looks = {draws // 2**k for k in range(LOOKS)} if stop_early else {draws}
+    for number in range(draws):
+        for chain, walk in enumerate(walks):
+            record.add(chain, number, next(walk))
+            if on_draw is not None:
+                on_draw(number * chains + chain + 1, draws * chains)
+        if number + 1 in looks and number + 1 >= LEAST_DRAWS:
+            samples = record.samples(number + 1)
+            if samples.converged:
+                break
+    return samples
+
+
+class _Record:
+    """The draws of all chains, while they are drawn."""
+
+    def __init__(self, posterior: Posterior, chains: int, draws: int, inputs: int) -> None:
+        self._training, paths, _ = posterior.features.shape
+        self._mean = np.empty((chains, draws, inputs))
+        self._variance = np.empty((chains, draws, inputs))
+        self._order_parameter = np.empty((chains, draws, paths, paths))
+        self._readout = np.empty((chains, draws))
+        self.flops = 0
+
+    def add(self, chain: int, number: int, draw: Draw) -> None:
+        self._mean[chain, number], self._variance[chain, number] = draw.mean, draw.variance
+        self._order_parameter[chain, number] = draw.order_parameter
+        self._readout[chain, number] = draw.readout
+        self.flops += draw.flops
+
+    def samples(self, draws: int) -> Samples:
+        """What the first draws of each chain say."""
+        means = self._mean[:, :draws]
+        # The total variance is E[variance given the state] + Var[mean given the state]: the
+        # expectation of this, but for the error of the mean, which is of second order.
+        variances = self._variance[:, :draws] + (means - means.mean(axis=(0, 1))) ** 2
+        mean, variance = estimate(means), estimate(variances)
+        training, asked = slice(None, self._training), slice(self._training, None)
+        return Samples(
+            mean=mean.part(asked),
+            variance=variance.part(asked),
+            training_mean=mean.part(training),
+            training_variance=variance.part(training),
+            order_parameter=estimate(self._order_parameter[:, :draws]),
+            readout=estimate(self._readout[:, :draws]),
+            draws=draws,
+            flops=self.flops,
+        )
