@@ -5,8 +5,10 @@ alpha = M Y (arXiv 2405.15926); with respect to a factor R of U = R' R it is 2 R
 
 There are two forms. `Kernels` keeps the kernels of all pairs of paths, each as the lower triangle
 of a symmetric matrix: K and G are then one product of a matrix with a vector each, of about
-D^2 P^2 / 4 multiply-adds. Where that does not fit, `Factors` forms K = Z Z' from Z = R Phi, and
-2 R G from (M - alpha alpha') Z; it keeps P D F numbers and takes 2 P D F (P + D) multiply-adds.
+D^2 P^2 / 4 multiply-adds. `Factors` forms K = Z Z' from Z = R Phi, and 2 R G from
+(M - alpha alpha') Z; it keeps P D F numbers and takes 2 P D F (P + D) multiply-adds. A solution of
+few paths with long features takes a half to a seventh of the time with kernels; one of many paths
+would mostly wait for memory.
 """
 
 from __future__ import annotations
@@ -18,8 +20,12 @@ from scipy.linalg import LinAlgError, lapack
 
 from study.theory.attention_paths.checks import Floats
 
-KERNEL_BYTES = 2**29
-"""Up to here kernels are kept."""
+KERNEL_BYTES = 2**30
+"""Up to here kernels may be kept."""
+
+KERNEL_SHARE = 8
+"""Kernels of so many paths as F / 8 (were P infinite) take as long as factors do, in a solution of
+40 evaluations: measured on one core, F from 8 to 231, D from 4 to 256."""
 
 
 class DataTerm(Protocol):
@@ -46,9 +52,20 @@ def data_term(features: Floats, labels: Floats, temperature: float) -> DataTerm:
         labels: (P,).
         temperature: > 0.
     """
-    samples, paths, _ = features.shape
-    form = Kernels if kernel_bytes(samples, paths) <= KERNEL_BYTES else Factors
+    form = Kernels if keeps_kernels(*features.shape) else Factors
     return form(features, labels, temperature)
+
+
+def keeps_kernels(samples: int, paths: int, size: int) -> bool:
+    """Whether `Kernels` is the faster form, and small enough.
+
+    Args:
+        samples: P.
+        paths: D.
+        size: F.
+    """
+    faster = KERNEL_SHARE * samples * paths <= size * (samples + paths)
+    return faster and kernel_bytes(samples, paths) <= KERNEL_BYTES
 
 
 def kernel_bytes(samples: int, paths: int) -> int:
@@ -65,7 +82,7 @@ def memory(samples: int, paths: int, size: int) -> int:
         size: F.
     """
     kept = kernel_bytes(samples, paths)
-    if kept > KERNEL_BYTES:
+    if not keeps_kernels(samples, paths, size):
         kept = 3 * 8 * samples * paths * size  # features, Z and M Z
     searched = 30 * 8 * paths * (paths + 1) // 2  # L-BFGS keeps pairs of points and gradients
     return kept + 6 * 8 * samples**2 + searched

@@ -16,10 +16,13 @@ from scipy.optimize import minimize
 
 from study.theory.attention_paths.checks import Floats
 
-ROUNDING = 1e-14
+ENOUGH = 1e-12
 """A residual that needs no further step."""
 
 _NEWTON_STEPS = 10
+_GAIN = 0.1
+"""A step that leaves more of the residual has met rounding, or is no use: it is the last."""
+
 _CONJUGATE_STEPS = 200
 _CONJUGATE_PRECISION = 1e-6
 """Of a Newton step, relative: each step then gains about six digits."""
@@ -77,13 +80,13 @@ def minimise(evaluate: Callable[[Floats], Point], start: Floats, iterations: int
         # ftol: where rounding begins; maxfun, so that only iterations are limited
         options={"maxiter": iterations, "maxfun": 20 * iterations, "ftol": 1e-14, "gtol": 1e-10},
     )
-    best, steps = counted(found.x), 0
-    while best.residual > ROUNDING and steps < _NEWTON_STEPS:
+    best, steps, gains = counted(found.x), 0, True
+    while gains and best.residual > ENOUGH and steps < _NEWTON_STEPS:
         steps += 1
         point = counted(best.at + _newton_step(counted, best))
-        if not point.residual < best.residual:
-            break
-        best = point
+        gains = point.residual < _GAIN * best.residual
+        if point.residual < best.residual:
+            best = point
     return Minimum(best, int(found.nit) + steps, counted.calls)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from study.theory import attention_paths as ap
-from study.theory.attention_paths import solution as module
+from study.theory.attention_paths import data_term, minimisation
 from study.theory.attention_paths.data_term import Factors, Kernels
 from study.theory.attention_paths.order_parameter import Architecture, Nested, point_at
+from study.theory.attention_paths.solution import TOLERANCE
 from tests.made_up.attention_paths import Floats, problem
 
 UNEQUAL = ((2, 3), (9.0, 14.0, 11.0), 0.05, (1.5, 0.6, 1.2))
@@ -224,9 +225,12 @@ def test_starts_agree_and_a_neighbour_saves_steps() -> None:
 
 
 def test_both_forms_of_the_data_term_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = solved_unequally()
-    monkeypatch.setattr("study.theory.attention_paths.data_term.KERNEL_BYTES", 0)
-    factors = solved_unequally()
+    found = []
+    for most in (0, 10**9):
+        monkeypatch.setattr(data_term, "KERNEL_BYTES", most)
+        monkeypatch.setattr(data_term, "KERNEL_SHARE", 0)
+        found.append(solved_unequally())
+    factors, kernels = found
     np.testing.assert_allclose(factors.order_parameter, kernels.order_parameter, atol=1e-10)
     assert factors.flops != kernels.flops
 
@@ -264,11 +268,11 @@ def test_without_interplay_drops_what_couples_paths() -> None:
 
 
 def test_too_few_iterations_are_said_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.theory.attention_paths.minimisation._NEWTON_STEPS", 0)
+    monkeypatch.setattr(minimisation, "_NEWTON_STEPS", 0)
     features, labels = problem(30, (2, 3), 20)
     solution = ap.solve(features, labels, (2, 3), 5, 0.05, iterations=2)
     assert not solution.converged
-    assert solution.residual > module.TOLERANCE
+    assert solution.residual > TOLERANCE
     assert solution.iterations == 2
 
 
