@@ -46,10 +46,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.measure import write
 from study import tasks
 from study.cell import PRECISIONS
-from study.cell.cell_list import CellList
 from study.cell.version import code_version
 from study.compact import files_for
 from study.errors import RequestError
+from study.launch.cell_list import CellList
 from study.plan.estimate import WORTHWHILE
 from study.plan.listed import left_to_run
 from study.plan.planning import planned

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from study import terminal
-from study.cell import Cell
+from study.cell import AnyCell
 from study.drive import Trained
 from study.launch.workplace import Workplace
 from study.plan import overhead
@@ -122,7 +122,9 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     return len(found.sections)
 
 
-def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: Survey) -> set[str]:
+def _of_the_study(
+    results: Results, study: str, cells: Sequence[AnyCell], survey: Survey
+) -> set[str]:
     """Ids of all recorded cells of a study and its comparisons."""
     ids = {cell.id for cell in cells}
     if survey.statuses.keys() <= ids:  # the directory holds no others
@@ -136,10 +138,10 @@ def _of_the_study(results: Results, study: str, cells: Sequence[Cell], survey: S
     return set(held.loc[compared | (held["study"] == study), "cell_id"])
 
 
-def _added(new: Sequence[Cell], total: int) -> list[str]:
+def _added(new: Sequence[AnyCell], total: int) -> list[str]:
     """A sentence on what a command added to a study; none if it added nothing or everything."""
     if len(new) in (0, total):
         return []
-    counts = Counter(cell.paradigm for cell in new)
+    counts = Counter(cell.label for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
     return [f"new: {len(new)} of the study's {total} cells ({which})"]

@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
 from study.kinds import KINDS
@@ -28,7 +28,6 @@ from study.storage.urls import absolute
 from study.terminal.progress import Progress
 from study.tracking.tracker import Tracker, open_tracker
 from study.tracking.uris import tracking_uri
-from study.train import checkpoints
 
 
 @contextlib.contextmanager
@@ -59,7 +58,7 @@ def work_of(request: Request, plan: Plan) -> Work:
     """The work that all trials of a study share."""
     return Work(
         study=plan.study,
-        kind=request.space.kind,
+        kind=plan.kind,
         results=absolute(request.results),
         code_version=code_version(),
         share=plan.share,
@@ -85,7 +84,7 @@ class Trained:
             trained.
     """
 
-    cells: Sequence[Cell]
+    cells: Sequence[AnyCell]
     failures: Sequence[Failure]
     tracker: Tracker
     search: Search | None
@@ -113,7 +112,8 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
     place.set_damaged_aside()
-    _sweep(results, plan.cells, place.finished)
+    kind = KINDS[plan.kind]
+    kind.sweep(results.storage, plan.cells, place.finished)
     progress = _progress(request, plan)
     suggestions = _suggestions(request, plan, place, progress) if request.search else None
     tracker = open_tracker(results, plan.study, request.tracking)
@@ -158,7 +158,7 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     ended = {cell.id for cell in trained.cells} - trained.failed
     if suggestions:  # a search may have suggested cells that were recorded before
         tracker.log_cells(sorted(ended & statuses.keys()), statuses)
-    _sweep(results, trained.cells, ended)
+    kind.sweep(results.storage, trained.cells, ended)
     return trained
 
 
@@ -185,12 +185,6 @@ def _judge(request: Request, place: Workplace) -> Judge:
     return judge
 
 
-def _sweep(results: Results, cells: Collection[Cell], ended: Collection[str]) -> None:
-    """Removes checkpoints and fork points that a kill left and no cell needs."""
-    needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
-    checkpoints.sweep(results.storage, ended, {cell.first_phase_id for cell in cells} - needed)
-
-
 def _progress(request: Request, plan: Plan) -> Progress:
     """The progress of the cells to run, or of as many as a search will suggest."""
     around = (plan.overhead.start, plan.overhead.report * num_settings(plan.cells))
@@ -206,8 +200,8 @@ def _suggestions(
     request: Request, plan: Plan, place: Workplace, progress: Progress
 ) -> Suggestions:
     """A search as the source of cells; their estimated times are those of the plan's examples."""
-    kind = KINDS[request.space.kind]
-    of_paradigm = {cell.paradigm: plan.seconds[cell.id] for cell in plan.cells}
+    kind = KINDS[plan.kind]
+    of_label = {cell.label: plan.seconds[cell.id] for cell in plan.cells}
     search = Search(
         name=plan.study,
         results=place.results,
@@ -217,7 +211,7 @@ def _suggestions(
         num_samples=request.num_samples or 0,
     )
 
-    def seen(cells: Sequence[Cell], done: int) -> None:
-        progress.add(cells, {cell.id: of_paradigm[cell.paradigm] for cell in cells}, done)
+    def seen(cells: Sequence[AnyCell], done: int) -> None:
+        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done)
 
     return Suggestions(search, place.finished, seen)

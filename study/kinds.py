@@ -6,10 +6,10 @@ runs cells. All else is shared: plan, launch, resume, record, MLflow and report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.axis import Axis
 from study.cell.events import Ended, Report
 from study.cell.work import Work
@@ -18,15 +18,17 @@ from study.tasks.base import Facts, FactsOf
 from study.train.kind import TRAINING
 
 if TYPE_CHECKING:
+    import pandas as pd
     import torch
 
-    from study.train.cost import ModelFlops
+
+C = TypeVar("C", bound=AnyCell)
 
 
-class Maker(Protocol):
+class Maker(Protocol[C]):
     """Makes cells of points (axis -> value)."""
 
-    def cell(self, point: Mapping[str, Any]) -> Cell:
+    def cell(self, point: Mapping[str, Any]) -> C:
         """The cell of a point.
 
         Raises:
@@ -34,11 +36,11 @@ class Maker(Protocol):
         """
         ...
 
-    def why_not(self, cell: Cell) -> str | None:
+    def why_not(self, cell: C) -> str | None:
         """Why a cell cannot run; None if it can."""
         ...
 
-    def runnable(self, point: Mapping[str, Any]) -> Cell:
+    def runnable(self, point: Mapping[str, Any]) -> C:
         """The cell of a point; refuses one that cannot run.
 
         Raises:
@@ -46,24 +48,33 @@ class Maker(Protocol):
         """
         ...
 
-    def facts(self, cell: Cell) -> Facts:
+    def facts(self, cell: C) -> Facts:
         """The facts of its data."""
         ...
 
-    def flops(self, cell: Cell) -> ModelFlops:
-        """The cost of its model, from which its whole cost follows."""
+    def flops(self, cell: C) -> Any:
+        """What its cost follows from: of cells that train, `study.train.cost.ModelFlops`."""
         ...
 
 
-class Kind(Protocol):
-    """A kind of cell. Only `maker` and `run` need PyTorch.
+class Kind(Protocol[C]):
+    """A kind of cell. Only `maker`, `seconds` and `run` need PyTorch.
 
     Attributes:
+        cell: the type of its cells.
+        trains: whether its cells take training steps. Only such cells are packed, share a common
+            first phase, are searched, stopped early, or run on a GPU.
         axes: of its studies, name -> axis, in the order of `--help`.
         fastest: the axes that vary fastest in a grid, the last one most, so that a study stopped
             early has compared all their values on fewer seeds.
         columns: of `study.results.CELLS_SCHEMA` that `run` fills.
     """
+
+    @property
+    def cell(self) -> type[C]: ...
+
+    @property
+    def trains(self) -> bool: ...
 
     @property
     def axes(self) -> Mapping[str, Axis]: ...
@@ -78,12 +89,37 @@ class Kind(Protocol):
         """The valid names of an axis in a study of some tasks; None if it takes numbers."""
         ...
 
-    def maker(self, facts_of: FactsOf) -> Maker:
+    def maker(self, facts_of: FactsOf) -> Maker[C]:
         """The maker of its cells.
 
         Args:
             facts_of: gives the known or nominal facts of a task's data.
         """
+        ...
+
+    def seconds(self, cells: Sequence[C], threads: int) -> dict[str, float] | None:
+        """Cell id -> estimated seconds; None: they train, and the plan times steps."""
+        ...
+
+    def describe(
+        self,
+        cells: Sequence[C],
+        facts: Facts,
+        flops: Mapping[str, Any],
+        seconds: Mapping[str, float],
+    ) -> Iterator[str]:
+        """A setting as the plan shows it: a heading, the facts' notes, and a table.
+
+        Args:
+            cells: of one setting.
+            facts: of their data.
+            flops: cell id -> as `Maker.flops` gives it.
+            seconds: cell id -> estimated seconds, of the cells to run.
+        """
+        ...
+
+    def short(self, cell: C) -> C:
+        """A cell that runs the same code as this one in moments, for a dry run."""
         ...
 
     def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
@@ -106,6 +142,38 @@ class Kind(Protocol):
         """Removes what `run` keeps of a cell until it is recorded."""
         ...
 
+    def sweep(self, storage: Storage, cells: Collection[C], ended: Collection[str]) -> None:
+        """Removes what killed processes left and no cell needs.
 
-KINDS: Mapping[str, Kind] = {"training": TRAINING}
+        Args:
+            storage: of the results directory.
+            cells: of the study.
+            ended: ids of those that need no run.
+        """
+        ...
+
+    def run_name(self, row: Mapping[str, Any]) -> str:
+        """The name of a cell's run in MLflow; `row` is its row of `CELLS_SCHEMA`."""
+        ...
+
+    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
+        """What MLflow shows of a cell besides its JSON: name of a file -> content."""
+        ...
+
+
+KINDS: Mapping[str, Kind[Any]] = {"training": TRAINING}
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
+
+
+def kind_name(row: Mapping[Any, Any]) -> str:
+    """The kind of a recorded cell, by its row of `study.results.CELLS_SCHEMA`.
+
+    Older files do not say it: their cells train.
+    """
+    name = row["kind"]
+    return name if isinstance(name, str) else "training"
+
+
+def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:
+    """As `kind_name`, the kind itself."""
+    return KINDS[kind_name(row)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from search_spaces import SearchSpace, all_studies
 from study.errors import RequestError, unknown
@@ -32,6 +33,8 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
     for folder in ("data_dir", "cache_dir"):
         asked[folder] = absolute(asked[folder])
+    if not KINDS[studies[name].kind].trains:
+        _refuse_options_of_training(name, asked)
     return Request(
         **asked,
         space=studies[name],
@@ -39,6 +42,30 @@ def requested(argv: Sequence[str] | None = None) -> Request:
         changes=changes,
         then="plan" if plan else "dry run" if dry_run else "train",
     )
+
+
+_OF_TRAINING = {
+    "data_dir": None,
+    "select": "accuracy",
+    "pack": "auto",
+    "micro_batch": None,
+    "search": None,
+    "num_samples": None,
+    "objective": None,
+    "scheduler": None,
+    "share": True,
+    "gpus_per_trial": None,
+}
+"""Options that only studies whose cells train have -> their default."""
+
+
+def _refuse_options_of_training(study: str, asked: Mapping[str, Any]) -> None:
+    given = [name for name, default in _OF_TRAINING.items() if asked[name] != default]
+    if given:
+        option = "no-share" if given[0] == "share" else given[0].replace("_", "-")
+        raise RequestError(
+            f"--{option} is for studies that train; {study} solves and samples. Leave it out."
+        )
 
 
 def _objective(text: str) -> tuple[str, ...]:
@@ -79,7 +106,8 @@ def _overview(studies: Mapping[str, SearchSpace]) -> str:
         ]
     lines.append("\naxes, for --set axis=value,value ... or axis@paradigm=value,value ...:")
     for kind in KINDS.values():
-        lines += [f"  {name:<20}{axis.about}" for name, axis in kind.axes.items()]
+        named = ", ".join(space.name for space in studies.values() if KINDS[space.kind] is kind)
+        lines += [f"  of {named}:", *(f"    {n:<20}{axis.about}" for n, axis in kind.axes.items())]
     return "\n".join([*lines, _EXAMPLES])
 
 

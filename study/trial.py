@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from study.cell.cell_list import CellList
 from study.errors import RequestError
 from study.terminal.command import (
     DONE,
@@ -38,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     began = time.monotonic()
     args = _parser().parse_args(argv)
+    with importing():
+        from study.launch.cell_list import CellList
+
     listed = CellList.read(args.cells)
     with importing():
         from study import hardware

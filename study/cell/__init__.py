@@ -1,12 +1,13 @@
-"""A cell: everything that determines the result of a training run, and nothing else."""
+"""Cells: everything that determines a result, and nothing else. `Cell` is the one that trains."""
 
+from study.cell.any_cell import NO_OPTIONS as NO_OPTIONS
+from study.cell.any_cell import AnyCell as AnyCell
+from study.cell.any_cell import Options as Options
 from study.cell.cell import LABEL_RULES as LABEL_RULES
-from study.cell.cell import NO_OPTIONS as NO_OPTIONS
 from study.cell.cell import PRECISIONS as PRECISIONS
 from study.cell.cell import RATIONALE_RULES as RATIONALE_RULES
 from study.cell.cell import SPLIT_SCHEMES as SPLIT_SCHEMES
 from study.cell.cell import Cell as Cell
-from study.cell.cell import Options as Options
 from study.cell.schedule import PARADIGMS as PARADIGMS
 from study.cell.schedule import Budget as Budget
 from study.cell.schedule import Phase as Phase

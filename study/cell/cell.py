@@ -1,19 +1,16 @@
-"""The cell: one training run as a frozen, validated dataclass, with its content hash.
+"""The cell that trains: one training run as a frozen, validated dataclass, with its content hash.
 
-A `Cell` holds everything that determines the result of a run and nothing else, so that its `id`
-can stand for the result. Where it ran, how fast and with which versions is recorded beside it.
+See `study.cell.any_cell` for what it has in common with cells of other kinds.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import itertools
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
+from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import is_int, is_positive, require
 from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 
@@ -38,25 +35,9 @@ LARGEST_WIDTH = 1_000
 
 WIDTH_RULE = f"a number > 0 and at most {LARGEST_WIDTH:,}"
 
-# Part of every content hash. Raise it when the trainer changes what a cell's numbers mean.
-_TRAINER_VERSION = 2
-
-
-class Options(NamedTuple):
-    """What determines a task's data besides its files, see `Cell`. None: not for this task."""
-
-    num_classes: int | None = None
-    label_rule: str | None = None
-    rationale_rule: str | None = None
-    min_count: int | None = None
-
-
-NO_OPTIONS = Options()
-"""The options of a task that takes none."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class Cell(AnyCell):
     """One training run to the end.
 
     Args:
@@ -90,6 +71,8 @@ class Cell:
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
     """
+
+    version: ClassVar = {"trainer": 2}
 
     task: str
     data_digest: str
@@ -190,27 +173,17 @@ class Cell:
             object.__setattr__(self, "alpha", float(self.alpha) + 0.0)  # -0 is 0
 
     @cached_property
-    def id(self) -> str:
-        """Content hash of all fields: 16 hexadecimal digits."""
-        return _content_hash(self.to_dict())
-
-    @cached_property
     def comparison_id(self) -> str:
         """Content hash of all but the schedule and the seed.
 
         Only cells with equal ids may be compared at equal compute.
         """
-        shared = self.to_dict()
-        del shared["schedule"], shared["seed"]
-        return _content_hash(shared)
+        return self.hash_without("schedule", "seed")
 
     @cached_property
-    def setting_id(self) -> str:
-        """Content hash of all but the schedule, the seed and alpha: what a figure shows."""
-        shared = self.to_dict()
-        for name in ("schedule", "seed", "alpha"):
-            shared.pop(name, None)
-        return _content_hash(shared)
+    def setting(self) -> tuple[str, bool]:
+        """Content hash of all but the schedule, the seed and alpha, and whether alpha is held."""
+        return self.hash_without("schedule", "seed", "alpha"), self.alpha is not None
 
     @cached_property
     def first_phase_id(self) -> str:
@@ -222,7 +195,7 @@ class Cell:
         shared = self.to_dict()
         first = self.schedule.phases[0]
         shared["schedule"] = {"paradigm": first.paradigm, "lr": first.lr}
-        return _content_hash(shared)
+        return self.content_hash(shared)
 
     @property
     def options(self) -> Options:
@@ -242,13 +215,33 @@ class Cell:
     def switch_point(self) -> float | None:
         return self.schedule.switch_point
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; `from_dict` gives an equal cell back.
+    @property
+    def label(self) -> str:
+        return self.paradigm
 
-        None is left out, so that a new field does not change the ids of older cells.
-        """
-        values = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
-        return json.loads(json.dumps(values))
+    @property
+    def text(self) -> str:
+        return f"{self.paradigm} at m={self.m}, {self.schedule.text}"
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {
+            "split_scheme": self.split,
+            "label_rule": self.label_rule,
+            "rationale_rule": self.rationale_rule,
+            "min_count": self.min_count,
+            "m": self.m,
+            "architecture": self.architecture,
+            "batch_size": self.batch_size,
+            "alpha": self.alpha,
+            "paradigm": self.paradigm,
+            "schedule": self.schedule.text,
+            "lr": self.lr,
+            "last_lr": self.schedule.phases[-1].lr,
+            "switch_point": self.switch_point,
+            "budget_amount": self.budget.amount,
+            "budget_unit": self.budget.unit,
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Cell:
@@ -261,9 +254,3 @@ class Cell:
                 "evaluation_points": tuple(values["evaluation_points"]),
             }
         )
-
-
-def _content_hash(values: dict[str, Any]) -> str:
-    payload = {"trainer": _TRAINER_VERSION, **values}
-    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

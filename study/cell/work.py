@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from study.cell import Cell
+from study.cell.any_cell import AnyCell
 from study.cell.checks import is_int, require
 
 DEFAULT_INTERVAL = 60.0
@@ -16,15 +16,15 @@ DEFAULT_INTERVAL = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Cells to train as one pack, and all that a worker needs for that.
+    """Cells to run, and all that a worker needs for that.
 
     Args:
         study: name of the study, recorded beside each cell.
         kind: of its cells, one of `study.kinds.KINDS`.
         results: results directory, path or URL.
         code_version: recorded beside each cell.
-        cells: they differ only in seed and learning rates; empty in the work that all trials of a
-            study share.
+        cells: of that kind; several train as one pack and differ only in seed and learning rates.
+            Empty in the work that all trials of a study share.
         fork_steps: steps after which other cells fork from this one.
         share: whether to start from fork points of other cells.
         threads: CPU threads of the worker, >= 1.
@@ -46,7 +46,7 @@ class Work:
     kind: str = "training"
     results: str
     code_version: str
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[Any, ...] = ()
     fork_steps: tuple[int, ...] = ()
     share: bool = False
     threads: int = 1
@@ -72,10 +72,15 @@ class Work:
         return {**values, "cells": [cell.to_dict() for cell in self.cells]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Work:
-        """The work of plain values; other keys, such as a trial's name, are ignored."""
+    def from_dict(cls, values: Mapping[str, Any], cell: type[AnyCell]) -> Work:
+        """The work of plain values; other keys, such as a trial's name, are ignored.
+
+        Args:
+            values: as `to_dict` gives them.
+            cell: type of the cells of its kind, see `study.kinds.Kind.cell`.
+        """
         names = [field.name for field in dataclasses.fields(cls) if field.name in values]
-        cells = tuple(Cell.from_dict(cell) for cell in values["cells"])
+        cells = tuple(cell.from_dict(each) for each in values["cells"])
         steps = tuple(values["fork_steps"])
         known = {name: values[name] for name in names}
         return cls(**{**known, "cells": cells, "fork_steps": steps})

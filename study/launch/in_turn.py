@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.events import Report
 from study.cell.work import Work
 from study.errors import RequestError
@@ -18,12 +18,12 @@ from study.launch.trial import train_cells
 from study.results import Results
 from study.terminal.progress import Progress
 
-Pack = Sequence[Cell]
+Pack = Sequence[AnyCell]
 
 
 def train_in_turn(
     packs: Iterable[Pack], work: Work, progress: Progress, pace: Pace
-) -> tuple[list[Failure], list[Cell]]:
+) -> tuple[list[Failure], list[AnyCell]]:
     """Trains packs in their order; starts none that would not end in time.
 
     A pack that would not is left out, or trains with fewer cells. One that ran out of memory is

@@ -7,9 +7,9 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.work import Work
 from study.launch.failures import Failure
 
@@ -31,7 +31,7 @@ class Job:
         not_before: earliest start, in seconds of the clock of `Jobs`.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[Any, ...]
     fork_steps: tuple[int, ...] = ()
     waits_for: tuple[str, int] | None = None
     alone: bool = False
@@ -66,7 +66,7 @@ class Resources:
 class Source(Protocol):
     """Where further cells come from while a study runs."""
 
-    def more(self) -> Sequence[Cell]:
+    def more(self) -> Sequence[AnyCell]:
         """Further cells to train; empty if there are none for now, or none ever if `exhausted`."""
         ...
 

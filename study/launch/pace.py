@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from study.cell import Cell
+from study.cell import AnyCell
+from study.kinds import kind_of
 from study.train import packs
 
 MARGIN = 1.1
@@ -48,14 +49,14 @@ class Pace:
                 they took before a checkpoint.
         """
         for row in cells[(cells["status"] == "done") & ~cells["shared_prefix"]].to_dict("records"):
-            cell = Cell.from_dict(json.loads(row["cell"]))
+            cell = kind_of(row).cell.from_dict(json.loads(row["cell"]))
             seconds, of_size = row["total_seconds"], self._known[_key(cell)]
             of_size[row["pack"]] = max(seconds, of_size.get(row["pack"], 0.0))
             if cell.id in self._estimates:
                 slowness = seconds / row["pack"] / self._estimates[cell.id]
                 self._slowness = max(self._slowness, slowness)
 
-    def seconds(self, pack: Sequence[Cell]) -> float:
+    def seconds(self, pack: Sequence[AnyCell]) -> float:
         """What a pack takes at most: its cells one after the other, or as packs like it took."""
         of_size = self._known.get(_key(pack[0]), {})
         if len(pack) in of_size:
@@ -63,15 +64,15 @@ class Pace:
         scaled = (took * max(1, len(pack) / size) for size, took in of_size.items())
         return MARGIN * min([self._slowness * self._alone(pack), *scaled])
 
-    def in_time(self, pack: Sequence[Cell]) -> int:
+    def in_time(self, pack: Sequence[AnyCell]) -> int:
         """How many cells of a pack, the first ones, would end in time as one pack."""
         left = self._end - self._clock()
         sizes = range(len(pack), 0, -1)
         return next((size for size in sizes if self.seconds(pack[:size]) <= left), 0)
 
-    def _alone(self, pack: Sequence[Cell]) -> float:
+    def _alone(self, pack: Sequence[AnyCell]) -> float:
         return sum(self._estimates[cell.id] for cell in pack)
 
 
-def _key(cell: Cell) -> str:
+def _key(cell: AnyCell) -> str:
     return packs.key(cell, packs.AXES["seed,lr"])

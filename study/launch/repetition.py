@@ -21,10 +21,11 @@ import numpy as np
 import pandas as pd
 
 from study import tasks
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import Work
 from study.errors import RequestError
+from study.kinds import Kind, kind_name, kind_of
 from study.launch.trial import train_cells
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
@@ -112,14 +113,16 @@ def repeat(
             from what it was trained on.
     """
     recorded, evaluations = _recorded(results, cell_id)
-    cell = _cell(recorded)
-    _require_same_data(cell, data_dir, cache_dir)
+    kind = kind_of(recorded)
+    cell = _cell(kind, recorded)
+    _require_same_data(kind, cell, data_dir, cache_dir)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="study-repeat-") as folder, _progress(cell) as report:
         again = Results(folder)
         again.prepare()
         work = Work(
             study=recorded["study"],
+            kind=kind_name(recorded),
             results=folder,
             code_version=code_version(),
             cells=(cell,),
@@ -127,7 +130,7 @@ def repeat(
             gpu=not str(recorded["device"]).startswith("cpu"),
             data_dir=data_dir,
             cache_dir=cache_dir,
-            micro_batch=int(recorded["micro_batch"]),
+            micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,
         )
         train_cells(work, report)
@@ -265,11 +268,11 @@ def _listed(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _cell(recorded: Mapping[Any, Any]) -> Cell:
+def _cell(kind: Kind, recorded: Mapping[Any, Any]) -> AnyCell:
     """The recorded cell; refuses one to which this version gives another id."""
     cell_id = recorded["cell_id"]
     try:
-        cell = Cell.from_dict(json.loads(recorded["cell"]))
+        cell = kind.cell.from_dict(json.loads(recorded["cell"]))
     except (KeyError, TypeError, ValueError) as error:
         raise RequestError(
             f"cell {cell_id} cannot be read by this version ({error}). Repeat it with code "
@@ -283,8 +286,11 @@ def _cell(recorded: Mapping[Any, Any]) -> Cell:
     return cell
 
 
-def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) -> None:
-    digest = tasks.load(cell.task, data_dir, cache_dir, cell.options).facts.digest
+def _require_same_data(
+    kind: Kind, cell: AnyCell, data_dir: str | None, cache_dir: str | None
+) -> None:
+    maker = kind.maker(lambda task, options: tasks.load(task, data_dir, cache_dir, options).facts)
+    digest = maker.facts(cell).digest
     if digest != cell.data_digest:
         raise RequestError(
             f"cell {cell.id} was trained on {cell.task} data with digest {cell.data_digest}, "
@@ -294,7 +300,7 @@ def _require_same_data(cell: Cell, data_dir: str | None, cache_dir: str | None) 
 
 
 @contextlib.contextmanager
-def _progress(cell: Cell) -> Iterator[Any]:
+def _progress(cell: AnyCell) -> Iterator[Any]:
     """Gives a `Report` that shows a line on a terminal, cleared at the end; else None."""
     if not sys.stderr.isatty():
         yield None

@@ -63,6 +63,7 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
     for cell, ended in outcomes.items() if record else ():
         row = {
             "study": work.study,
+            "kind": work.kind,
             **cell_columns(cell),
             **ended.columns,
             "total_seconds": ended.earlier_seconds + time.perf_counter() - started,

@@ -21,6 +21,7 @@ from study.cell.events import Report
 from study.cell.work import Work
 from study.errors import RequestError
 from study.hardware import give_back_memory
+from study.kinds import KINDS
 from study.launch.cluster import ray_session
 from study.launch.failures import Failure, failure_of, failure_of_trial
 from study.launch.fork_points import ForkPoints
@@ -164,7 +165,7 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # the judge's node was lost: all cells go on
 
-        carry_out(train, Work.from_dict(config), report)
+        carry_out(train, Work.from_dict(config, KINDS[config["kind"]].cell), report)
 
     return trial
 

@@ -18,7 +18,7 @@ _MOST_NAMED = 12
 """Most values that an error names."""
 
 
-NAMED = ("paradigm", "task")
+NAMED = ("paradigm", "method", "task")
 """Axes whose values may follow an @ alone, without the axis: no two of them share a name."""
 
 

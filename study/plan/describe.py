@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 
 import torch
 
-from study import tasks, terminal
-from study.cell import Cell
+from study import terminal
+from study.cell import AnyCell
+from study.kinds import KINDS
 from study.plan.plan import Plan
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal.progress import duration
-from study.train import cost
-from study.train.timeline import Stop, timeline
-
-_HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
-_HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
-_ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
+from study.train.timeline import timeline
 
 
 def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str:
@@ -31,9 +28,9 @@ def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str
     return terminal.fitted("\n".join(_lines(plan, about, price_per_hour)))
 
 
-def num_settings(cells: Iterable[Cell]) -> int:
+def num_settings(cells: Iterable[AnyCell]) -> int:
     """How many settings the cells have; a report has tables and figures for each."""
-    return len({(cell.setting_id, cell.alpha is None) for cell in cells})
+    return len({cell.setting for cell in cells})
 
 
 def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str]:
@@ -46,9 +43,7 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield f"{len(plan.cells)} cells: {done} done already, {left} to run"
     if plan.cells[0].data_digest == UNKNOWN_DIGEST:
         yield "data not at hand: cells that are done already are not recognised"
-    told: set[str] = set()
-    for cells in _settings(plan):
-        yield from _setting_lines(plan, cells, told)
+    yield from _settings(plan)
     for skip in plan.skipped:
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
@@ -59,8 +54,9 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield _time(plan, total / plan.concurrent)
         yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
         yield from _cost(plan, total, price_per_hour)
-        yield _packing(plan)
-        yield _sharing(plan)
+        if KINDS[plan.kind].trains:
+            yield _packing(plan)
+            yield _sharing(plan)
         for note in plan.notes:
             yield f"note: {note}"
 
@@ -122,92 +118,16 @@ def _sharing(plan: Plan) -> str:
     )
 
 
-def _settings(plan: Plan) -> list[list[Cell]]:
-    """The cells by setting; cells of one setting may be compared, whatever their alpha."""
-    groups: dict[tuple[str, bool], list[Cell]] = {}
+def _settings(plan: Plan) -> Iterator[str]:
+    """The lines of all settings; notes on data that several of them share are in the first."""
+    settings: dict[Hashable, list[AnyCell]] = {}
     for cell in plan.cells:
-        groups.setdefault((cell.setting_id, cell.alpha is None), []).append(cell)
-    return list(groups.values())
-
-
-def _setting_lines(plan: Plan, cells: list[Cell], told: set[str]) -> Iterator[str]:
-    """The lines of one setting; notes on its data unless `told` holds their digest."""
-    first = cells[0]
-    flops = plan.flops[first.id]
-    facts = plan.facts[first.task, first.options]
-    soft = float(cost.training_flops("soft", flops, first.m))
-    yield ""
-    yield (
-        f"{first.task} m={first.m}"
-        + (f" C={first.num_classes}" if first.num_classes else "")
-        + f" n={first.n:,} {first.architecture}"
-        + (f" x{first.width:g}" if first.width != 1 else "")
-        + f" batch {first.batch_size} {first.precision} "
-        + ("" if facts.sizes else f"{first.split} bases, ")
-        + f"data {first.data_digest}"
-    )
-    if facts.digest not in told:
-        yield from facts.notes
+        settings.setdefault(cell.setting, []).append(cell)
+    told: set[str] = set()
+    for cells in settings.values():
+        facts = plan.facts[cells[0].task, cells[0].options]
+        if facts.digest in told:
+            facts = replace(facts, notes=())
         told.add(facts.digest)
-    if first.inference is not None:
-        yield f"inference: that of {first.inference}, whatever a cell trains with"
-    if first.alpha is not None:
-        alphas = sorted({cell.alpha for cell in cells if cell.alpha is not None})
-        yield f"attention held on the foreground at {', '.join(f'{a:g}' for a in alphas)}"
-    end_of = {cell.id: timeline(cell, flops)[-1] for cell in cells}
-    yield _budget(first, soft, end_of.values())
-    rows = []
-    for paradigm in dict.fromkeys(cell.paradigm for cell in cells):
-        group = [cell for cell in cells if cell.paradigm == paradigm]
-        ends = [end_of[cell.id] for cell in group]
-        steps = [end.steps_done for end in ends]
-        costs = [end.compute_flops / end.steps_done / first.batch_size for end in ends]
-        times = [plan.seconds[cell.id] for cell in group if cell.id in plan.seconds]
-        rates = {tuple(phase.lr for phase in cell.schedule.phases) for cell in group}
-        switches = {cell.switch_point for cell in group if cell.switch_point is not None}
-        counts = (len(group), len(times), len(rates), len(switches) or "-")
-        rows.append(
-            [
-                paradigm,
-                *map(str, counts),
-                str(len({cell.seed for cell in group})),
-                f"{_mean(costs):.3g}",
-                f"{_mean(costs) / soft:.2f}",
-                _span(steps),
-                f"{_mean(times):.1f}" if times else "-",
-            ]
-        )
-    lines = [_ROW.format(*row) for row in (_HEADER, *rows)]
-    yield from lines if terminal.fits(lines) else terminal.stacked(_HEADER, rows)
-
-
-def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
-    """The budget of a setting's cells, and what whole batches spend if it is over 1 % less.
-
-    Args:
-        cell: one cell of the setting.
-        soft: training FLOPs of soft on one input.
-        ends: last stops of the setting's cells.
-    """
-    amount = cell.budget.amount
-    if cell.budget.unit == "mosaics":
-        form = "{:,}".format
-        text = f"{amount:,} {tasks.modality(cell.task).noun} = {amount / cell.n:g} epochs"
-        spent = {end.steps_done * cell.batch_size for end in ends}
-    else:
-        form = "{:.3g}".format
-        text = f"{amount:.3g} training FLOPs = {amount / soft / cell.n:g} epochs of soft"
-        spent = {end.compute_flops for end in ends}
-    if min(spent) < 0.99 * amount:
-        texts = list(dict.fromkeys(map(form, sorted(spent))))
-        text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
-    return f"budget a cell: {text}"
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _span(values: list[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,}-{high:,}"
+        yield ""
+        yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)

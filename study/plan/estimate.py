@@ -13,6 +13,7 @@ import torch
 from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
 from study.errors import RequestError
+from study.kinds import KINDS
 from study.launch.failures import failure_of
 from study.plan.plan import Plan
 from study.plan.prefixes import shared_jobs
@@ -37,6 +38,9 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     A packed cell counts its share of the pack's time, a forked cell only what it trains itself.
     The timing takes seconds, however large the grid.
     """
+    seconds = KINDS[plan.kind].seconds(cells, plan.threads)
+    if seconds is not None:
+        return seconds
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
     with _timing(plan) as timings:
         return {
@@ -61,6 +65,8 @@ def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
         share: whether cells that are not packed share prefixes. Packed ones never do, so packs
             have to win more than sharing saves.
     """
+    if not KINDS[plan.kind].trains:
+        return Packing(reason="only cells that train are packed")
     if requested != "auto":
         return Packing(requested)
     if not hardware.has_gpu() or plan.gpus_per_trial == 0:

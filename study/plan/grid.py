@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.axis import values_at
 from study.errors import RequestError
 from study.kinds import KINDS, Kind
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
-from study.train.cost import ModelFlops
 from study.train.packs import Packing
 
 LARGEST_GRID = 1_000_000
@@ -39,8 +38,8 @@ def make_plan(
     Raises:
         RequestError: a value out of range, or a grid with no cell or too many.
     """
-    cells: dict[str, Cell] = {}
-    flops: dict[str, ModelFlops] = {}
+    cells: dict[str, AnyCell] = {}
+    flops: dict[str, Any] = {}
     skipped: dict[Skip, None] = {}
     kind = KINDS[space.kind]
     maker = kind.maker(facts_of)
@@ -48,7 +47,7 @@ def make_plan(
         cell = maker.cell(point)
         reason = maker.why_not(cell)
         if reason:
-            skipped[Skip(f"{cell.paradigm} at m={cell.m}, {cell.schedule.text}", reason)] = None
+            skipped[Skip(cell.text, reason)] = None
         else:
             cells[cell.id], flops[cell.id] = cell, maker.flops(cell)
     if not cells:
@@ -56,6 +55,7 @@ def make_plan(
         raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")
     plan = Plan(
         study=space.name,
+        kind=space.kind,
         preset=preset,
         cells=tuple(cells.values()),
         finished=frozenset(cells) & frozenset(finished),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 
 from study import tasks
-from study.cell import Cell, Options
-from study.cell.cell_list import CellList
+from study.cell import AnyCell, Options
 from study.errors import RequestError, unknown
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
+from study.launch.cell_list import CellList
 from study.plan.estimate import choose_packing
 from study.plan.plan import Plan
 from study.request import Request
@@ -28,7 +28,7 @@ def left_to_run(request: Request, plan: Plan) -> CellList:
             f"the data of {plan.study} is not at hand, and cells are named by its digest. Say "
             "where it lies with --data-dir DIR."
         )
-    return CellList(plan.study, request.space.kind, tuple(plan.to_run))
+    return CellList(plan.study, plan.kind, tuple(plan.to_run))
 
 
 def plan_listed(
@@ -51,8 +51,6 @@ def plan_listed(
     Raises:
         RequestError: an unknown kind or task, other data than the cells', or one cannot run.
     """
-    if listed.kind not in KINDS:
-        raise unknown("kind of cell", listed.kind, KINDS)
     names = {cell.task for cell in listed.cells}
     tasks.require_use_of_data_dir(data_dir, sorted(names & tasks.TASKS.keys()))
 
@@ -67,11 +65,12 @@ def plan_listed(
     for cell in listed.cells:
         if cell.precision == "tf32" and not gpu:
             raise RequestError(f"cell {cell.id}: {TF32_NEEDS_GPU}")
-        _require_same_data(cell, facts_of(cell.task, cell.options))
+        _require_same_data(cell, maker.facts(cell))
         if reason := maker.why_not(cell):
             raise RequestError(f"cell {cell.id} cannot run: {reason}. Take it out of the list.")
     return Plan(
         study=listed.study,
+        kind=listed.kind,
         preset="",
         cells=listed.cells,
         finished=frozenset(),
@@ -86,7 +85,7 @@ def plan_listed(
     )
 
 
-def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[Cell, ...]]]:
+def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[AnyCell, ...]]]:
     """The cells to run in packs, in the order of the packs' first cells in the list.
 
     Args:
@@ -102,7 +101,7 @@ def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[Cell,
     return packing, sorted(packs, key=lambda pack: place[pack[0].id])
 
 
-def _require_same_data(cell: Cell, facts: Facts) -> None:
+def _require_same_data(cell: AnyCell, facts: Facts) -> None:
     if facts.digest != cell.data_digest:
         raise RequestError(
             f"cell {cell.id} was planned on data with digest {cell.data_digest}, but here "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
-from study.cell import Cell, Options
+from study.cell import Options
 from study.launch.job_queue import Job, Resources
 from study.plan.overhead import Overhead
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
-from study.train.cost import ModelFlops
 from study.train.packs import Packing, form
 
 THIS_MACHINE = "this machine"
@@ -31,12 +31,13 @@ class Plan:
 
     Attributes:
         study: its name.
+        kind: of its cells, one of `study.kinds.KINDS`.
         preset: its preset's name.
-        cells: the whole grid in the order of starts: seed by seed, so that a study stopped early
-            has compared all options on fewer seeds.
+        cells: of that kind, the whole grid in the order of starts: seed by seed, so that a study
+            stopped early has compared all options on fewer seeds.
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
-        flops: cell id -> forward FLOPs of its model.
+        flops: cell id -> what its cost follows from, see `study.kinds.Maker.flops`.
         facts: (task, options) -> facts of the data.
         packing: how cells are packed into trials.
         concurrent: trials at a time.
@@ -56,11 +57,12 @@ class Plan:
     """
 
     study: str
+    kind: str
     preset: str
-    cells: tuple[Cell, ...]
+    cells: tuple[Any, ...]
     finished: frozenset[str]
     skipped: tuple[Skip, ...]
-    flops: Mapping[str, ModelFlops]
+    flops: Mapping[str, Any]
     facts: Mapping[tuple[str, Options], Facts]
     packing: Packing
     concurrent: int
@@ -87,7 +89,7 @@ class Plan:
         return replace(self, finished=frozenset(ids.intersection(finished)))
 
     @property
-    def to_run(self) -> list[Cell]:
+    def to_run(self) -> list[Any]:
         return [cell for cell in self.cells if cell.id not in self.finished]
 
     @cached_property

@@ -16,6 +16,7 @@ from study import tasks
 from study.cell import Options
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU, has_gpu
+from study.kinds import KINDS
 from study.launch.nodes import Cluster
 from study.plan import overhead
 from study.plan.axes import tasks_of
@@ -63,7 +64,7 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
     num_samples = request.num_samples or 0
     return dataclasses.replace(
         make_plan(space, request.preset, points, facts_of, finished),
-        gpus_per_trial=request.gpus_per_trial,
+        gpus_per_trial=request.gpus_per_trial if KINDS[space.kind].trains else 0,
         micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,
         search=searched.describe(num_samples, request.metrics) if searched else "",
@@ -99,7 +100,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
             plan = divide(plan, Packing(reason=reason), no_share_reason=reason)
         else:
             packing = call(choose_packing, plan, request.pack, request.share)
-            plan = divide(plan, packing, share=request.share)
+            plan = divide(plan, packing, share=request.share and KINDS[plan.kind].trains)
         timed = plan.cells if request.search else plan.to_run  # of a search, examples
         seconds = call(cell_seconds, plan, timed)
         precisions = {cell.precision for cell in timed}

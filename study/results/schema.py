@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from study.cell import Cell
+from study.cell.any_cell import AnyCell
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 OLDEST_READABLE = 2
 """Files from this version on are read; columns that they lack become missing values."""
 
@@ -54,9 +54,53 @@ heat map, `foreground_attention_mean` and `ftpt` to `ffpf` are of these instance
 there are none. The others are of text only, see `study.evaluate.plausibility`; `iou_f1` may exceed
 1."""
 
+_PREDICTOR = {
+    "accuracy_error": pa.float64(),
+    "accuracy_diagonal": pa.float64(),
+    "predictor_mean": pa.list_(pa.float64()),
+    "predictor_variance": pa.list_(pa.float64()),
+    "predictor_mean_error": pa.list_(pa.float64()),
+}
+"""Columns of an evaluation of cells that solve and sample (`study.posterior`).
+
+`predictor_mean` and `predictor_variance` have a number for each input of the split.
+`accuracy_diagonal` is the accuracy without the terms between different paths. The errors are
+standard errors of Monte Carlo, missing where nothing was sampled."""
+
+_NETWORK = {
+    "method": pa.string(),
+    "variant": pa.string(),
+    "heads": pa.string(),
+    "paths": pa.string(),
+    "network_width": pa.float64(),
+    "temperature": pa.float64(),
+    "sigma_perp": pa.float64(),
+    "tokens": pa.int64(),
+}
+NETWORK = tuple(_NETWORK)
+"""Columns of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`."""
+
+_SOLUTION = {
+    "path_names": pa.list_(pa.string()),
+    "order_parameter": pa.list_(pa.float64()),
+    "order_parameter_error": pa.list_(pa.float64()),
+    "overlaps": pa.list_(pa.float64()),
+    "residual": pa.float64(),
+    "r_hat": pa.float64(),
+    "effective_sample_size": pa.float64(),
+}
+"""Columns of a cell that solves or samples: what it found.
+
+`order_parameter` is U, row by row, with rows and columns of `path_names`; its error is the
+standard error of Monte Carlo. `overlaps` are cosines between the training labels and the principal
+components of the kernel, by falling eigenvalue, without sign. `residual` says how far the solution
+is from a stationary point. Of sampled numbers, `r_hat` is the largest and `effective_sample_size`
+the smallest."""
+
 CELLS_SCHEMA = pa.schema(
     {
         "study": pa.string(),
+        "kind": pa.string(),
         "cell_id": pa.string(),
         "comparison_id": pa.string(),
         "task": pa.string(),
@@ -81,6 +125,7 @@ CELLS_SCHEMA = pa.schema(
         "seed": pa.int64(),
         "budget_amount": pa.int64(),
         "budget_unit": pa.string(),
+        **_NETWORK,
         "cell": pa.string(),
         "status": pa.string(),
         "status_reason": pa.string(),
@@ -93,13 +138,15 @@ CELLS_SCHEMA = pa.schema(
         "pack": pa.int64(),
         "micro_batch": pa.int64(),
         "shared_prefix": pa.bool_(),
+        **_SOLUTION,
         "code_version": pa.string(),
         "package_versions": pa.string(),
         "finished_at": pa.string(),
     }
 )
-"""`schedule` is text for people, `cell` the JSON that `study.cell.Cell.from_dict` reads. `alpha`
-is the attention held on the foreground, missing if the focus was trained. `last_lr` is the last
+"""`kind` is a name of `study.kinds.KINDS`, missing in older files, whose cells all train; columns
+of other kinds are missing. `schedule` is text for people, `cell` the JSON of the cell. `alpha` is
+the attention held on the foreground, missing if the focus was trained. `last_lr` is the last
 phase's learning rate. `status` is done, diverged or censored (stopped early by a scheduler).
 `label_rule`, `rationale_rule` and `min_count` are of text only (`study.cell.Cell`). `data_notes`
 are sentences about the data for people, one a line, missing for mosaics. `total_seconds` is the
@@ -121,6 +168,7 @@ EVALUATIONS_SCHEMA = pa.schema(
         **_RATIONALES,
         **_DYNAMICS,
         "heatmap": pa.list_(pa.float64()),
+        **_PREDICTOR,
     }
 )
 """`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
@@ -134,36 +182,25 @@ Table = Literal["cells", "evaluations"]
 SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 NEW_COLUMNS: dict[Table, dict[str, int]] = {
     "cells": {"alpha": 3}
-    | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4),
-    "evaluations": dict.fromkeys(DYNAMICS, 3) | dict.fromkeys(RATIONALES, 4),
+    | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4)
+    | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5),
+    "evaluations": dict.fromkeys(DYNAMICS, 3)
+    | dict.fromkeys(RATIONALES, 4)
+    | dict.fromkeys(_PREDICTOR, 5),
 }
 """Columns added since `OLDEST_READABLE` -> the version that added them."""
 
 
-def cell_columns(cell: Cell) -> dict[str, Any]:
+def cell_columns(cell: AnyCell) -> dict[str, Any]:
     """The columns of `CELLS_SCHEMA` that follow from the cell alone."""
     return {
         "cell_id": cell.id,
         "comparison_id": cell.comparison_id,
         "task": cell.task,
         "data_digest": cell.data_digest,
-        "split_scheme": cell.split,
-        "label_rule": cell.label_rule,
-        "rationale_rule": cell.rationale_rule,
-        "min_count": cell.min_count,
-        "m": cell.m,
         "n": cell.n,
-        "architecture": cell.architecture,
-        "batch_size": cell.batch_size,
         "precision": cell.precision,
-        "alpha": cell.alpha,
-        "paradigm": cell.paradigm,
-        "schedule": cell.schedule.text,
-        "lr": cell.lr,
-        "last_lr": cell.schedule.phases[-1].lr,
-        "switch_point": cell.switch_point,
         "seed": cell.seed,
-        "budget_amount": cell.budget.amount,
-        "budget_unit": cell.budget.unit,
         "cell": json.dumps(cell.to_dict(), sort_keys=True),
+        **cell.columns,
     }

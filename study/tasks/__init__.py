@@ -50,7 +50,7 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
 
 def takes_data_dir(name: str) -> bool:
     """Whether a task reads a data set, which `--data-dir` may name."""
-    return TASKS[name].data_set is not None
+    return name in TASKS and TASKS[name].data_set is not None
 
 
 def require_use_of_data_dir(data_dir: str | None, names: Sequence[str]) -> None:

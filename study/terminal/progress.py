@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from study import terminal
-from study.cell import Cell
+from study.cell import AnyCell
 
 TERMINAL_INTERVAL = 1.0
 FILE_INTERVAL = 20.0
@@ -35,7 +35,7 @@ class Progress:
 
     def __init__(
         self,
-        cells: Sequence[Cell],
+        cells: Sequence[AnyCell],
         estimates: Mapping[str, float],
         concurrent: int,
         finished: int = 0,
@@ -44,7 +44,7 @@ class Progress:
         seconds_each: float = 0.0,
         around: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        self._paradigms = {cell.id: cell.paradigm for cell in cells}
+        self._labels = {cell.id: cell.label for cell in cells}
         self._estimates = dict(estimates)
         self._concurrent = concurrent
         self._finished = finished
@@ -79,8 +79,8 @@ class Progress:
         self.ended_at = time.monotonic()
         last = self._last.pop(cell_id, None)
         if status == "done" and last is not None:
-            paradigm, accuracy = self._paradigms[cell_id], last["accuracy"]
-            self._best[paradigm] = max(accuracy, self._best.get(paradigm, 0.0))
+            label, accuracy = self._labels[cell_id], last["accuracy"]
+            self._best[label] = max(accuracy, self._best.get(label, 0.0))
         self.show()
 
     def waiting(self, cell_id: str) -> None:
@@ -88,9 +88,9 @@ class Progress:
         self._running.pop(cell_id, None)
         self.show()
 
-    def add(self, cells: Sequence[Cell], estimates: Mapping[str, float], done: int = 0) -> None:
+    def add(self, cells: Sequence[AnyCell], estimates: Mapping[str, float], done: int = 0) -> None:
         """Names some of the cells to come: these will run, and `done` were done before."""
-        self._paradigms |= {cell.id: cell.paradigm for cell in cells}
+        self._labels |= {cell.id: cell.label for cell in cells}
         self._estimates |= estimates
         self._finished += done
         self._to_come = max(0, self._to_come - len(cells) - done)
@@ -114,7 +114,7 @@ class Progress:
 
     def _forms(self) -> list[str]:
         """The line and ever shorter forms of it, which leave out what matters least."""
-        total = self._finished + len(self._paradigms) + self._to_come
+        total = self._finished + len(self._labels) + self._to_come
         done = self._finished + len(self._ended)
         running, left = len(self._running), self.seconds_left()
         counts = [
@@ -146,7 +146,7 @@ class Progress:
         """
         spent = sum(self._estimates[cell_id] for cell_id in self._ended)
         spent += sum(share * self._estimates[cell_id] for cell_id, share in self._running.items())
-        total = sum(self._estimates[cell_id] for cell_id in self._paradigms)
+        total = sum(self._estimates[cell_id] for cell_id in self._labels)
         total += self._to_come * self._seconds_each
         if not spent or self.began is None:
             around = self._after + (self._before if self.began is None else 0.0)

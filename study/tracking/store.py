@@ -20,15 +20,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from study.errors import RequestError
+from study.kinds import kind_of
 from study.results import Results
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, require_writable
-from study.tracking.heat_map_image import heatmap_png
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
     PARAMS,
@@ -405,11 +404,10 @@ class RunStore:
 
         values = {name: as_text(cell[name]) for name in {*PARAMS, *TAGS} if is_known(cell[name])}
         tags = {name: values[name] for name in TAGS if name in values}
-        held = f"alpha={cell['alpha']:g} " if is_known(cell["alpha"]) else ""
-        model = f"{cell['architecture']} " if is_known(cell["label_rule"]) else ""
+        kind = kind_of(cell)
         run = self._start_run(
             cell["cell_id"],
-            f"{cell['paradigm']} {model}m={cell['m']} {held}lr={cell['lr']:g} seed={cell['seed']}",
+            kind.run_name(cell),
             {"mlflow.parentRunId": self._runs[PARENT].run_id, **tags},
         )
         run_id = run.info.run_id
@@ -417,16 +415,7 @@ class RunStore:
         metrics = list(metrics_of(cell, evaluations))
         self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
         files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
-        # With a held attention the map is one line; of a linear model the theory tells more.
-        if len(evaluations) and not held and evaluations["mu"].isna().all():
-            last = evaluations[evaluations["step"] == evaluations["step"].max()]
-            heatmaps = {
-                row["split"]: np.reshape(row["heatmap"], (5, 5))
-                for row in records(last)
-                if row["heatmap"] is not None  # the split has a known foreground
-            }
-            if heatmaps:
-                files["heatmap.png"] = heatmap_png(heatmaps, cell["schedule"])
+        files |= kind.artifacts(cell, evaluations)
         self._attach(run_id, files)
         self._end_run(cell["cell_id"], run)
         self.made += 1

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from study.cell import Budget, Cell, Schedule
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.storage.storage import Storage
-from study.tasks.base import FactsOf
+from study.tasks.base import Facts, FactsOf
 from study.train.axes import AXES, choices
 
 if TYPE_CHECKING:
+    import pandas as pd
     import torch
 
     from study.train.cells import CellMaker
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 class Training:
     """Cells are training runs. PyTorch is imported late, so that `--help` is quick."""
 
+    cell = Cell
+    trains = True
     axes = AXES
     fastest = ("paradigm", "lr", "hard_lr", "switch_point")
     columns = (
@@ -35,6 +40,34 @@ class Training:
 
         return CellMaker(facts_of)
 
+    def seconds(self, cells: Sequence[Cell], threads: int) -> None:
+        return None
+
+    def describe(
+        self,
+        cells: Sequence[Cell],
+        facts: Facts,
+        flops: Mapping[str, Any],
+        seconds: Mapping[str, float],
+    ) -> Iterator[str]:
+        from study.train.describe import describe
+
+        return describe(cells, facts, flops, seconds)
+
+    def short(self, cell: Cell) -> Cell:
+        """Two steps a phase."""
+        count = len(cell.schedule.phases)
+        phases = (
+            replace(phase, until=(number + 1) / count)
+            for number, phase in enumerate(cell.schedule.phases)
+        )
+        return replace(
+            cell,
+            schedule=Schedule(tuple(phases)),
+            budget=Budget(2 * count * cell.batch_size, "mosaics"),
+            evaluation_points=(0.0, 1.0),
+        )
+
     def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
         from study.train.run import run
 
@@ -44,6 +77,37 @@ class Training:
         from study.train.checkpoints import discard
 
         discard(storage, cell_id)
+
+    def sweep(self, storage: Storage, cells: Collection[Cell], ended: Collection[str]) -> None:
+        from study.train.checkpoints import sweep
+
+        needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
+        sweep(storage, ended, {cell.first_phase_id for cell in cells} - needed)
+
+    def run_name(self, row: Mapping[str, Any]) -> str:
+        held = f"alpha={row['alpha']:g} " if _is_known(row["alpha"]) else ""
+        model = f"{row['architecture']} " if _is_known(row["label_rule"]) else ""
+        return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
+
+    def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
+        """The heat maps of the last evaluation, of the splits with a known foreground.
+
+        With a held attention a map is one line; of a linear model the theory tells more.
+        """
+        import numpy as np
+
+        from study.evaluate.heat_map_image import heatmap_png
+
+        if evaluations.empty or _is_known(row["alpha"]) or evaluations["mu"].notna().any():
+            return {}
+        last = evaluations[evaluations["step"] == evaluations["step"].max()]
+        maps = zip(last["split"], last["heatmap"], strict=True)
+        heatmaps = {split: np.reshape(each, (5, 5)) for split, each in maps if each is not None}
+        return {"heatmap.png": heatmap_png(heatmaps, row["schedule"])} if heatmaps else {}
+
+
+def _is_known(value: Any) -> bool:
+    return value is not None and value == value  # not NaN
 
 
 TRAINING = Training()

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from study.cell import Cell
+from study.cell import AnyCell, Cell
+
+C = TypeVar("C", bound=AnyCell)
 
 AXES: dict[str, tuple[str, ...]] = {"none": (), "seed": ("seed",), "seed,lr": ("seed", "lr")}
 """Choice of packing -> what the members of a pack may differ in."""
@@ -61,8 +63,10 @@ class Packing:
     measured: Mapping[Shape, Measured] = field(default_factory=dict)
     timed: Mapping[Shape, tuple[float, float]] = field(default_factory=dict)
 
-    def measured_of(self, cell: Cell) -> Measured:
+    def measured_of(self, cell: AnyCell) -> Measured:
         """What is best for a cell."""
+        if not isinstance(cell, Cell):
+            return Measured(self.most)
         return self.measured.get(shape(cell), Measured(self.most))
 
 
@@ -74,13 +78,13 @@ def shape(cell: Cell) -> Shape:
     return Shape((*networks, cell.m, cell.batch_size), tuple(each.paradigm for each in phases))
 
 
-def key(cell: Cell, axes: Sequence[str]) -> str:
+def key(cell: AnyCell, axes: Sequence[str]) -> str:
     """A key that cells share if they differ in these axes at most; `lr` means every phase's."""
     values = cell.to_dict()
     if "seed" in axes:
         del values["seed"]
     if "lr" in axes:
-        for phase in values["schedule"]["phases"]:
+        for phase in values.get("schedule", {}).get("phases", ()):
             del phase["lr"]
     return json.dumps(values, sort_keys=True)
 
@@ -98,7 +102,7 @@ def require_one(cells: Sequence[Cell]) -> None:
         )
 
 
-def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list[Cell]]:
+def form(cells: Sequence[C], packing: Packing, workers: int = 1) -> list[list[C]]:
     """Cuts cells into packs, in the order of their first members.
 
     Args:
@@ -109,7 +113,7 @@ def form(cells: Sequence[Cell], packing: Packing, workers: int = 1) -> list[list
     axes = AXES[packing.choice]
     if not axes:
         return [[cell] for cell in cells]
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[C]] = {}
     for cell in cells:
         groups.setdefault(key(cell, axes), []).append(cell)
     packs = []

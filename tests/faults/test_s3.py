@@ -164,7 +164,8 @@ def test_a_killed_trial_goes_on_from_its_checkpoint(
     local = on_disk(tmp_path, [cell])
     work = replace(work_on(results, cell), checkpoint_every=0).to_dict()
     code = "from study.launch.trial import train_cells; from study.cell.work import Work; "
-    code += f"train_cells(Work.from_dict({work!r}))"
+    code += "from study.cell import Cell; "
+    code += f"train_cells(Work.from_dict({work!r}, Cell))"
     trial = subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT)
     name = f"checkpoints/{cell.id}.ckpt"
     deadline = time.monotonic() + 60

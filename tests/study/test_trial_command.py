@@ -19,9 +19,9 @@ import torch
 
 from study import run, trial
 from study.cell import Cell, Schedule
-from study.cell.cell_list import CellList
 from study.cell.work import Work
 from study.compact import compact
+from study.launch.cell_list import CellList
 from study.launch.trial import train_cells
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -238,7 +238,7 @@ def test_a_cell_that_cannot_run_here_is_refused(
         ('{"format": "attention-study cells 0"}', "is no list of cells of this version"),
         ('{"format": "attention-study cells 1", "study": "x"}', "lacks the study, the kind"),
         (
-            '{"format": "attention-study cells 1", "study": "x", "kind": "y", "cells": [1]}',
+            '{"format": "attention-study cells 1", "study": "x", "kind": "training", "cells": [1]}',
             "cell 1 of",
         ),
     ],

@@ -539,7 +539,7 @@ def test_mlflow_is_given_what_is_known(
         drawn.append(sorted(heatmaps))
         return b"png"
 
-    monkeypatch.setattr("study.tracking.store.heatmap_png", draw)
+    monkeypatch.setattr("study.evaluate.heat_map_image.heatmap_png", draw)
     cells = [
         write_text(results, make_text_cell()),
         write_text(results, make_text_cell("hard"), shares=dict.fromkeys(SHARES, 0.0)),

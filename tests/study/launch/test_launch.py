@@ -41,7 +41,9 @@ def make_plan(
     cells: list[Cell], finished: frozenset[str] = frozenset(), packing: Packing | None = None
 ) -> Plan:
     packing = packing or Packing()
-    return Plan("digits", "tiny", tuple(cells), finished, (), {}, {}, packing, 2, threads=1)
+    return Plan(
+        "digits", "training", "tiny", tuple(cells), finished, (), {}, {}, packing, 2, threads=1
+    )
 
 
 def work_in(results: Results, **changes: Any) -> Work:

@@ -68,5 +68,5 @@ def test_only_cells_that_trained_from_start_to_end_count() -> None:
 def ended(pack: int, took: float) -> pd.DataFrame:
     """What a cell of a pack recorded."""
     cell = json.dumps(SEEDS[0].to_dict())
-    row = {"cell": cell, "pack": pack, "total_seconds": took, "status": "done"}
+    row = {"cell": cell, "pack": pack, "total_seconds": took, "status": "done", "kind": "training"}
     return pd.DataFrame([{**row, "shared_prefix": False}])

@@ -181,7 +181,7 @@ def test_a_new_field_that_is_none_leaves_ids_as_they_were(digits: MosaicTask) ->
     assert dataclasses.replace(cell, alpha=-0.0).id == held.id
     assert Cell.from_dict(held.to_dict()) == held
     assert Cell.from_dict(cell.to_dict()) == cell
-    assert held.setting_id == cell.setting_id
+    assert held.setting[0] == cell.setting[0]
     assert held.comparison_id != cell.comparison_id
 
 

@@ -38,7 +38,7 @@ def plan(
     )
     cost = {cell.id: ModelFlops(flops, flops) for cell in cells}
     facts = {(cell.task, cell.options): digits.facts for cell in cells}
-    return Plan("digits", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
+    return Plan("digits", "training", "x", cells, frozenset(), (), cost, facts, Packing(), 1, 1)
 
 
 def test_on_a_cpu_nothing_is_packed_unless_asked_for(

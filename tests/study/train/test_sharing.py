@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_every_cell_is_one_job_and_what_it_saves_is_what_is_not_trained(
 
 
 def vars_of(cell: Cell) -> dict:
-    return {name: getattr(cell, name) for name in cell.__dataclass_fields__}
+    return {each.name: getattr(cell, each.name) for each in fields(cell)}
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from study.cell import Cell
-from study.errors import RequestError
+from study.cell import AnyCell
+from study.errors import RequestError, unknown
+from study.kinds import KINDS
 from study.storage.storage import Storage
 
 _FORMAT = "attention-study cells 1"
@@ -29,7 +30,7 @@ class CellList:
 
     study: str
     kind: str
-    cells: tuple[Cell, ...]
+    cells: tuple[AnyCell, ...]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the list as JSON, one line a cell.
@@ -56,17 +57,23 @@ class CellList:
         study, kind, listed = (values.get(name) for name in ("study", "kind", "cells"))
         if not (isinstance(study, str) and isinstance(kind, str) and isinstance(listed, list)):
             raise RequestError(f"{path} lacks the study, the kind or the cells. {_HOW}")
-        cells = [_cell(each, f"cell {n} of {path}") for n, each in enumerate(listed, start=1)]
+        if kind not in KINDS:
+            raise unknown("kind of cell", kind, KINDS)
+        type_ = KINDS[kind].cell
+        cells = [
+            _cell(type_, each, f"cell {n} of {path}") for n, each in enumerate(listed, start=1)
+        ]
         return cls(study, kind, tuple({cell.id: cell for cell in cells}.values()))
 
 
-def _cell(values: Any, which: str) -> Cell:
-    names = {field.name for field in fields(Cell)}
+def _cell(type_: type[AnyCell], values: Any, which: str) -> AnyCell:
+    of_type: Any = type_  # every type of cell is a dataclass
+    names = {field.name for field in fields(of_type)}
     strange = sorted(set(values) - names) if isinstance(values, dict) else ["no field of a cell"]
     if strange:
         raise RequestError(f"{which} has {', '.join(strange)}, unknown to this version. {_HOW}")
     try:
-        return Cell.from_dict(values)
+        return type_.from_dict(values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RequestError(f"{which} cannot be read ({error}). {_HOW}") from error
 

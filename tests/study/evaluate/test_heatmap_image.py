@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from study.tracking.heat_map_image import _LEFT, _SIDE, _TOP, heatmap_png
+from study.evaluate.heat_map_image import _LEFT, _SIDE, _TOP, heatmap_png
 
 VERMILION = (213, 94, 0)
 
