@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
 from analysis.fixed_focus import section as fixed_focus
 from analysis.linear_orthogonal import section as linear_orthogonal
@@ -11,7 +12,7 @@ from analysis.reading import cells_of, opened
 from analysis.section.base import Kind, Question, Section
 from study.results import Results
 
-KINDS: tuple[Kind, ...] = (comparison, fixed_focus, linear_orthogonal)
+KINDS: tuple[Kind, ...] = (comparison, fixed_focus, linear_orthogonal, attention_paths)
 """In the order of the report; every cell belongs to one of them."""
 
 

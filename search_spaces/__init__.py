@@ -1,9 +1,25 @@
 """Search spaces: one module a study declares its axes and presets. Nothing here runs."""
 
-from search_spaces import cifar10, cifar100, digits, fixed_focus, hatexplain, linear_orthogonal
+from search_spaces import (
+    attention_paths,
+    cifar10,
+    cifar100,
+    digits,
+    fixed_focus,
+    hatexplain,
+    linear_orthogonal,
+)
 from search_spaces.base import SearchSpace
 
-_MODULES = (digits, cifar10, cifar100, fixed_focus, linear_orthogonal, hatexplain)
+_MODULES = (
+    digits,
+    cifar10,
+    cifar100,
+    fixed_focus,
+    linear_orthogonal,
+    hatexplain,
+    attention_paths,
+)
 
 
 def all_studies() -> dict[str, SearchSpace]:

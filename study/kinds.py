@@ -13,6 +13,7 @@ from study.cell import AnyCell
 from study.cell.axis import Axis
 from study.cell.events import Ended, Report
 from study.cell.work import Work
+from study.posterior.kind import POSTERIOR
 from study.storage.storage import Storage
 from study.tasks.base import Facts, FactsOf
 from study.train.kind import TRAINING
@@ -161,7 +162,7 @@ class Kind(Protocol[C]):
         ...
 
 
-KINDS: Mapping[str, Kind[Any]] = {"training": TRAINING}
+KINDS: Mapping[str, Kind[Any]] = {"training": TRAINING, "posterior": POSTERIOR}
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
 
 

@@ -137,7 +137,9 @@ class Jobs:
         if self._stopped or any(job.alone for job in self._running):
             return None
         now = self._clock()
-        self._ready.extendleft(job for job in self._paused if job.not_before <= now)
+        for job in self._paused:
+            if job.not_before <= now:
+                (self._alone if job.alone else self._ready).insert(0, job)
         self._paused = [job for job in self._paused if job.not_before > now]
         if not self._ready and self._source is not None:
             self._ready.extend(Job((cell,)) for cell in self._source.more())

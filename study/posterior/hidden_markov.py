@@ -13,25 +13,25 @@ Heads are fixed: they attend by softmax over s of 10 x_s' W x_t, where W is one 
 - uniform: to all tokens alike.
 - random: W is random.
 
-A network is declared as text, heads joined by "+" and layers by "/": "good+random/uniform+random".
+`study.posterior.network` says how networks are declared.
 """
 
 from __future__ import annotations
 
-import difflib
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from study.cell.seeds import stream_seed
+from study.posterior.network import Head, Network, parse
 from study.theory.attention_paths import path_features
 
 Floats = NDArray[np.float64]
+
+DIGEST = "hidden-markov-1"
+"""Of the generator: to be raised when it draws others."""
 
 VISIBLE = 200
 """Features of a token that show its state."""
@@ -42,35 +42,8 @@ STAY = {1: 0.7, -1: 0.3}
 SHARPNESS = 10.0
 """What logits are multiplied by."""
 
-KINDS = ("good", "uniform", "random")
-
-VARIANTS = {"plain": "good+random/uniform+random", "noisy": "good+uniform/uniform"}
-"""The published networks, by the noise they are met with."""
-
-SIGMA_PERP = {"plain": 1.0, "noisy": 5.0}
-"""Noise outside span(v_+, v_-), by variant."""
-
-PATHS = ("all", "good", "good+denoising")
-"""The paths that a network is reduced to."""
-
 _CHUNK_BYTES = 2**26
 """Memory for the attention of the samples whose features are computed at once."""
-
-
-class Head(NamedTuple):
-    """A head of a network.
-
-    Attributes:
-        kind: one of `KINDS`.
-        number: within its layer of the whole network, from 0; what names its random stream.
-    """
-
-    kind: str
-    number: int
-
-
-Network = tuple[tuple[Head, ...], ...]
-"""The heads of each layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,67 +59,6 @@ class Sequences:
     inputs: Floats
     labels: Floats
     states: NDArray[np.int64]
-
-
-def parse(heads: str) -> Network:
-    """The network that a text declares.
-
-    Raises:
-        ValueError: a layer is empty, or a head of no known kind.
-    """
-    network = []
-    for layer, part in enumerate(heads.split("/"), start=1):
-        if not part.strip():
-            raise ValueError(f"layer {layer} of {heads!r} has no head. Valid: {', '.join(KINDS)}.")
-        kinds = [kind.strip() for kind in part.split("+")]
-        for kind in kinds:
-            if kind not in KINDS:
-                raise ValueError(_unknown(f"head in layer {layer} of {heads!r}", kind, KINDS))
-        network.append(tuple(Head(kind, number) for number, kind in enumerate(kinds)))
-    return tuple(network)
-
-
-def reduced(network: Network, paths: str) -> Network:
-    """The network of these paths alone; its heads keep their numbers, and so their streams.
-
-    The good path passes the good head of layer 1 and the uniform heads of all others; the
-    denoising path differs in layer 1, where it passes the second head.
-
-    Args:
-        network: the whole.
-        paths: one of `PATHS`.
-
-    Raises:
-        ValueError: the paths are unknown, or the network does not have them.
-    """
-    if paths not in PATHS:
-        raise ValueError(_unknown("paths", paths, PATHS))
-    if paths == "all":
-        return network
-    first = [_of_kind(network[0], "good", 1)]
-    if paths == "good+denoising":
-        others = [head for head in network[0] if head.kind != "good"]
-        if not others:
-            raise ValueError("a denoising path needs a second head in layer 1, not good.")
-        first.append(others[0])
-    rest = [
-        (_of_kind(layer, "uniform", number),) for number, layer in enumerate(network[1:], start=2)
-    ]
-    return (tuple(first), *rest)
-
-
-def path_names(network: Network) -> list[str]:
-    """A name for each path, in C order: "good", "denoising", or the kinds of its heads."""
-    names = []
-    for path in itertools.product(*network):
-        averaged = all(head.kind == "uniform" for head in path[1:])
-        if averaged and path[0].kind == "good":
-            names.append("good")
-        elif averaged and path[0] == _denoising(network[0]):
-            names.append("denoising")
-        else:
-            names.append(", ".join(head.kind for head in path))
-    return names
 
 
 def sample(seed: int, n: int, tokens: int, sigma_perp: float, split: str) -> Sequences:
@@ -290,24 +202,5 @@ def _directions() -> Floats:
     return np.sqrt(2) * np.kron(np.eye(2), np.ones(VISIBLE // 2))
 
 
-def _denoising(layer: Sequence[Head]) -> Head | None:
-    """The head of the denoising path in the first layer: the first that is not good."""
-    return next((head for head in layer if head.kind != "good"), None)
-
-
-def _of_kind(layer: Sequence[Head], kind: str, number: int) -> Head:
-    for head in layer:
-        if head.kind == kind:
-            return head
-    found = "+".join(head.kind for head in layer)
-    raise ValueError(f"the good path needs a {kind} head in layer {number}, which has {found}.")
-
-
 def _stream(*names: object) -> np.random.Generator:
     return np.random.default_rng(stream_seed("hidden-markov", *names))
-
-
-def _unknown(what: str, got: str, valid: Sequence[str]) -> str:
-    near = difflib.get_close_matches(got, valid, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what}: {got!r}.{hint} Valid: {', '.join(valid)}."

@@ -238,7 +238,8 @@ def test_a_cell_that_cannot_run_here_is_refused(
         ('{"format": "attention-study cells 0"}', "is no list of cells of this version"),
         ('{"format": "attention-study cells 1", "study": "x"}', "lacks the study, the kind"),
         (
-            '{"format": "attention-study cells 1", "study": "x", "kind": "training", "cells": [1]}',
+            '{"format": "attention-study cells 1", "study": "x", "kind": "training", '
+            '"cells": [1]}',
             "cell 1 of",
         ),
     ],

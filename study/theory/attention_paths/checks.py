@@ -155,7 +155,7 @@ def fits(needed: int, what: str) -> None:
     Raises:
         ValueError: it does not.
     """
-    available = _available_bytes()
+    available = available_bytes()
     if needed > available:
         raise ValueError(
             f"{what} needs {needed:,} bytes of memory, and {available:,} are available. "
@@ -163,7 +163,7 @@ def fits(needed: int, what: str) -> None:
         )
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
     """Memory that new arrays can take, without swapping."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from study.cell import Cell, Schedule
@@ -176,6 +176,12 @@ def test_a_source_gives_more_until_it_is_exhausted() -> None:
     fates=st.lists(st.sampled_from(["end", "lost", "out"]), max_size=60),
     workers=st.integers(1, 4),
     forks=st.booleans(),
+)
+@example(
+    packs=[1, 3],
+    fates=["out", "out", "end", "lost", "out", "end", "out", "lost", "lost"],
+    workers=2,
+    forks=True,
 )
 def test_every_cell_ends_or_is_given_up_exactly_once(
     packs: list[int], fates: list[str], workers: int, forks: bool
