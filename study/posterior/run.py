@@ -15,7 +15,7 @@ from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov
-from study.posterior.cell import LIMIT, THEORY, PosteriorCell
+from study.posterior.cell import LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.posterior.network import parse, path_names, reduced
 from study.theory.attention_paths import Predictor, gp_limit, kernel, overlaps, sample, solve
 from study.theory.attention_paths.checks import Floats
@@ -154,18 +154,15 @@ def _sampled(cell: PosteriorCell, splits: Mapping[str, Split]) -> Found:
     """By chains; those that do not agree are recorded with their R-hat."""
     training = splits["train"]
     others = SPLITS[1:]
+    sampling: dict[str, Any] = {name: getattr(cell, name) for name in SAMPLING}
+    sampling |= {"method": cell.method, "width": cell.width}
     samples = sample(
         *training,
         [len(layer) for layer in cell.network],
-        cell.width,
-        cell.temperature,
+        temperature=cell.temperature,
         seed=cell.seed,
-        method=cell.method,
         at=np.concatenate([splits[split].features for split in others]),
-        draws=cell.draws,
-        warmup=cell.warmup,
-        thin=cell.thin,
-        chains=cell.chains,
+        **sampling,
     )
     ends = np.cumsum([len(splits[split].labels) for split in others])
     parts = [slice(end - len(splits[s].labels), end) for s, end in zip(others, ends, strict=True)]
