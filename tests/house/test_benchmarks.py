@@ -135,3 +135,17 @@ def test_a_cell_asks_an_object_store_for_little() -> None:
     # The two files of a cell, each looked for and read, whatever else the directory holds.
     assert found["driver: reading what was recorded"] == ["2", "0", "0", "0", "0", "2"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
+
+
+def test_the_theory_of_attention_paths_is_timed_as_its_sizes_grow() -> None:
+    options = "--samples 10 20 --layers-of-four 1 2 --layers-of-one 1 2 --tokens 4 8 --rounds 2"
+    done = subprocess.run(
+        [sys.executable, "benchmarks/attention_paths.py", *options.split()],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for size in "PDLT":
+        assert f"solve s ~ {size}^" in done.stdout

@@ -139,7 +139,8 @@ class Factors:
             kernel += each @ each.T
         value, weights = _value_and_weights(kernel, self._labels, self._temperature)
         weights += np.tril(weights, -1).T
-        return value, 2 * np.matmul(weights, combined).reshape(len(factor), -1) @ flat.T
+        weights *= 2  # here, and not on the product, which is larger
+        return value, np.matmul(weights, combined).reshape(len(factor), -1) @ flat.T
 
 
 def _value_and_weights(kernel: Floats, labels: Floats, temperature: float) -> tuple[float, Floats]:

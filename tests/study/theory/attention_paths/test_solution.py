@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -308,6 +309,19 @@ def test_bad_arguments_are_refused_in_one_line(changes: dict[str, object], said:
     with pytest.raises(ValueError, match=said) as raised:
         ap.solve(**{**arguments, **changes})
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("samples", "heads", "size"), [(200, (2, 2), 60), (60, (4, 4, 4), 40)])
+def test_arrays_take_what_memory_says(samples: int, heads: tuple[int, ...], size: int) -> None:
+    features, labels = problem(samples, heads, size)
+    tracemalloc.start()
+    try:
+        ap.solve(features, labels, heads, 10, 0.1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    promised = ap.memory(*features.shape)
+    assert 0.5 * promised < peak < 1.1 * promised
 
 
 def test_too_many_samples_are_refused_with_the_bytes() -> None:
