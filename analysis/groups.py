@@ -80,17 +80,18 @@ def is_posterior(cells: pd.DataFrame) -> pd.Series:
 
 def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
     """Whether each row, with the columns of cells, held attention at `alpha`."""
-    return cells["alpha"].notna()
+    return cells["alpha"].notna() & ~is_posterior(cells)
 
 
 def is_trajectory(cells: pd.DataFrame) -> pd.Series:
     """Whether each row trained a whole linear model in the linear orthogonal setting."""
-    return (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
+    linear = (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
+    return linear & ~is_posterior(cells)
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:
     """Whether each row belongs to a comparison: it trained, and not for learning dynamics."""
-    return ~(is_fixed_focus(cells) | is_trajectory(cells))
+    return ~(is_fixed_focus(cells) | is_trajectory(cells) | is_posterior(cells))
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from analysis.attention_paths.numbers import limits, line
-from analysis.attention_paths.settings import ALL, GOOD, THEORY, Setting
-from analysis.attention_paths.words import signed
-from analysis.words import known, percent, tally
+from analysis.attention_paths.settings import ALL, DENOISING, GOOD, THEORY, Setting
+from analysis.attention_paths.words import Row, paths_text, points_text
+from analysis.words import known, listed, percent, tally
 
 THEORY_SAYS = (
     "The network is a stack of attention heads whose attention is fixed and whose values are "
@@ -26,32 +24,15 @@ THEORY_SAYS = (
 """Above all sections."""
 
 
-def found(setting: Setting, networks: pd.DataFrame, agreement: pd.DataFrame) -> str:
-    """One paragraph on one setting, of the numbers that there are."""
-    theory, ends = line(networks, THEORY), limits(networks)
-    of_paths = {str(row["paths"]): row for row in ends.to_dict("records")}
-    sentences = []
-    if len(theory):
-        first, last = theory.iloc[0].to_dict(), theory.iloc[-1].to_dict()
-        text = f"At N={first['network_width']:g} the network classifies {_share(first)} of the "
-        text += "test sequences rightly"
-        if len(theory) > 1:
-            text += f", at N={last['network_width']:g} {_share(last)}"
-        sentences.append(text + _limit(of_paths) + ".")
-        if known(first["interplay"]):
-            sentences.append(
-                f"Without the terms of pairs of paths, the network of N="
-                f"{first['network_width']:g} has {percent(first['accuracy_diagonal'])} % "
-                f"({signed(-first['interplay'])} points)."
-            )
-    elif ALL in of_paths:
-        sentences.append(f"Theory was not solved at a finite width{_limit(of_paths)}.")
-    if len(agreement) and known(worst := agreement["predictor_error"].max()):
-        sentences.append(
-            "Where it was sampled, theory's mean predictor is off by at most "
-            f"{percent(worst)} % on average."
-        )
-    return " ".join(sentences)
+def found(networks: pd.DataFrame, agreement: pd.DataFrame) -> str:
+    """One paragraph on one setting, of the numbers that there are; empty without any.
+
+    Args:
+        networks, agreement: as `analysis.attention_paths.numbers` gives them.
+    """
+    theory = line(networks, THEORY).to_dict("records")
+    limit = {str(row["paths"]): row for row in limits(networks).to_dict("records")}
+    return " ".join([*_of_theory(theory), *_of_limit(limit), *_of_sampling(agreement)])
 
 
 def warnings(setting: Setting) -> list[str]:
@@ -80,17 +61,50 @@ def warnings(setting: Setting) -> list[str]:
     return texts
 
 
-def _limit(of_paths: Mapping[str, Mapping[Any, Any]]) -> str:
-    if ALL not in of_paths:
+def _of_theory(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    first, last = rows[0], rows[-1]
+    text = f"At N={first['network_width']:g} the network classifies {_share(first)} of the test "
+    text += f"sequences rightly{_above_limit(first)}"
+    if len(rows) > 1:
+        text += f"; at N={last['network_width']:g} {_share(last)}{_above_limit(last)}"
+    sentences = [f"{text}."]
+    if known(first["interplay"]):
+        sentences.append(
+            f"Without the terms of pairs of paths, that of N={first['network_width']:g} has "
+            f"{percent(first['accuracy_diagonal'])} % ({points_text(-first['interplay'])}, "
+            "paired by seed)."
+        )
+    return sentences
+
+
+def _of_limit(rows: Mapping[str, Row]) -> list[str]:
+    texts = [
+        f"{percent(rows[paths]['accuracy'])} % with {paths_text(paths)}"
+        for paths in (ALL, GOOD, DENOISING)
+        if paths in rows
+    ]
+    return [f"The limit of infinite width has {listed(texts)}."] if texts else []
+
+
+def _of_sampling(agreement: pd.DataFrame) -> list[str]:
+    if agreement.empty or not known(worst := agreement["predictor_error"].max()):
+        return []
+    text = f"theory's mean predictor is off by {percent(worst)} % of it"
+    return [f"Where networks were sampled, {text}{' at most' * (len(agreement) > 1)}."]
+
+
+def _above_limit(row: Row) -> str:
+    """``, 11.3 points more than in the limit``."""
+    gain = row["gain"]
+    if not known(gain):
         return ""
-    text = f"; in the limit of infinite width it is {_share(of_paths[ALL])}"
-    if GOOD in of_paths:
-        text += f" ({_share(of_paths[GOOD])} with the good path alone)"
-    return text
+    return f", {percent(abs(gain))} points {'more' if gain >= 0 else 'less'} than the limit"
 
 
-def _share(row: Mapping[Any, Any]) -> str:
+def _share(row: Row) -> str:
     """``96.4 % (95.1 to 97.7, n=10)``."""
     low, high = row["accuracy_low"], row["accuracy_high"]
-    bounds = f"{percent(low)} to {percent(high)}, " if math.isfinite(low) else ""
+    bounds = f"{percent(low)} to {percent(high)}, " if known(low) else ""
     return f"{percent(row['accuracy'])} % ({bounds}n={row['num_seeds']})"

@@ -29,7 +29,7 @@ from analysis.attention_paths.settings import (
     Setting,
     Vector,
 )
-from analysis.attention_paths.words import points_text
+from analysis.attention_paths.words import overlap_text, points_text
 from analysis.section.claim import Claim, Finding, decided, inside, side
 from analysis.words import listed, number, percent
 
@@ -183,7 +183,7 @@ def _p4(setting: Setting) -> list[Finding]:
         setting.diverged(THEORY, width),
         "{:+.3f}".format,
     )
-    here, there = (number(rows["largest_overlap"].mean()) for rows in (mine, limit))
+    here, there = (overlap_text(rows["largest_overlap"].mean()) for rows in (mine, limit))
     return [found, Finding(True, f"{here} at N={width:g}, {there} in the limit")]
 
 

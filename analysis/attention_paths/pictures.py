@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.attention_paths.numbers import limits, line, mean_order_parameter, overlaps
-from analysis.attention_paths.settings import LEADING, LIMIT, SAMPLED, THEORY, Setting
-from analysis.attention_paths.words import paths_text, width_text
+from analysis.attention_paths.settings import ALL, LEADING, LIMIT, SAMPLED, THEORY, Setting
+from analysis.attention_paths.words import limit_text, path_text, paths_text, width_text
 from analysis.figures.attention_paths import (
     Series,
     accuracy_figure,
@@ -73,10 +73,7 @@ def _accuracy(setting: Setting, networks: pd.DataFrame) -> Picture:
         figure=accuracy_figure(
             _series("theory", theory, "accuracy") if len(theory) else None,
             [_series(f"sampled ({n})", table, "accuracy") for n, table in samples.items()],
-            [
-                (f"limit, {paths_text(row['paths'])}", 100 * row["accuracy"])
-                for row in ends.to_dict("records")
-            ],
+            [(limit_text(row["paths"]), 100 * row["accuracy"]) for row in ends.to_dict("records")],
             f"test split; mean over n={seeds} seeds, bar: {_INTERVAL}",
         ),
         wide=False,
@@ -84,7 +81,7 @@ def _accuracy(setting: Setting, networks: pd.DataFrame) -> Picture:
 
 
 def _order_parameter(setting: Setting) -> Picture | None:
-    names = setting.path_names()
+    names = [path_text(name) for name in setting.path_names()]
     shown = _shown_widths(setting)
     rows = []
     for method in (THEORY, *SAMPLED):
@@ -134,7 +131,7 @@ def _alignment(setting: Setting) -> Picture | None:
         both[name] = rows.sort_values("component", ignore_index=True)
     if both["limit"].empty:
         return None
-    named = {"mine": f"theory, N={width:g}", "limit": "limit, all paths"}
+    named = {"mine": f"theory, N={width:g}", "limit": limit_text(ALL)}
     texts = [f"{named[name]}: {_largest(rows)}." for name, rows in both.items()]
     seeds = span([*both["mine"]["num_seeds"], *both["limit"]["num_seeds"]])
     series = {

@@ -53,7 +53,11 @@ class AttentionPaths(Chapter["Paths"]):
         return [
             Heading("Attention paths", 2),
             Text(THEORY_SAYS, "lead"),
-            *(Text(f"{each.title}: {each.found}") for each in sections if each.found),
+            *(
+                Text(f"{each.setting.name.capitalize()}: {each.found}")
+                for each in sections
+                if each.found
+            ),
             *verdict_blocks([claim for section in sections for claim in section.claims]),
         ]
 
@@ -100,7 +104,7 @@ class Paths:
 
     @property
     def title(self) -> str:
-        return f"Attention paths, {self.setting.name}"
+        return f"Attention paths: {self.setting.name}"
 
     @property
     def labels(self) -> dict[str, object]:
@@ -128,7 +132,7 @@ class Paths:
     @property
     def found(self) -> str:
         """One paragraph, see `analysis.attention_paths.answer.found`."""
-        return found(self.setting, self.networks, self.agreement)
+        return found(self.networks, self.agreement)
 
     @functools.cached_property
     def claims(self) -> list[Claim]:
@@ -142,7 +146,13 @@ class Paths:
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        lines = [self.title, "", *aligned(*tables.short_cells(self.networks)), ""]
+        lines = [
+            self.title,
+            *([self.found] if self.found else []),
+            "",
+            *aligned(*tables.short_cells(self.networks)),
+            "",
+        ]
         if len(self.agreement):
             lines += ["theory against sampling"]
             lines += [*aligned(*tables.short_agreement_cells(self.agreement)), ""]
@@ -170,8 +180,7 @@ class Paths:
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
-        blocks: list[Block] = [Text(self.found)] if self.found else []
-        blocks += [Text(text, "warning") for text in warnings(self.setting)]
+        blocks: list[Block] = [Text(text, "warning") for text in warnings(self.setting)]
         if shown:
             blocks += [Heading("Figures"), *shown]
         blocks += claim_blocks(self.claims)

@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.attention_paths.words import network_text, paths_text, signed, width_text
+from analysis.attention_paths.settings import LIMIT
+from analysis.attention_paths.words import (
+    limit_text,
+    network_text,
+    overlap_text,
+    signed,
+    width_text,
+)
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
 from analysis.words import known, level, number, percent
@@ -15,7 +22,7 @@ _BOUNDS = f"{level(CONFIDENCE)} interval"
 _MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
     "accuracy": ("accuracy %", percent),
     "accuracy_diagonal": ("accuracy %, diagonal of U", percent),
-    "largest_overlap": ("largest overlap", number),
+    "largest_overlap": ("largest overlap", overlap_text),
 }
 
 Cells = tuple[list[str], list[list[str]]]
@@ -28,9 +35,9 @@ def network_cells(networks: pd.DataFrame) -> Cells:
         ("network", network_text),
         *measured("accuracy %", "accuracy", _BOUNDS),
         *measured("minus limit", "gain", _BOUNDS, signed),
-        ("without interplay %", lambda row: percent(row["accuracy_diagonal"])),
-        *measured("with minus without", "interplay", _BOUNDS, signed),
-        ("largest overlap", lambda row: number(row["largest_overlap"])),
+        _of_finite_width(("without interplay %", lambda row: percent(row["accuracy_diagonal"]))),
+        *map(_of_finite_width, measured("with minus without", "interplay", _BOUNDS, signed)),
+        ("largest overlap", lambda row: overlap_text(row["largest_overlap"])),
         plain("n", "num_seeds"),
     ]
     return by_columns(columns, networks)
@@ -41,8 +48,8 @@ def short_cells(networks: pd.DataFrame) -> Cells:
     columns: list[Column] = [
         ("network", network_text),
         ("accuracy %", lambda row: percent(row["accuracy"])),
-        ("without interplay", lambda row: percent(row["accuracy_diagonal"])),
-        ("largest overlap", lambda row: number(row["largest_overlap"])),
+        _of_finite_width(("without interplay", lambda row: percent(row["accuracy_diagonal"]))),
+        ("largest overlap", lambda row: overlap_text(row["largest_overlap"])),
         plain("n", "num_seeds"),
     ]
     return by_columns(columns, networks)
@@ -90,13 +97,19 @@ def prototype_cells(beside: pd.DataFrame) -> Cells:
     return by_columns(columns, beside)
 
 
+def _of_finite_width(column: Column) -> Column:
+    """The column; ``-`` in a limit, whose order parameter has no off-diagonal."""
+    header, show = column
+    return header, lambda row: "-" if row["method"] == LIMIT else show(row)
+
+
 def _form(row: Row) -> Callable[[float], str]:
     return _MEASURES[row["measure"]][1]
 
 
 def _prototype_network(row: Row) -> str:
     width = row["network_width"]
-    return width_text(width) if width < float("inf") else f"limit, {paths_text(row['paths'])}"
+    return width_text(width) if width < float("inf") else limit_text(row["paths"])
 
 
 def _prototype_interval(row: Row) -> str:

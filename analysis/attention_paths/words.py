@@ -12,8 +12,8 @@ Row = Mapping[Hashable, Any]
 
 _PATHS = {
     ALL: "all paths",
-    GOOD: "good path alone",
-    DENOISING: "good and denoising path",
+    GOOD: "the good path alone",
+    DENOISING: "the good and the denoising path",
 }
 
 
@@ -23,8 +23,18 @@ def width_text(width: float) -> str:
 
 
 def paths_text(paths: str) -> str:
-    """``all paths``, ``good path alone``."""
+    """``all paths``, ``the good path alone``."""
     return _PATHS.get(paths, paths)
+
+
+def limit_text(paths: str) -> str:
+    """``limit, all paths``, ``limit, good path alone``."""
+    return f"limit, {paths_text(paths).replace('the ', '')}"
+
+
+def path_text(name: str) -> str:
+    """The name of one path; where it lists heads, ``good → random``."""
+    return name.replace(", ", " → ")
 
 
 def network_text(row: Row) -> str:
@@ -35,7 +45,7 @@ def network_text(row: Row) -> str:
     """
     method, width, paths = (row[name] for name in ("method", "network_width", "paths"))
     if method == LIMIT:
-        return f"limit, {paths_text(paths)}"
+        return limit_text(paths)
     of_paths = "" if paths == ALL else f", {paths_text(paths)}"
     return f"{method} {width_text(width)}{of_paths}"
 
@@ -43,6 +53,11 @@ def network_text(row: Row) -> str:
 def points_text(share: float) -> str:
     """A difference of accuracies: 0.012 -> ``+1.2 points``."""
     return f"{signed(share)} points"
+
+
+def overlap_text(overlap: float) -> str:
+    """Three decimals; ``-`` if not finite."""
+    return f"{overlap:.3f}" if math.isfinite(overlap) else "-"
 
 
 def signed(share: float, digits: int = 1) -> str:

@@ -118,11 +118,11 @@ def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> 
 def repeat_blocks(
     cell_id: str, results: str, text: str = "Every cell is in cells.csv."
 ) -> list[Block]:
-    """The command that trains a cell again; `text` says where the others are."""
+    """The command that runs a cell again; `text` says where the others are."""
     return [
         Heading("Repeat any cell"),
         Text(
-            "Trains the cell again and compares it with what is recorded; with --data-dir DIR "
+            "Runs the cell again and compares it with what is recorded; with --data-dir DIR "
             f"where the study had it. {text}"
         ),
         Code(f"uv run python -m study.repeat {shlex.quote(results)} {cell_id}"),

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
 from analysis.fixed_focus import section as fixed_focus
@@ -33,6 +34,7 @@ from analysis.section.blocks import Shown
 from analysis.section.picture import FILE_STEM
 from study.results import Results
 from tests.conftest import not_drawn
+from tests.made_up import attention_path_results as paths
 from tests.made_up import comparisons, trajectories
 from tests.made_up import fixed_focus as held
 from tests.made_up.comparisons import make_results
@@ -73,10 +75,19 @@ def _trajectories(results: Results) -> None:
     )
 
 
+def _paths(results: Results) -> None:
+    """All variants, two of them of one; a diverged cell, chains that have not converged."""
+    for law in (paths.Law(), paths.Law(n=50), paths.NOISY, paths.Law(variant="own")):
+        paths.write_study(results, law, seeds=2)
+    paths.write(results, paths.Law(), seed=9, status="diverged")
+    paths.write(results, paths.Law(), "gibbs", seed=0, r_hat=1.2)
+
+
 MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
     comparison: _compared,
     fixed_focus: _held,
     linear_orthogonal: _trajectories,
+    attention_paths: _paths,
 }
 """Kind -> what writes results of it."""
 
@@ -366,8 +377,9 @@ def test_summaries_have_names_and_values_that_mlflow_takes(everything: Conclusio
 def test_every_kind_has_summaries_and_metrics(made: Made) -> None:
     assert made.found.groups
     assert made.found.metrics
-    paradigms = {group.params["paradigm"] for group in made.found.groups}
-    assert paradigms <= {name for each in made.sections for name in each.cells["paradigm"]}
+    for column in ("paradigm", "method"):
+        named = {group.params.get(column) for group in made.found.groups} - {None}
+        assert named <= {name for each in made.sections for name in each.cells[column]}
 
 
 # --- all of it
@@ -398,9 +410,12 @@ def test_a_report_leaves_nothing_of_an_older_one(
 def test_options_of_comparisons_concern_some_kinds_only(made: Made) -> None:
     question = Question(budget=0.5e6)
     found = Conclusions(made.results.url, question, made.sections)
-    if made.chapter.compares:
+    refused = ["--budget"] * (not made.chapter.compares)
+    refused += ["--published"] * (not made.chapter.has_published)
+    if refused:
+        text = f"{', '.join(refused)}: there is nothing to compare here, only {made.chapter.name}"
+        with pytest.raises(Exception, match=text):
+            found.require(published=True)
+    else:
         found.require(published=True)
         assert find(made.results, question)
-    else:
-        with pytest.raises(Exception, match="--budget, --published: there is nothing to compare"):
-            found.require(published=True)

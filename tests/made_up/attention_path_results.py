@@ -24,7 +24,7 @@ TEST = 40
 
 SPLITS = {"train": 20, "validation": 10, "test": TEST}
 PATHS: Mapping[str, Sequence[str]] = {
-    "plain": ("good", "random>uniform", "denoising", "random>random"),
+    "plain": ("good", "good, random", "denoising", "random, random"),
     "noisy": ("good", "denoising"),
     "own": ("first", "second"),
 }

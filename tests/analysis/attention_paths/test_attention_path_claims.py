@@ -1,0 +1,208 @@
+"""Every claim about attention paths in every verdict, by made-up numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.attention_paths.claims import claims
+from analysis.attention_paths.settings import read
+from analysis.section.claim import Claim
+from study.results import Results
+from tests.made_up.attention_path_results import NOISY, Law, write, write_study
+
+PLAIN = Law()
+
+
+def claimed(results: Results, name: str) -> Claim:
+    (setting,) = read(results, results.cells())
+    (claim,) = (claim for claim in claims(setting) if claim.name == name)
+    return claim
+
+
+def names(results: Results) -> list[str]:
+    (setting,) = read(results, results.cells())
+    return [claim.name for claim in claims(setting)]
+
+
+@pytest.mark.parametrize(
+    ("law", "expected"),
+    [
+        (PLAIN, ["P1", "P2", "P3", "P4", "P6"]),
+        (NOISY, ["P1", "P2", "P3", "P4", "P5", "P6"]),
+        (Law(variant="own"), ["P1", "P2", "P3", "P4"]),
+    ],
+)
+def test_claims_are_those_of_the_variant(results: Results, law: Law, expected: list[str]) -> None:
+    write_study(results, law)
+    assert names(results) == expected
+    (setting,) = read(results, results.cells())
+    assert {claim.verdict for claim in claims(setting)} == {"holds"}
+    assert {claim.setting for claim in claims(setting)} == {law.variant}
+
+
+# The noise of a case is large where the interval has to contain the threshold.
+VERDICTS = [
+    ("P1", replace(PLAIN, sampling=0.02), "holds"),
+    ("P1", replace(PLAIN, sampling=0.09), "does not hold"),
+    ("P1", replace(PLAIN, accuracy_shift=0.03), "does not hold"),
+    ("P1", replace(PLAIN, accuracy_shift=-0.03), "does not hold"),
+    ("P1", replace(PLAIN, accuracy_shift=0.01, noise=0.01), "undecided"),
+    ("P2", PLAIN, "holds"),
+    ("P2", replace(PLAIN, gain=-0.1), "does not hold"),
+    ("P2", replace(PLAIN, gain=0.0, noise=0.01), "undecided"),
+    ("P3", PLAIN, "holds"),
+    ("P3", replace(PLAIN, exponent=-1.2), "holds"),
+    ("P3", replace(PLAIN, exponent=-0.5), "does not hold"),
+    ("P3", replace(PLAIN, exponent=-2.0), "does not hold"),
+    ("P4", PLAIN, "holds"),
+    ("P4", replace(PLAIN, alignment=-0.2), "does not hold"),
+    ("P4", replace(PLAIN, alignment=0.0, noise=0.01), "undecided"),
+    ("P5", NOISY, "holds"),
+    ("P5", replace(NOISY, interplay=-0.02), "does not hold"),
+    ("P5", replace(NOISY, interplay=0.0, noise=0.01), "undecided"),
+    ("P6", PLAIN, "holds"),
+    ("P6", replace(PLAIN, good=0.7), "does not hold"),
+    ("P6", replace(PLAIN, good=PLAIN.limit, noise=0.01), "undecided"),
+    ("P6", NOISY, "holds"),
+    ("P6", replace(NOISY, good=0.9), "does not hold"),
+    ("P6", replace(NOISY, good=NOISY.limit, noise=0.01), "undecided"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "law", "verdict"),
+    VERDICTS,
+    ids=[f"{name}-{law.variant}-{verdict}-{i}" for i, (name, law, verdict) in enumerate(VERDICTS)],
+)
+def test_each_claim_has_each_verdict(results: Results, name: str, law: Law, verdict: str) -> None:
+    write_study(results, law)
+    claim = claimed(results, name)
+    assert claim.verdict == verdict, claim.measured
+
+
+@pytest.mark.parametrize("law", [PLAIN, NOISY, Law(variant="own")])
+def test_few_seeds_decide_nothing(results: Results, law: Law) -> None:
+    write_study(results, law, seeds=5)
+    (setting,) = read(results, results.cells())
+    for claim in claims(setting):
+        assert claim.verdict == "undecided"
+        assert "fewer than 6 seeds decide nothing" in claim.measured
+        assert "n=5" in claim.measured
+
+
+def test_one_seed_has_numbers_without_an_interval(results: Results) -> None:
+    write_study(results, PLAIN, seeds=1)
+    claim = claimed(results, "P2")
+    assert claim.verdict == "undecided"
+    assert "(n=1, no interval)" in claim.measured
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "sampled", "text"),
+    [
+        ("P1", ("all",), {}, "no cell of sampling"),
+        ("P2", (), None, "no cell of the limit with all paths"),
+        ("P3", (), None, "no cell of the limit with all paths"),
+        ("P4", ("good",), None, "no cell of the limit with all paths"),
+        ("P6", ("all",), None, "no cell of the limit with the good path alone"),
+        ("P6", ("good",), None, "no cell of the limit with all paths"),
+    ],
+)
+def test_what_has_no_cells_was_not_run(
+    results: Results,
+    name: str,
+    limits: tuple[str, ...],
+    sampled: dict[str, tuple[float, ...]] | None,
+    text: str,
+) -> None:
+    write_study(results, PLAIN, limits=limits, sampled=sampled)
+    claim = claimed(results, name)
+    assert (claim.verdict, claim.measured) == ("not run", text)
+
+
+def test_limits_alone_decide_what_they_can(results: Results) -> None:
+    write_study(results, PLAIN, widths=(), sampled={})
+    verdicts = {name: claimed(results, name).verdict for name in names(results)}
+    assert verdicts == dict.fromkeys(("P1", "P2", "P3", "P4"), "not run") | {"P6": "holds"}
+
+
+# --- chains and saddles
+
+
+def test_chains_that_have_not_converged_leave_p1_undecided_and_are_named(
+    results: Results,
+) -> None:
+    write_study(results, PLAIN, seeds=7)
+    assert claimed(results, "P1").verdict == "holds"
+    write(results, PLAIN, "slice", 100.0, seed=3, r_hat=1.05)
+    claim = claimed(results, "P1")
+    assert claim.verdict == "undecided"
+    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.05)" in (
+        claim.measured
+    )
+
+
+def test_chains_that_have_not_converged_do_not_save_a_wrong_theory(results: Results) -> None:
+    write_study(results, replace(PLAIN, sampling=0.2))
+    write(results, replace(PLAIN, sampling=0.2), "slice", 100.0, r_hat=1.05)
+    assert claimed(results, "P1").verdict == "does not hold"
+
+
+def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> None:
+    write_study(results, PLAIN, sampled={})
+    for seed in range(6):
+        write(results, PLAIN, "gibbs", seed=seed, r_hat=2.0)
+    claim = claimed(results, "P1")
+    assert claim.verdict == "undecided"
+    assert "no seed" in claim.measured
+
+
+@pytest.mark.parametrize("name", ["P2", "P3", "P4", "P5"])
+def test_diverged_seeds_are_left_out_and_counted(results: Results, name: str) -> None:
+    write_study(results, NOISY, seeds=6)
+    for width in (10.0, 100.0, 1_000.0):
+        write(results, NOISY, width=width, seed=6, status="diverged")
+    write(results, NOISY, "gp", seed=6)
+    claim = claimed(results, name)
+    assert claim.verdict == "holds"
+    assert "n=6), 1 diverged seed left out" in claim.measured
+
+
+def test_where_all_saddles_diverged_nothing_is_decided(results: Results) -> None:
+    write_study(results, NOISY, widths=())
+    for seed in range(6):
+        write(results, NOISY, seed=seed, status="diverged")
+    for name in ("P1", "P2", "P3", "P4", "P5"):
+        claim = claimed(results, name)
+        assert (claim.verdict, claim.measured) == ("undecided", "all cells of theory diverged")
+
+
+# --- widths
+
+
+def test_one_width_has_no_trend_and_no_exponent(results: Results) -> None:
+    write_study(results, PLAIN, widths=(10.0,))
+    assert "one width has no trend" in claimed(results, "P2").measured
+    assert claimed(results, "P3").measured == "one width has no exponent"
+    assert {claimed(results, name).verdict for name in ("P2", "P3")} == {"undecided"}
+
+
+def test_the_exponent_is_that_of_the_largest_widths(results: Results) -> None:
+    write_study(results, replace(PLAIN, noise=0.0), widths=(10.0, 30.0, 100.0, 300.0, 1_000.0))
+    assert "exponent between N=100, 300 and 1000: -1.00" in claimed(results, "P3").measured
+
+
+def test_a_theory_that_is_the_limit_has_no_exponent(results: Results) -> None:
+    write_study(results, PLAIN, sampled={}, widths=())
+    for seed in range(6):
+        for width in (10.0, 100.0):
+            write(results, PLAIN, width=width, seed=seed, test={"predictor_mean": [1.0, 1.0]})
+    for seed in range(6, 12):
+        write(results, PLAIN, "gp", seed=seed, test={"predictor_mean": [1.0, 1.0]})
+        for width in (10.0, 100.0):
+            write(results, PLAIN, width=width, seed=seed, test={"predictor_mean": [1.0, 1.0]})
+    claim = claimed(results, "P3")
+    assert claim.verdict == "undecided"
+    assert "not known in 6 of 6 seeds" in claim.measured
