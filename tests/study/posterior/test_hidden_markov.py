@@ -1,4 +1,4 @@
-"""The hidden Markov task: its chains, its heads and its subnetworks."""
+"""The hidden Markov task: its chains, its heads, and the features of its subnetworks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from study.posterior import hidden_markov as hm
+from study.posterior.network import SIGMA_PERP, VARIANTS, parse, path_names, reduced
 from study.theory.attention_paths import path_features
 
 TOKENS = 30
@@ -64,7 +65,7 @@ def test_uniform_heads_attend_to_all_tokens_alike() -> None:
 
 def test_random_heads_differ_and_keep_their_weights_in_a_subnetwork() -> None:
     data = hm.sample(0, 3, 6, 1.0, "train")
-    whole = hm.parse("random+good+random/uniform+random")
+    whole = parse("random+good+random/uniform+random")
     first, second = hm.attention(data.inputs, whole, seed=0)
     assert not np.allclose(first[0], first[2])
     assert not np.allclose(first[0], second[1])
@@ -76,61 +77,27 @@ def test_random_heads_differ_and_keep_their_weights_in_a_subnetwork() -> None:
     np.testing.assert_array_equal(part[1][0], second[1])
 
 
-@pytest.mark.parametrize("variant", hm.VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_a_subnetwork_has_the_paths_of_the_whole(variant: str) -> None:
     """Up to the factor 1 / sqrt(D), since D counts its own paths."""
-    data = hm.sample(0, 4, 8, hm.SIGMA_PERP[variant], "train")
-    network = hm.parse(hm.VARIANTS[variant])
-    names = hm.path_names(network)
+    data = hm.sample(0, 4, 8, SIGMA_PERP[variant], "train")
+    network = parse(VARIANTS[variant])
+    names = path_names(network)
     whole = hm.features(data.inputs, network, seed=3)
     expected = {"all": names, "good": ["good"], "good+denoising": ["good", "denoising"]}
     for paths, kept in expected.items():
-        part = hm.reduced(network, paths)
-        assert hm.path_names(part) == kept
+        part = reduced(network, paths)
+        assert path_names(part) == kept
         own = hm.features(data.inputs, part, seed=3) * np.sqrt(len(kept) / len(names))
         np.testing.assert_allclose(own, whole[:, [names.index(name) for name in kept]])
 
 
-def test_paths_have_names() -> None:
-    plain = hm.parse(hm.VARIANTS["plain"])
-    assert hm.path_names(plain) == ["good", "good, random", "denoising", "random, random"]
-    assert hm.path_names(hm.parse(hm.VARIANTS["noisy"])) == ["good", "denoising"]
-
-
 def test_features_in_chunks_are_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
     data = hm.sample(0, 7, 6, 1.0, "train")
-    whole = path_features(data.inputs, hm.attention(data.inputs, hm.VARIANTS["plain"], 0))
+    whole = path_features(data.inputs, hm.attention(data.inputs, VARIANTS["plain"], 0))
     monkeypatch.setattr(hm, "_CHUNK_BYTES", 2 * 6 * 8 * 49)
-    chunked = hm.features(data.inputs, hm.VARIANTS["plain"], 0)
+    chunked = hm.features(data.inputs, VARIANTS["plain"], 0)
     np.testing.assert_allclose(chunked, whole, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("heads", "said"),
-    [
-        ("god+random", "unknown head in layer 1 of 'god[+]random': 'god'. Did you mean 'good'"),
-        ("good/", "layer 2 of 'good/' has no head"),
-        ("good+/uniform", "unknown head in layer 1"),
-        ("", "layer 1 of '' has no head"),
-    ],
-)
-def test_heads_that_are_none_are_refused(heads: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        hm.parse(heads)
-
-
-@pytest.mark.parametrize(
-    ("heads", "paths", "said"),
-    [
-        ("good", "goood", "unknown paths: 'goood'. Did you mean 'good'"),
-        ("random/uniform", "good", "needs a good head in layer 1, which has random"),
-        ("good/random", "good", "needs a uniform head in layer 2"),
-        ("good/uniform", "good+denoising", "needs a second head in layer 1"),
-    ],
-)
-def test_paths_that_a_network_does_not_have_are_refused(heads: str, paths: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        hm.reduced(hm.parse(heads), paths)
 
 
 def test_bad_sizes_are_refused() -> None:
