@@ -112,9 +112,8 @@ class Nested:
         for layer, core in enumerate(self.cores[:-1]):
             below = self.factors[layer + 1]
             found.append(_times_blocks(slope, below.T))
-            blocks = (core.T @ slope).reshape(self._architecture.heads[layer], len(below), -1)
-            own = [block[:, h * len(below) :][:, : len(below)] for h, block in enumerate(blocks)]
-            slope = np.sum(own, axis=0)
+            blocks = (self._architecture.heads[layer], len(below)) * 2
+            slope = np.einsum("hihj->ij", (core.T @ slope).reshape(blocks))
         return [*found, slope]
 
     def gradient(self, slopes: list[Floats]) -> Floats:

@@ -58,7 +58,8 @@ def solve(
 ) -> Solution:
     """The order parameter at finite width, by minimising the action.
 
-    The minimum is the one below the start; it was the same from all starts that were tried.
+    The minimum is the one below the start. On the hidden Markov task, at widths 1 to 100, 360
+    random starts found no other.
 
     Args:
         features: (P, D, F), of `path_features`.
@@ -88,10 +89,12 @@ def solve(
     term = data_term(phi, targets, noise)
 
     def action(at: Floats) -> Point:
-        nested = Nested(architecture, at)
-        value, slope = term(nested.factors[0])
-        slopes = nested.gradients(slope)
-        return Point(at, value + nested.prior(), nested.gradient(slopes), nested.residual(slopes))
+        with np.errstate(over="ignore", invalid="ignore"):  # the search may leap, and comes back
+            nested = Nested(architecture, at)
+            value, slope = term(nested.factors[0])
+            slopes = nested.gradients(slope)
+            value += nested.prior()
+            return Point(at, value, nested.gradient(slopes), nested.residual(slopes))
 
     begin = np.zeros(architecture.parameters)
     if start is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -223,6 +224,17 @@ def test_starts_agree_and_a_neighbour_saves_steps() -> None:
     assert warm.flops < cold.flops
     with pytest.raises(ValueError, match=r"start has the heads \(2, 2\), not \(4,\)"):
         ap.solve(features, labels, (4,), 10, 0.01, start=cold)
+
+
+def test_a_start_far_away_finds_the_same_minimum() -> None:
+    features, labels = problem(60, (2, 2), 40)
+    near = ap.solve(features, labels, (2, 2), 10, 0.01)
+    random = np.random.default_rng(0)
+    for size in (1, 10):
+        point = size * random.normal(size=near.architecture.parameters)
+        far = replace(near, hidden=Nested(near.architecture, point).hidden)
+        again = ap.solve(features, labels, (2, 2), 10, 0.01, start=far)
+        np.testing.assert_allclose(again.order_parameter, near.order_parameter, atol=1e-9)
 
 
 def test_both_forms_of_the_data_term_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
