@@ -33,8 +33,8 @@ class Estimate:
     Attributes:
         mean: over all chains.
         error: Monte Carlo standard error of `mean`, 0 for a constant.
-        r_hat: about 1 once all halves of all chains agree; inf if each chain stands still
-            elsewhere; NaN for a constant, of which chains say nothing.
+        r_hat: about 1 once all halves of all chains agree; NaN for a constant, of which chains
+            say nothing.
         effective_sample_size: of `mean`, in independent draws; NaN for a constant.
         by_chain: (chains, ...) the mean of each chain.
     """
@@ -78,7 +78,7 @@ def estimate(values: Floats) -> Estimate:
     r_hat, size = (np.full(mean.shape, np.nan) for _ in range(2))
     if moves.any():
         axes = {"chain_axis": 0, "draw_axis": 1}
-        with np.errstate(divide="ignore"):  # chains that all stand still: R-hat is infinite
+        with np.errstate(divide="ignore"):  # each chain stands still elsewhere: R-hat is inf
             r_hat[moves] = array_stats.rhat(flat[..., moves], **axes)
         size[moves] = array_stats.ess(flat[..., moves], method="mean", **axes)
     spread = flat.std(axis=(0, 1), ddof=1)
