@@ -28,7 +28,9 @@ class PosteriorMaker:
         try:
             return PosteriorCell(data_digest=hidden_markov.DIGEST, **named)
         except ValueError as error:
-            raise RequestError(f"{error}. Change it with --set, see --help.") from error
+            raise RequestError(
+                f"{str(error).rstrip('.')}. Change it with --set, see --help."
+            ) from error
 
     def why_not(self, cell: PosteriorCell) -> str | None:
         return cost.lacks_memory(cell)

@@ -81,7 +81,10 @@ def reduced(network: Network, paths: str) -> Network:
     if paths == "good+denoising":
         others = [head for head in network[0] if head.kind != "good"]
         if not others:
-            raise ValueError("a denoising path needs a second head in layer 1, not good.")
+            raise ValueError(
+                "the denoising path needs a head in layer 1 that is not good: give it one, or "
+                "take other paths."
+            )
         first.append(others[0])
     rest = [
         (_of_kind(layer, "uniform", number),) for number, layer in enumerate(network[1:], start=2)
@@ -119,7 +122,10 @@ def _of_kind(layer: Sequence[Head], kind: str, number: int) -> Head:
         if head.kind == kind:
             return head
     found = "+".join(head.kind for head in layer)
-    raise ValueError(f"the good path needs a {kind} head in layer {number}, which has {found}.")
+    raise ValueError(
+        f"the good path needs a {kind} head in layer {number}, which has {found}: give it one, or "
+        "take paths=all."
+    )
 
 
 def _unknown(what: str, got: str, valid: Sequence[str]) -> str:

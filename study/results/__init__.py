@@ -15,6 +15,7 @@ from study.results.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.results.schema import DYNAMICS as DYNAMICS
 from study.results.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.results.schema import METRICS as METRICS
+from study.results.schema import NETWORK as NETWORK
 from study.results.schema import RATIONALES as RATIONALES
 from study.results.schema import SPLITS as SPLITS
 from study.results.schema import cell_columns as cell_columns

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from study.results import DYNAMICS, METRICS, RATIONALES
+from study.results import DYNAMICS, METRICS, NETWORK, RATIONALES
 
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
@@ -22,14 +22,23 @@ PARENT = ""
 PARAMS = (
     "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
     "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
-    "rationale_rule", "min_count", "budget_amount", "budget_unit",
+    "rationale_rule", "min_count", "budget_amount", "budget_unit", *NETWORK,
 )  # fmt: skip
 
 
 TAGS = (
-    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "status",
-    "status_reason", "data_digest", "device", "threads", "pack", "micro_batch", "code_version",
+    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "method",
+    "variant", "paths", "network_width", "status", "status_reason", "data_digest", "device",
+    "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
+
+
+_SOLVED = ("accuracy_error", "accuracy_diagonal")
+"""Numbers of an evaluation that only cells have which solve or sample."""
+
+
+_OF_A_CELL = ("residual", "r_hat", "effective_sample_size")
+"""Their numbers of the whole cell."""
 
 
 class Group(Protocol):
@@ -124,7 +133,7 @@ def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[A
         step = row["compute_flops"] // METRIC_STEP_FLOPS
         seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
         milliseconds = int(1000 * seconds)
-        for name in (*METRICS, *RATIONALES):
+        for name in (*METRICS, *RATIONALES, *_SOLVED):
             if name == "loss" or _says(name, row[name]):
                 yield Metric(f"{row['split']}/{name}", row[name], milliseconds, step)
         if row["split"] == "train":
@@ -133,6 +142,9 @@ def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[A
             for name in DYNAMICS:
                 if is_known(row[name]):
                     yield Metric(f"train/{name}", row[name], milliseconds, step)
+            for name in _OF_A_CELL:
+                if is_known(cell[name]):
+                    yield Metric(name, cell[name], milliseconds, step)
 
 
 def _says(name: str, value: Any) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,30 +13,28 @@ import torch
 import search_spaces
 from search_spaces.base import SearchSpace
 from study import tasks
-from study.cell import Cell
+from study.cell import AnyCell
 from study.cell.work import Work
-from study.kinds import KINDS
+from study.kinds import KINDS, kind_of
 from study.launch.trial import train_cells
 from study.plan.axes import resolve, tasks_of
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.train.timeline import timeline
 
 SMALL = {
     "digits": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "switch_point=0.5"],
     "fixed-focus": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "task=digits", "alpha=0.2,1"],
     "linear-orthogonal": ["n=60", "m=3", "num_classes=4", "epochs=2", "seed=0"],
+    "attention-paths": ["n=20", "seed=0", "width@theory=10", "method=theory,gp,slice,gibbs"],
 }
 """A study of every family -> what makes its cells small."""
 
-SIZES = [
-    "train_metrics_size=20",
-    "validation_size=20",
-    "test_size=20",
-    "evaluations=2",
-    "batch_size=20",
-]
+SIZES = {
+    "training": ["train_metrics_size=20", "evaluations=2", "batch_size=20"],
+    "posterior": ["draws=8", "warmup=5", "width@slice,gibbs=4"],
+}
+"""Kind -> what makes all of its cells small, besides the validation and test sizes."""
 
 
 @pytest.fixture(scope="module", params=SMALL)
@@ -44,13 +44,14 @@ def space(request: pytest.FixtureRequest) -> SearchSpace:
 
 @pytest.fixture(scope="module")
 def plan(space: SearchSpace) -> Plan:
-    axes = resolve(space, "quick", [*SMALL[space.name], *SIZES])
+    sizes = [*SIZES[space.kind], "validation_size=20", "test_size=20"]
+    axes = resolve(space, "quick", [*SMALL[space.name], *sizes])
     return make_plan(
         space, "quick", axes, lambda task, options: tasks.load(task, options=options).facts
     )
 
 
-def work_of(space: SearchSpace, results: Path, cell: Cell) -> Work:
+def work_of(space: SearchSpace, results: Path, cell: AnyCell) -> Work:
     return Work(
         study=space.name,
         kind=space.kind,
@@ -60,8 +61,10 @@ def work_of(space: SearchSpace, results: Path, cell: Cell) -> Work:
     )
 
 
-def test_every_study_names_a_kind() -> None:
-    assert {space.kind for space in search_spaces.all_studies().values()} <= KINDS.keys()
+def test_every_kind_has_a_study_and_is_tested() -> None:
+    studies = search_spaces.all_studies()
+    assert {space.kind for space in studies.values()} == KINDS.keys() == SIZES.keys()
+    assert {studies[name].kind for name in SMALL} == KINDS.keys()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -90,13 +93,39 @@ def test_cells_are_made_of_points(space: SearchSpace, plan: Plan) -> None:
     """Each differs from the others, is what its JSON says, and can run at a finite cost."""
     assert len(plan.cells) > 1
     assert len({cell.id for cell in plan.cells}) == len(plan.cells)
-    maker = KINDS[space.kind].maker(lambda task, options: plan.facts[task, options])
+    kind = KINDS[space.kind]
+    maker = kind.maker(lambda task, options: plan.facts[task, options])
     for cell in plan.cells:
-        again = Cell.from_dict(json.loads(json.dumps(cell.to_dict())))
+        again = kind.cell.from_dict(json.loads(json.dumps(cell.to_dict())))
         assert (again, again.id) == (cell, cell.id)
         assert maker.why_not(cell) is None
-        assert timeline(cell, maker.flops(cell))[-1].compute_flops > 0
         assert maker.facts(cell).digest == cell.data_digest
+        assert len({cell.comparison_id, cell.id}) == 2
+        assert cell.columns.keys() <= set(CELLS_SCHEMA.names)
+        assert not cell.columns.keys() & set(kind.columns)
+
+
+def test_a_setting_is_described_with_its_costs(space: SearchSpace, plan: Plan) -> None:
+    kind = KINDS[space.kind]
+    settings: dict[Hashable, list[AnyCell]] = {}
+    for cell in plan.cells:
+        settings.setdefault(cell.setting, []).append(cell)
+    for cells in settings.values():
+        facts = plan.facts[cells[0].task, cells[0].options]
+        seconds = {cell.id: 17.5 for cell in cells}
+        lines = list(kind.describe(cells, facts, plan.flops, seconds))
+        for label in {cell.label for cell in cells}:
+            row = next(line.split() for line in lines if line.startswith(label))
+            assert row[-1] == "17.5"
+
+
+def test_a_short_cell_runs_in_moments(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
+    """Of every sort, by which a dry run tells cells apart; and it leaves nothing behind."""
+    for cell in {(cell.comparison_id, cell.label): cell for cell in plan.cells}.values():
+        short = KINDS[space.kind].short(cell)
+        work = replace(work_of(space, tmp_path, short), dry_run=True)
+        assert train_cells(work) == {short.id: "done"}
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
@@ -124,6 +153,10 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
         assert rows[name].tolist() == [row[name] for row in ended.evaluations]
     (row,) = results.cells().to_dict("records")
     assert (row["study"], row["status"], row["cell_id"]) == (space.name, "done", cell.id)
+    assert kind_of(row) is kind
+    assert f"seed={cell.seed}" in kind.run_name(row)
+    for content in kind.artifacts(row, rows).values():
+        assert content
 
 
 def test_work_travels_as_plain_values(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:

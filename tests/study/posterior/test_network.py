@@ -33,7 +33,7 @@ def test_heads_that_are_none_are_refused(heads: str, said: str) -> None:
         ("good", "goood", "unknown paths: 'goood'. Did you mean 'good'"),
         ("random/uniform", "good", "needs a good head in layer 1, which has random"),
         ("good/random", "good", "needs a uniform head in layer 2"),
-        ("good/uniform", "good+denoising", "needs a second head in layer 1"),
+        ("good/uniform", "good+denoising", "needs a head in layer 1 that is not good"),
     ],
 )
 def test_paths_that_a_network_does_not_have_are_refused(heads: str, paths: str, said: str) -> None:

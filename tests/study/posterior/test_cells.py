@@ -1,0 +1,122 @@
+"""Cells that solve or sample: their identity, their rules, and what the study makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from search_spaces.attention_paths import SPACE
+from study.errors import RequestError
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.plan.plan import Plan
+from study.posterior.cell import PosteriorCell
+from study.posterior.hidden_markov import DIGEST
+from study.posterior.network import SIGMA_PERP, VARIANTS
+from study.tasks.base import Facts
+
+
+def make_cell(**changes: Any) -> PosteriorCell:
+    values = {
+        "task": "hidden-markov", "data_digest": DIGEST, "heads": VARIANTS["plain"],
+        "paths": "all", "sigma_perp": 1.0, "tokens": 30, "n": 100, "validation_size": 20,
+        "test_size": 20, "temperature": 0.01, "method": "theory", "width": 10, "seed": 0,
+    }  # fmt: skip
+    return PosteriorCell(**{**values, **changes})
+
+
+def plan(*assignments: str) -> Plan:
+    def facts_of(*_: Any) -> Facts:
+        raise AssertionError("the data is made up")
+
+    return make_plan(SPACE, "quick", resolve(SPACE, "quick", assignments), facts_of)
+
+
+SAMPLED = {"method": "slice", "draws": 500, "warmup": 2_000, "thin": 5, "chains": 4}
+
+
+def test_all_that_changes_a_result_changes_the_id() -> None:
+    cells = [
+        make_cell(),
+        make_cell(seed=1),
+        make_cell(width=30),
+        make_cell(method="gp", width=None),
+        make_cell(paths="good"),
+        make_cell(sigma_perp=5.0),
+        make_cell(temperature=0.02),
+        make_cell(heads=VARIANTS["noisy"]),
+        make_cell(**SAMPLED),
+        make_cell(**SAMPLED | {"draws": 501}),
+        make_cell(**SAMPLED | {"thin": 6}),
+        make_cell(n=98),
+        make_cell(test_size=22),
+    ]
+    assert len({cell.id for cell in cells}) == len(cells)
+
+
+def test_methods_widths_and_paths_are_compared_on_one_setting() -> None:
+    one = make_cell()
+    for other in (make_cell(seed=1), make_cell(width=30), make_cell(paths="good"),
+                  make_cell(method="gp", width=None), make_cell(**SAMPLED)):  # fmt: skip
+        assert (other.comparison_id, other.setting) == (one.comparison_id, one.setting)
+    for other in (make_cell(sigma_perp=5.0), make_cell(n=98), make_cell(temperature=0.02)):
+        assert other.comparison_id != one.comparison_id
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"width": 0}, "width must be a whole number from 1"),
+        ({"width": None}, "width must be a whole number from 1"),
+        ({"method": "gp"}, "width must be none for method gp"),
+        ({"temperature": 0}, "temperature must be a number > 0"),
+        ({"temperature": float("nan")}, "temperature must be a number > 0"),
+        ({"sigma_perp": -1}, "sigma_perp must be a number >= 0"),
+        ({"n": 99}, "half of each class"),
+        ({"tokens": 1}, "tokens must be"),
+        ({"method": "guess"}, "method must be one of theory, gp, slice, gibbs"),
+        ({"heads": "good+rundom/uniform"}, "Did you mean 'random'"),
+        ({"heads": "good//uniform"}, "layer 2 of 'good//uniform' has no head"),
+        ({"heads": "random/uniform", "paths": "good"}, "needs a good head in layer 1"),
+        ({"paths": "bad"}, "unknown paths: 'bad'"),
+        ({"draws": 500}, "draws must be none for method theory"),
+        (SAMPLED | {"draws": 7}, "draws must be a whole number from 8"),
+        (SAMPLED | {"chains": 1}, "chains must be a whole number from 2"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_cell(**changes)
+
+
+def test_the_variant_is_known_by_heads_and_noise() -> None:
+    for name, heads in VARIANTS.items():
+        assert make_cell(heads=heads, sigma_perp=SIGMA_PERP[name]).variant == name
+    assert make_cell(sigma_perp=2.0).variant == "own"
+
+
+def test_the_study_has_the_published_grid() -> None:
+    cells = plan("seed=0").cells
+    plain = [cell for cell in cells if cell.variant == "plain"]
+    assert [(c.method, c.paths, c.width) for c in plain if c.method != "theory"] == [
+        ("gp", "all", None),
+        ("gp", "good", None),
+        ("gp", "good+denoising", None),
+        ("slice", "all", 10),
+        ("slice", "all", 100),
+    ]
+    widths = [cell.width for cell in plain if cell.method == "theory"]
+    assert widths == [10, 30, 50, 100, 300, 500, 1_000]
+    assert {cell.variant for cell in cells} == {"plain", "noisy"}
+
+
+def test_the_limit_has_no_width_and_only_samplers_have_draws() -> None:
+    for cell in plan("width=10", "draws=50", "method=theory,gp,gibbs", "seed=0").cells:
+        assert (cell.width is None) == (cell.method == "gp")
+        assert (cell.draws is None) == (cell.method != "gibbs")
+
+
+def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:
+    with pytest.raises(RequestError, match=r"needs about 1,9\d\d.\d GB of memory"):
+        plan("n=200000", "method=gp", "paths=all", "seed=0")
