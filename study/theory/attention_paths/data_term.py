@@ -84,7 +84,7 @@ def memory(samples: int, paths: int, size: int) -> int:
     kept = kernel_bytes(samples, paths)
     if not keeps_kernels(samples, paths, size):
         kept = 3 * 8 * samples * paths * size  # features, Z and M Z
-    searched = 30 * 8 * paths * (paths + 1) // 2  # L-BFGS keeps pairs of points and gradients
+    searched = 25 * 8 * paths**2  # L-BFGS's pairs of points and gradients, and the factors
     return kept + 6 * 8 * samples**2 + searched
 
 
