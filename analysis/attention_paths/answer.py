@@ -54,7 +54,10 @@ def warnings(setting: Setting) -> list[str]:
             )
         )
         texts.append(f"Chains that have not converged are in no mean: {counts}.")
-    if shorter := len(setting.recorded) - len(setting.cells):
+    shorter = len(setting.recorded) - len(setting.cells)
+    if shorter == 1:
+        texts.append("1 cell is not shown: its network was sampled with more draws, too.")
+    elif shorter:
         texts.append(
             f"{shorter} cells are not shown: their networks were sampled with more draws, too."
         )

@@ -18,7 +18,16 @@ from analysis.groups import is_posterior
 from analysis.section.base import Chapter, Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
-from analysis.section.parts import claim_blocks, end_states, repeat_blocks, verdict_blocks
+from analysis.section.parts import (
+    LIST_COLUMNS,
+    LONG_COLUMNS,
+    TEXT_COLUMNS,
+    TRAINING_COLUMNS,
+    claim_blocks,
+    end_states,
+    repeat_blocks,
+    verdict_blocks,
+)
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, claim_counts, run_files
 from analysis.words import aligned
@@ -176,7 +185,8 @@ class Paths:
 
     def cell_rows(self) -> pd.DataFrame:
         """Its cells with the short columns that they have."""
-        return self.cells.drop(columns=[*_LONG, *_OF_TRAINING], errors="ignore")
+        dropped = [*LONG_COLUMNS, *LIST_COLUMNS, *TRAINING_COLUMNS, *TEXT_COLUMNS]
+        return self.cells.drop(columns=dropped, errors="ignore")
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
@@ -235,13 +245,3 @@ class Paths:
             f"{first['heads']}, seeds {seeds}, code "
             f"{', '.join(sorted(set(self.cells['code_version'])))}."
         )
-
-
-_LONG = [
-    "cell", "package_versions", "data_notes", "order_parameter", "order_parameter_error",
-    "path_names", "overlaps",
-]  # fmt: skip
-_OF_TRAINING = [
-    "split_scheme", "label_rule", "rationale_rule", "min_count", "m", "architecture",
-    "batch_size", "precision", "alpha", "paradigm", "schedule", "lr", "last_lr", "switch_point",
-]  # fmt: skip

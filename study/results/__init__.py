@@ -17,6 +17,7 @@ from study.results.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.results.schema import METRICS as METRICS
 from study.results.schema import NETWORK as NETWORK
 from study.results.schema import RATIONALES as RATIONALES
+from study.results.schema import SOLUTION as SOLUTION
 from study.results.schema import SPLITS as SPLITS
 from study.results.schema import cell_columns as cell_columns
 from study.results.survey import Survey as Survey

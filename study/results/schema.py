@@ -89,6 +89,7 @@ _SOLUTION = {
     "r_hat": pa.float64(),
     "effective_sample_size": pa.float64(),
 }
+SOLUTION = tuple(_SOLUTION)
 """Columns of a cell that solves or samples: what it found.
 
 `order_parameter` is U, row by row, with rows and columns of `path_names`; its error is the

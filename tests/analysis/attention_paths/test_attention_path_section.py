@@ -1,0 +1,238 @@
+"""Attention paths in the report: words, tables, pictures, summaries; beside what trains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.attention_paths.section import Paths
+from analysis.comparison.report.chapter import Compared
+from analysis.conclude import conclude, write_report
+from analysis.figures.attention_paths import order_parameter_figure
+from analysis.groups import is_compared, is_fixed_focus, is_posterior, is_trajectory
+from analysis.kinds import find
+from analysis.reading import cells_of
+from analysis.section.base import Question
+from study.results import NETWORK, SOLUTION, Results, ResultsError
+from tests.made_up import comparisons
+from tests.made_up.attention_path_results import NOISY, Law, write, write_study
+
+
+def sections(results: Results) -> list[Paths]:
+    found = find(results)
+    assert all(isinstance(section, Paths) for section in found)
+    return [section for section in found if isinstance(section, Paths)]
+
+
+def only(results: Results) -> Paths:
+    (section,) = sections(results)
+    return section
+
+
+def drawn(section: Paths) -> list[str]:
+    return [picture.name.removeprefix("attention-paths-") for picture in section.pictures]
+
+
+# --- beside what trains
+
+
+def test_only_cells_that_solve_or_sample_are_of_this_kind(results: Results) -> None:
+    comparisons.write(results, comparisons.make_cell())
+    comparisons.write(results, comparisons.make_cell(alpha=0.4))
+    write_study(results, Law(), seeds=1)
+    cells = cells_of(results)
+    of_kinds = [f(cells) for f in (is_compared, is_fixed_focus, is_trajectory, is_posterior)]
+    assert (sum(mine.astype(int) for mine in of_kinds) == 1).all()
+    older = cells.assign(kind=None)
+    assert not is_posterior(older).any()
+    assert is_compared(older).sum() == len(cells) - 1
+
+
+def test_tables_of_cells_have_the_columns_of_their_kind(results: Results) -> None:
+    comparisons.write(results, comparisons.make_cell())
+    write_study(results, Law(), seeds=1)
+    compared, mine = find(results)
+    assert isinstance(compared, Compared)
+    assert not {*NETWORK, *SOLUTION} & set(compared.cell_rows())
+    rows = mine.cell_rows()
+    assert {"method", "network_width", "paths", "residual", "r_hat"} <= set(rows)
+    assert not {"paradigm", "lr", "m", "overlaps", "order_parameter", "cell"} & set(rows)
+    assert not rows.map(lambda value: isinstance(value, list | np.ndarray)).any(axis=None)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_page_has_both_chapters(results: Results, tmp_path: Path) -> None:
+    for paradigm in ("soft", "hard"):
+        comparisons.write(results, comparisons.make_cell(paradigm))
+    write_study(results, Law(), seeds=1)
+    write_study(results, NOISY, seeds=1)
+    write_report(results, tmp_path / "out", published=True)
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert text.startswith("# Attention at equal compute and attention paths: ")
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert headings[:3] == ["## Question", "## Answer", "## Attention paths"]
+    assert [line.split(" (")[0] for line in headings[4:6]] == [
+        "## Attention paths: plain",
+        "## Attention paths: noisy",
+    ]
+    assert "Of 11 tests of the paper's claims, 11 are undecided" in text
+
+
+# --- words
+
+
+def test_what_was_found_is_said_in_one_paragraph(results: Results) -> None:
+    write_study(results, Law(noise=0.0))
+    text = only(results).found
+    assert re.match(r"At N=10 the network classifies 9\d\.\d % \(.* to .*, n=6\) of the", text)
+    assert "14.0 points more than the limit" in text
+    assert "(-1.0 points, paired by seed)" in text
+    assert "with all paths, " in text
+    assert "with the good path alone and " in text
+    assert "theory's mean predictor is off by 1.0 % of it" in text
+
+
+def test_what_is_missing_is_not_said(results: Results) -> None:
+    write(results, Law(), test={"accuracy_diagonal": None})
+    text = only(results).found
+    assert re.fullmatch(
+        r"At N=10 the network classifies [\d.]+ % \(n=1\) of the test sequences rightly\.", text
+    )
+    assert "nan" not in only(results).text()
+
+
+def test_cells_that_are_in_no_mean_are_named(results: Results) -> None:
+    write_study(results, Law(), seeds=2)
+    write(results, Law(), seed=5, status="diverged")
+    write(results, Law(), "slice", 100.0, r_hat=1.4)
+    write(results, Law(), "slice", 10.0, draws=10)
+    text = only(results).text()
+    assert (
+        "Diverged cells are in no mean: theory N=10 seed 5 (the saddle's residual is 0.02)."
+        in (text)
+    )
+    assert "Chains that have not converged are in no mean: slice N=100 1." in text
+    assert "1 cells are not shown" not in text
+    assert "1 cell is not shown: its network was sampled with more draws, too." in text
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_text_fits_a_narrow_terminal(
+    results: Results,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    write_study(results, Law(), seeds=2)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    conclude(results).print(published=True)
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= columns
+    assert "P6 In the limit" in printed
+
+
+def test_the_prototype_is_shown_on_request(results: Results) -> None:
+    write_study(results, Law(n=50), seeds=1)
+    section = only(results)
+    assert "prototype" not in section.text()
+    text = section.text(published=True)
+    assert "Prototype: an independent implementation of the theory" in text
+    assert "Here: n 50 instead of 100." in text
+    assert "96.4" in text
+
+
+def test_published_numbers_are_refused_where_there_are_none(results: Results) -> None:
+    write_study(results, Law(), seeds=1)
+    found = conclude(results)
+    found.require(published=True)
+    with pytest.raises(ResultsError, match="--budget: there is nothing to compare here, only att"):
+        conclude(results, Question(budget=1.0)).require(published=True)
+
+
+# --- pictures
+
+
+def test_what_there_are_no_numbers_for_is_not_drawn(results: Results) -> None:
+    write(results, Law(), status="diverged")
+    assert only(results).pictures == []
+    write(results, Law(), "gp")
+    assert drawn(only(results)) == ["accuracy"]
+
+
+def test_without_the_limit_nothing_stands_beside_the_kernel(results: Results) -> None:
+    write(results, Law())
+    assert drawn(only(results)) == ["accuracy", "order-parameter", "interplay"]
+    write(results, Law(), "gp")
+    assert drawn(only(results)) == ["accuracy", "order-parameter", "alignment", "interplay"]
+
+
+def test_pictures_are_described_in_numbers(results: Results) -> None:
+    write_study(results, Law(noise=0.0), seeds=2)
+    alts = {picture.name: picture.alt for picture in only(results).pictures}
+    assert "Limit with the good path alone: 9" in alts["attention-paths-accuracy"]
+    assert "theory limit: good 1" in alts["attention-paths-order-parameter"]
+    assert "theory, N=10: component 1 0.800" in alts["attention-paths-alignment"]
+    assert "% with, " in alts["attention-paths-interplay"]
+
+
+def test_many_widths_show_both_ends(results: Results) -> None:
+    widths = [float(10 * i) for i in range(1, 13)]
+    write_study(results, NOISY, seeds=1, widths=widths, sampled={})
+    (picture,) = (p for p in only(results).pictures if p.name.endswith("parameter"))
+    assert "theory N=10:" in picture.alt
+    assert "theory N=120:" in picture.alt
+    assert picture.alt.count("theory N=") == 7
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_matrices_share_one_scale(size: int) -> None:
+    matrices: Sequence[np.ndarray] = [np.eye(size), 20 * np.eye(size)]
+    names = [f"path {i}" for i in range(size)]
+    figure = order_parameter_figure([("theory", matrices)], ["N=1", "limit"], names, "note")
+    images = [axes.images[0] for axes in figure.axes[:2]]
+    assert {(image.norm.vmin, image.norm.vmax) for image in images} == {(-20, 20)}
+
+
+# --- summaries
+
+
+def test_each_network_has_a_summary(results: Results) -> None:
+    write_study(results, Law(noise=0.0), seeds=2)
+    section = only(results)
+    groups = {group.name.rpartition(" (")[0]: group for group in section.summaries()}
+    assert list(groups) == [
+        "attention-paths plain theory N=10",
+        "attention-paths plain theory N=100",
+        "attention-paths plain theory N=1000",
+        "attention-paths plain slice N=10",
+        "attention-paths plain limit all paths",
+        "attention-paths plain limit good path alone",
+        "attention-paths plain limit good and denoising path",
+    ]
+    theory = groups["attention-paths plain theory N=10"]
+    assert theory.params["network_width"] == "10"
+    assert groups["attention-paths plain limit all paths"].params["network_width"] == "inf"
+    assert theory.params["P1"] == "undecided"
+    assert theory.metrics["gain"] == pytest.approx(0.14)
+    assert theory.metrics["largest_overlap"] == pytest.approx(0.8)
+    assert theory.metrics["n_seeds"] == 2
+    assert {"accuracy_low", "accuracy_high", "accuracy_diagonal", "loss"} <= set(theory.metrics)
+    sampled = groups["attention-paths plain slice N=10"]
+    assert sampled.metrics["r_hat"] == pytest.approx(1.001)
+    assert "r_hat" not in theory.metrics
+
+
+def test_tables_are_complete(results: Results) -> None:
+    write_study(results, NOISY, seeds=2)
+    tables = only(results).tables()
+    networks = tables["attention-paths-networks"]
+    assert len(networks) == 6
+    assert np.isinf(networks["network_width"]).sum() == 2
+    assert len(tables["attention-paths-order-parameters"]) == 5 * 4 + 1
+    assert set(tables["attention-paths-overlaps"]["component"]) == set(range(1, 101))
+    assert isinstance(tables["attention-paths-prototype"], pd.DataFrame)
