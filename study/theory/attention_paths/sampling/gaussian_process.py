@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from study.theory.attention_paths.checks import Floats
@@ -98,14 +99,14 @@ class GaussianProcess:
         """k*' (K + T)^-1 Y and k** - k*' (K + T)^-1 k*, each (Q,).
 
         Raises:
-            ArithmeticError: K + T is not positive definite in float64.
+            LinAlgError: K + T is not positive definite in float64.
         """
         prior = np.tensordot(self._own, order_parameter)
         if math.isinf(self._temperature):
             return np.zeros_like(prior), prior
         factor, failed = self._factor(order_parameter)
         if failed:
-            raise ArithmeticError("K + T is not positive definite: the temperature is too low")
+            raise LinAlgError("K + T is not positive definite in float64: raise the temperature.")
         weights, _ = dpotrs(factor, self._labels, lower=1)
         across = self._across.weighted(order_parameter)
         mean = across @ weights
