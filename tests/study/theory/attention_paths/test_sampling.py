@@ -167,7 +167,7 @@ def test_stopping_early_takes_the_first_of_the_same_draws() -> None:
         *given,
         seed=0,
         draws=1600,
-        warmup=100,
+        warmup=500,
         stop_early=True,
         on_draw=lambda *count: seen.append(count),
     )
