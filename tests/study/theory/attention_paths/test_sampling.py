@@ -175,7 +175,7 @@ def test_stopping_early_takes_the_first_of_the_same_draws() -> None:
     assert early.draws in {1600 // 2**look for look in range(1, LOOKS)}
     assert seen[0] == (1, 6_400)
     assert seen[-1] == (4 * early.draws, 6_400)
-    whole = ap.sample(*given, seed=0, draws=early.draws, warmup=500, thin=2)
+    whole = ap.sample(*given, seed=0, draws=early.draws, warmup=500)
     np.testing.assert_array_equal(early.mean.by_chain, whole.mean.by_chain)
     np.testing.assert_array_equal(early.order_parameter.mean, whole.order_parameter.mean)
     assert early.flops == whole.flops
