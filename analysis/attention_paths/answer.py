@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from analysis.attention_paths.networks import ALL, DENOISING, GOOD, THEORY
 from analysis.attention_paths.numbers import limits, line
-from analysis.attention_paths.settings import ALL, DENOISING, GOOD, THEORY, Setting
+from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import Row, paths_text, points_text
 from analysis.words import known, listed, percent, tally
 

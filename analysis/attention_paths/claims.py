@@ -16,19 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.attention_paths.measures import LEADING
+from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector
 from analysis.attention_paths.numbers import pairs
-from analysis.attention_paths.settings import (
-    ALL,
-    CONVERGED,
-    GOOD,
-    LEADING,
-    LIMIT,
-    SAMPLED,
-    THEORY,
-    VARIANTS,
-    Setting,
-    Vector,
-)
+from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
 from analysis.attention_paths.words import overlap_text, points_text
 from analysis.section.claim import Claim, Finding, decided, inside, side
 from analysis.words import listed, number, percent

@@ -8,15 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.attention_paths.settings import (
-    ALL,
-    LIMIT,
-    NETWORK,
-    THEORY,
-    Setting,
-    Vector,
-    relative_distance,
-)
+from analysis.attention_paths.measures import relative_distance
+from analysis.attention_paths.networks import ALL, LIMIT, NETWORK, THEORY, Vector
+from analysis.attention_paths.settings import Setting
 from analysis.statistics import CONFIDENCE, named_interval
 
 MEASURES = (

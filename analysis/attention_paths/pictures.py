@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.attention_paths.measures import LEADING
+from analysis.attention_paths.networks import ALL, LIMIT, SAMPLED, THEORY
 from analysis.attention_paths.numbers import limits, line, mean_order_parameter, overlaps
-from analysis.attention_paths.settings import ALL, LEADING, LIMIT, SAMPLED, THEORY, Setting
+from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import limit_text, path_text, paths_text, width_text
 from analysis.figures.attention_paths import (
     Series,

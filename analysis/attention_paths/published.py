@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.attention_paths.settings import ALL, DENOISING, GOOD, LIMIT, THEORY, Setting
+from analysis.attention_paths.networks import ALL, DENOISING, GOOD, LIMIT, THEORY
+from analysis.attention_paths.settings import Setting
 
 SOURCE = (
     "Prototype: an independent implementation of the theory at the published configuration (P=100,"

@@ -9,38 +9,29 @@ seeds of a network draw its data and its random heads; networks are paired by se
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from analysis.attention_paths.measures import with_measures
+from analysis.attention_paths.networks import (
+    ALL,
+    NETWORK,
+    SAMPLED,
+    Vector,
+    in_order,
+    of_network,
+)
 from study.results import Results, ResultsError
-
-Vector = NDArray[np.float64]
-
-THEORY, LIMIT = "theory", "gp"
-"""Methods: the saddle point at finite width, and the Gaussian process of infinite width."""
-
-SAMPLED = ("slice", "gibbs")
-"""Methods that sample the posterior."""
-
-ALL, GOOD, DENOISING = "all", "good", "good+denoising"
-"""Sets of paths: `paths` of a cell."""
 
 VARIANTS = ("plain", "noisy", "own")
 """In the order of the report."""
 
 CONVERGED = 1.01
 """R-hat from which on chains have not converged (Vehtari et al., Bayesian Analysis 16, 2021)."""
-
-LEADING = 30
-"""Principal components that count as leading: those that figure 2d of the paper shows."""
-
-NETWORK = ["method", "network_width", "paths"]
-"""Columns that name a network of a setting."""
 
 _OF_CELL = [
     "cell_id", *NETWORK, "seed", "order_parameter", "order_parameter_error", "path_names",
@@ -83,7 +74,7 @@ class Setting:
             `order_parameter` (D, D), `order_parameter_error` (D, D), `overlaps` (P,),
             `predictor_mean` and `predictor_mean_error` (num_evaluated,), empty where unknown; and
             what follows from them: `largest_overlap`, `interplay`, `gain` and `distance`, see
-            `with_measures`. NaN: not known.
+            `analysis.attention_paths.measures`. NaN: not known.
         unconverged: the same of sampled cells whose chains have not converged.
     """
 
@@ -120,11 +111,11 @@ class Setting:
 
     def of(self, method: str, width: float = math.inf, paths: str = ALL) -> pd.DataFrame:
         """The rows of one network, by seed."""
-        return _network(self.rows, method, width, paths).set_index("seed")
+        return of_network(self.rows, method, width, paths).set_index("seed")
 
     def diverged(self, method: str, width: float = math.inf, paths: str = ALL) -> int:
         """How many seeds of one network diverged."""
-        cells = _network(self.cells, method, width, paths)
+        cells = of_network(self.cells, method, width, paths)
         return int((cells["status"] == "diverged").sum())
 
     def path_names(self, paths: str = ALL) -> list[str]:
@@ -157,49 +148,9 @@ def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
     ]
 
 
-def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what follows from them.
-
-    Args:
-        rows: as `Setting.rows`, without these columns.
-
-    Returns:
-        `largest_overlap`: the largest overlap with the labels of one of the `LEADING` principal
-        components of the kernel; `interplay`: accuracy minus that without the off-diagonal of U;
-        `gain`: accuracy minus that of the limit with all paths of the same seed; `distance`: root
-        mean square distance of the mean predictor from that limit's, as a share of the limit's.
-    """
-    limit = _network(rows, LIMIT, math.inf, ALL).set_index("seed")
-    records = []
-    for row in rows.to_dict("records"):
-        there = limit.loc[row["seed"]] if row["seed"] in limit.index else None
-        records.append(
-            {
-                "largest_overlap": float(np.max(row["overlaps"][:LEADING], initial=-np.inf)),
-                "interplay": row["accuracy"] - row["accuracy_diagonal"],
-                "gain": np.nan if there is None else row["accuracy"] - there["accuracy"],
-                "distance": np.nan
-                if there is None
-                else relative_distance(row["predictor_mean"], there["predictor_mean"]),
-            }
-        )
-    columns = ["largest_overlap", "interplay", "gain", "distance"]
-    found = pd.DataFrame(records, columns=columns, index=rows.index, dtype=np.float64)
-    return rows.join(found.replace(-np.inf, np.nan))
-
-
-def relative_distance(values: Vector, reference: Vector) -> float:
-    """Root mean square of values - reference (n,), as a share of that of the reference."""
-    if len(values) != len(reference) or not np.any(reference):
-        return math.nan
-    return float(np.sqrt(np.mean((values - reference) ** 2) / np.mean(reference**2)))
-
-
 def _setting(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Setting:
     ordered = cells.sort_values(["steps", "cell_id"], ascending=[False, True])
-    kept = ordered.drop_duplicates([*NETWORK, "seed"])
-    by = [*NETWORK, "seed"]
-    kept = kept.sort_values(by, key=_ranked, ignore_index=True)
+    kept = in_order(ordered.drop_duplicates([*NETWORK, "seed"]))
     rows = kept.loc[kept["status"] == "done", _OF_CELL].merge(test, on="cell_id", how="left")
     for column in _NUMBERS:
         rows[column] = rows[column].astype(np.float64)
@@ -224,23 +175,17 @@ def _require_whole(rows: pd.DataFrame) -> None:
     for row in rows.to_dict("records"):
         paths = 0 if row["path_names"] is None else len(row["path_names"])
         faults = {
-            "no finite accuracy": not math.isfinite(row["accuracy"]),
-            "no finite mean predictor": not len(row["predictor_mean"])
+            "no finite accuracy on the test split": not math.isfinite(row["accuracy"]),
+            "no finite mean predictor on the test split": not len(row["predictor_mean"])
             or not np.isfinite(row["predictor_mean"]).all(),
             f"no {paths} x {paths} order parameter for its {paths} paths": not paths
             or len(row["order_parameter"]) != paths**2,
         }
         for fault in (text for text, there in faults.items() if there):
             raise ResultsError(
-                f"cell {row['cell_id']} of attention paths has {fault} on the test split. Move "
-                "its files away and run its study again."
+                f"cell {row['cell_id']} of attention paths has {fault}. Move its "
+                "files away and run its study again."
             )
-
-
-def _network(table: pd.DataFrame, method: str, width: float, paths: str) -> pd.DataFrame:
-    return table[
-        (table["method"] == method) & (table["network_width"] == width) & (table["paths"] == paths)
-    ]
 
 
 def _vector(value: Any) -> Vector:
@@ -271,15 +216,3 @@ def _names(cells: pd.DataFrame) -> dict[str, str]:
 def _rank(cells: pd.DataFrame) -> tuple[int, str]:
     variant = str(cells["variant"].iloc[0])
     return (VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS), variant)
-
-
-def _ranked(column: pd.Series) -> pd.Series:
-    """Sorts methods as theory, samples, limit, and sets of paths as the paper has them."""
-    orders: Mapping[str, Sequence[str]] = {
-        "method": (THEORY, *SAMPLED, LIMIT),
-        "paths": (ALL, GOOD, DENOISING),
-    }
-    order = orders.get(str(column.name))
-    if order is None:
-        return column
-    return column.map({name: rank for rank, name in enumerate(order)}).fillna(len(order))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.attention_paths.networks import NETWORK
 from analysis.attention_paths.numbers import MEASURES
-from analysis.attention_paths.settings import NETWORK, Setting
+from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import network_text
 from analysis.section.claim import Claim
 from analysis.section.summary import Draw, GroupSummary, plain_summary

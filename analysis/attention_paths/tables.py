@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.attention_paths.settings import LIMIT
+from analysis.attention_paths.networks import LIMIT
 from analysis.attention_paths.words import (
     limit_text,
     network_text,

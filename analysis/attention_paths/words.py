@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from analysis.attention_paths.settings import ALL, DENOISING, GOOD, LIMIT
+from analysis.attention_paths.networks import ALL, DENOISING, GOOD, LIMIT
 
 Row = Mapping[Hashable, Any]
 
@@ -41,7 +41,7 @@ def network_text(row: Row) -> str:
     """``theory N=10``, ``slice N=10``, ``limit, all paths``.
 
     Args:
-        row: has the columns `analysis.attention_paths.settings.NETWORK`.
+        row: has the columns `analysis.attention_paths.networks.NETWORK`.
     """
     method, width, paths = (row[name] for name in ("method", "network_width", "paths"))
     if method == LIMIT:
