@@ -5,7 +5,8 @@ and names no thresholds, so each test here states what is measured, which thresh
 why. All numbers are of the test split; networks are paired by seed.
 
 A network whose saddle point was not found has diverged: it is left out and counted. Chains that
-have not converged are not averaged, and leave the claim about sampling undecided.
+have not converged are not averaged, and leave the claim about sampling undecided. Intervals are
+not corrected for their number.
 """
 
 from __future__ import annotations

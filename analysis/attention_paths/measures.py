@@ -17,7 +17,7 @@ def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what follows from them.
 
     Args:
-        rows: as `analysis.attention_paths.settings.Setting.rows`, without these columns.
+        rows: `rows` of an `analysis.attention_paths.settings.Setting`, without these columns.
 
     Returns:
         `largest_overlap`: the largest overlap with the labels of one of the `LEADING` principal

@@ -118,7 +118,7 @@ class Section(Protocol):
         ...
 
     def summaries(self) -> Sequence[GroupSummary]:
-        """For MLflow: one summary a paradigm."""
+        """For MLflow: one summary of each of what it compares: a paradigm, or a network."""
         ...
 
 

@@ -32,7 +32,7 @@ Draw = Callable[[], Mapping[str, bytes]]
 
 @dataclass(frozen=True, eq=False)
 class GroupSummary:
-    """One paradigm of one comparison, its chosen option summarised over the seeds.
+    """One paradigm of one comparison, or one network of attention paths, over its seeds.
 
     Attributes:
         key: ``<comparison_id>/<paradigm>``, unique over all comparisons.
