@@ -11,7 +11,7 @@ from analysis.attention_paths.networks import ALL, DENOISING, GOOD, THEORY
 from analysis.attention_paths.numbers import limits, line
 from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import Row, paths_text, points_text
-from analysis.words import known, listed, percent, tally
+from analysis.words import known, listed, percent
 
 THEORY_SAYS = (
     "The network is a stack of attention heads whose attention is fixed and whose values are "
@@ -48,13 +48,12 @@ def warnings(setting: Setting) -> list[str]:
         ]
         texts.append(f"Diverged cells are in no mean: {', '.join(names)}.")
     if len(setting.unconverged):
-        counts = tally(
-            Counter(
-                f"{row['method']} N={row['network_width']:g}"
-                for row in setting.unconverged.to_dict("records")
-            )
+        counts = Counter(
+            f"{row['method']} N={row['network_width']:g}"
+            for row in setting.unconverged.to_dict("records")
         )
-        texts.append(f"Chains that have not converged are in no mean: {counts}.")
+        names = [f"{name} ({count} of its seeds)" for name, count in counts.items()]
+        texts.append(f"Chains that have not converged are in no mean: {', '.join(names)}.")
     shorter = len(setting.recorded) - len(setting.cells)
     if shorter == 1:
         texts.append("1 cell is not shown: its network was sampled with more draws, too.")

@@ -21,9 +21,9 @@ from analysis.attention_paths.measures import LEADING
 from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector
 from analysis.attention_paths.numbers import pairs
 from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
-from analysis.attention_paths.words import overlap_text, points_text
+from analysis.attention_paths.words import points_text, three_decimals
 from analysis.section.claim import Claim, Finding, decided, inside, side
-from analysis.words import listed, number, percent
+from analysis.words import listed, percent
 
 PREDICTOR_ERROR = 0.05
 """Share of the sampled mean predictor by which theory's may be off. Theory is exact for large N
@@ -86,7 +86,7 @@ def _p1(setting: Setting) -> list[Finding]:
     ]
     lost = [
         f"{row['method']} N={row['network_width']:g} seed {row['seed']} (R-hat "
-        f"{number(row['r_hat'])})"
+        f"{three_decimals(row['r_hat'])})"
         for row in setting.unconverged.to_dict("records")
     ]
     if lost:
@@ -175,7 +175,7 @@ def _p4(setting: Setting) -> list[Finding]:
         setting.diverged(THEORY, width),
         "{:+.3f}".format,
     )
-    here, there = (overlap_text(rows["largest_overlap"].mean()) for rows in (mine, limit))
+    here, there = (three_decimals(rows["largest_overlap"].mean()) for rows in (mine, limit))
     return [found, Finding(True, f"{here} at N={width:g}, {there} in the limit")]
 
 

@@ -10,19 +10,19 @@ from analysis.attention_paths.networks import LIMIT
 from analysis.attention_paths.words import (
     limit_text,
     network_text,
-    overlap_text,
     signed,
+    three_decimals,
     width_text,
 )
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
-from analysis.words import known, level, number, percent
+from analysis.words import level, number, percent
 
 _BOUNDS = f"{level(CONFIDENCE)} interval"
 _MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
     "accuracy": ("accuracy %", percent),
     "accuracy_diagonal": ("accuracy %, diagonal of U", percent),
-    "largest_overlap": ("largest overlap", overlap_text),
+    "largest_overlap": ("largest overlap", three_decimals),
 }
 
 Cells = tuple[list[str], list[list[str]]]
@@ -37,7 +37,7 @@ def network_cells(networks: pd.DataFrame) -> Cells:
         *measured("minus limit", "gain", _BOUNDS, signed),
         _of_finite_width(("without interplay %", lambda row: percent(row["accuracy_diagonal"]))),
         *map(_of_finite_width, measured("with minus without", "interplay", _BOUNDS, signed)),
-        ("largest overlap", lambda row: overlap_text(row["largest_overlap"])),
+        ("largest overlap", lambda row: three_decimals(row["largest_overlap"])),
         plain("n", "num_seeds"),
     ]
     return by_columns(columns, networks)
@@ -49,7 +49,7 @@ def short_cells(networks: pd.DataFrame) -> Cells:
         ("network", network_text),
         ("accuracy %", lambda row: percent(row["accuracy"])),
         _of_finite_width(("without interplay", lambda row: percent(row["accuracy_diagonal"]))),
-        ("largest overlap", lambda row: overlap_text(row["largest_overlap"])),
+        ("largest overlap", lambda row: three_decimals(row["largest_overlap"])),
         plain("n", "num_seeds"),
     ]
     return by_columns(columns, networks)
@@ -63,7 +63,7 @@ def agreement_cells(agreement: pd.DataFrame) -> Cells:
         ("sampling error %", lambda row: _two_digits(row["sampling_error"])),
         *measured("accuracy (points)", "accuracy_difference", _BOUNDS, signed),
         ("largest difference of U", lambda row: number(row["order_parameter_difference"])),
-        ("R-hat", lambda row: _r_hat(row["r_hat"])),
+        ("R-hat", lambda row: three_decimals(row["r_hat"])),
         ("effective draws", lambda row: number(row["effective_sample_size"])),
         ("not converged", lambda row: str(row["num_unconverged"])),
         plain("n", "num_seeds"),
@@ -77,7 +77,7 @@ def short_agreement_cells(agreement: pd.DataFrame) -> Cells:
         ("sampled", lambda row: f"{row['method']} {width_text(row['network_width'])}"),
         ("error of the mean %", lambda row: _two_digits(row["predictor_error"])),
         ("accuracy", lambda row: signed(row["accuracy_difference"])),
-        ("R-hat", lambda row: _r_hat(row["r_hat"])),
+        ("R-hat", lambda row: three_decimals(row["r_hat"])),
         ("not converged", lambda row: str(row["num_unconverged"])),
         plain("n", "num_seeds"),
     ]
@@ -119,7 +119,3 @@ def _prototype_interval(row: Row) -> str:
 
 def _two_digits(share: float) -> str:
     return percent(share, 2)
-
-
-def _r_hat(value: float) -> str:
-    return f"{value:.3f}" if known(value) else "-"

@@ -55,9 +55,9 @@ def points_text(share: float) -> str:
     return f"{signed(share)} points"
 
 
-def overlap_text(overlap: float) -> str:
-    """Three decimals; ``-`` if not finite."""
-    return f"{overlap:.3f}" if math.isfinite(overlap) else "-"
+def three_decimals(value: float) -> str:
+    """Of an overlap or an R-hat; ``-`` if not finite."""
+    return f"{value:.3f}" if math.isfinite(value) else "-"
 
 
 def signed(share: float, digits: int = 1) -> str:

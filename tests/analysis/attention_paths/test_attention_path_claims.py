@@ -130,7 +130,7 @@ def test_chains_that_have_not_converged_leave_p1_undecided_and_are_named(
     write(results, PLAIN, "slice", 100.0, seed=3, r_hat=1.05)
     claim = claimed(results, "P1")
     assert claim.verdict == "undecided"
-    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.05)" in (
+    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.050)" in (
         claim.measured
     )
 

@@ -116,7 +116,7 @@ def test_cells_that_are_in_no_mean_are_named(results: Results) -> None:
         "Diverged cells are in no mean: theory N=10 seed 5 (the saddle's residual is 0.02)."
         in (text)
     )
-    assert "Chains that have not converged are in no mean: slice N=100 1." in text
+    assert "Chains that have not converged are in no mean: slice N=100 (1 of its seeds)." in text
     assert "1 cells are not shown" not in text
     assert "1 cell is not shown: its network was sampled with more draws, too." in text
 
