@@ -18,14 +18,14 @@ _LARGEST_LABELLED = 16
 _SIDE, _SMALL_SIDE = 72, 4
 _LEFT, _TOP, _RIGHT, _BOTTOM = 150, 60, 24, 40
 
-_POSITIVE, _NEGATIVE = (0, 90, 160), (190, 70, 20)
-"""Blue and vermilion, told apart by colour-blind people, too."""
+_POSITIVE, _NEGATIVE = (190, 70, 20), (0, 90, 160)
+"""Vermilion and blue, as in the report; told apart by colour-blind people, too."""
 
 
 def order_parameter_png(
     order_parameter: Sequence[Sequence[float]], names: Sequence[str], title: str
 ) -> bytes:
-    """Draws U as coloured squares: blue positive, vermilion negative, white 0.
+    """Draws U as coloured squares: vermilion positive, blue negative, white 0.
 
     Args:
         order_parameter: (D, D).
