@@ -121,7 +121,7 @@ def sample(
     method: Method = "slice",
     at: ArrayLike | None = None,
     draws: int = 500,
-    warmup: int = 2000,
+    warmup: int = 4000,
     thin: int = 5,
     chains: int = 4,
     variance: float | Sequence[float] = 1.0,
@@ -130,8 +130,12 @@ def sample(
 ) -> Samples:
     """Draws from the exact posterior of a network of finite width.
 
-    The predictions of all draws are kept, so that every one of them has its R-hat. They, not the
-    chains, take most of the time, and steps that follow each other are alike: `thin`.
+    The predictions of all draws are kept, so that every one of them has its R-hat. A prediction
+    costs as much as many steps, and steps that follow each other are alike: hence `thin`.
+
+    The defaults reach R-hat < 1.01 at the published size (100 samples, 4 paths, T = .01, N = 10 to
+    1000, 1000 inputs to predict at) in about 10 seconds on one core. The warm-up is long because
+    few neurons need well fitted ellipses: half of it left R-hat at 1.015 for some seeds.
 
     Args:
         features: (P, D, F), of `path_features`.
