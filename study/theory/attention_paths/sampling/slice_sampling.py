@@ -6,6 +6,9 @@ distribution its ellipses are drawn from. So this one is chosen for speed: a Stu
 the warm-up of its own chain and fixed from then on (Nishihara, Murray and Adams, JMLR 15, 2014;
 Murray, Adams and MacKay, AISTATS 2010). At the paper's size an evaluation then gives about a
 hundred times as many effective draws as with ellipses of the prior.
+
+It is made for few paths. Four (14 coordinates) mix within seconds; eight in three layers (50) did
+not within minutes: R-hat was 1.2 after 10,000 steps of warm-up, and says so.
 """
 
 from __future__ import annotations
