@@ -61,7 +61,7 @@ AXES: Mapping[str, Axis] = {
     ),
     "draws": Axis("recorded draws of a chain", _count_or_none, _of_samplers(500), _COUNT),
     "warmup": Axis(
-        "steps of a chain before its first draw", _count_or_none, _of_samplers(2_000), _COUNT
+        "steps of a chain before its first draw", _count_or_none, _of_samplers(4_000), _COUNT
     ),
     "thin": Axis("steps of a chain from draw to draw", _count_or_none, _of_samplers(5), _COUNT),
     "chains": Axis("chains, each from its own start", _count_or_none, _of_samplers(4), _COUNT),

@@ -33,7 +33,7 @@ def plan(*assignments: str) -> Plan:
     return make_plan(SPACE, "quick", resolve(SPACE, "quick", assignments), facts_of)
 
 
-SAMPLED = {"method": "slice", "draws": 500, "warmup": 2_000, "thin": 5, "chains": 4}
+SAMPLED = {"method": "slice", "draws": 500, "warmup": 4_000, "thin": 5, "chains": 4}
 
 
 def test_all_that_changes_a_result_changes_the_id() -> None:
