@@ -59,7 +59,7 @@ AXES: Mapping[str, Axis] = {
         By("method", {LIMIT: (None,)}, otherwise=()),
         "a whole number, or none for gp",
     ),
-    "draws": Axis("recorded draws of a chain", _count_or_none, _of_samplers(500), _COUNT),
+    "draws": Axis("recorded draws of a chain", _count_or_none, _of_samplers(1_000), _COUNT),
     "warmup": Axis(
         "steps of a chain before its first draw", _count_or_none, _of_samplers(4_000), _COUNT
     ),
