@@ -42,6 +42,9 @@ CIRCUMSTANCES = {
 }
 """Columns of `CELLS_SCHEMA` that are no part of a cell -> name for people."""
 
+_LISTS = {"heatmap": "heat map", "predictor_mean": "mean predictor"}
+"""Columns of `EVALUATIONS_SCHEMA` that hold lists of numbers -> name for people."""
+
 _POINT = ["budget_fraction", "split"]
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
 _ON_A_GPU = (
@@ -153,7 +156,7 @@ def repeat(
 
 
 def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[float, str, bool]:
-    """Compares every metric and heat map of two runs of one cell, evaluation by evaluation.
+    """Compares every metric, heat map and predictor of two runs of one cell, by evaluation.
 
     Columns that the record lacks, since an older version wrote it, are left out.
 
@@ -171,13 +174,14 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     alone = one.index.symmetric_difference(other.index)
     if len(alone):
         return math.inf, f"{_place(alone[0])} was evaluated by one of them only", False
-    unlike = (one[_COUNTS] != other[_COUNTS]).any(axis=1).to_numpy()
+    unlike = (one[_COUNTS].fillna(-1) != other[_COUNTS].fillna(-1)).any(axis=1).to_numpy()
     if unlike.any():
         return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
     if one.empty:  # the cell diverged before its first evaluation
         return 0.0, "", True
     names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
-    a, b = _numbers(one, names), _numbers(other, names)
+    columns = [*names, *(name for name in _LISTS if one[name].notna().any())]
+    a, b = (np.hstack([_numbers(frame[name]) for name in columns]) for frame in (one, other))
     close = agree(a, b)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):  # infinity - infinity
@@ -187,8 +191,9 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     shown = difference if close.all() else np.where(close, -1.0, difference)
     row, column = np.unravel_index(int(shown.argmax()), shown.shape)
     largest = float(shown[row, column])
-    name = names[column] if column < len(names) else "heat map"
-    where = f"{name}, {_place(one.index[int(row)])}" if largest else ""
+    of_columns = np.repeat(columns, [_numbers(one[name]).shape[1] for name in columns])
+    name = str(of_columns[column])
+    where = f"{_LISTS.get(name, name)}, {_place(one.index[int(row)])}" if largest else ""
     return largest, where, bool(close.all())
 
 
@@ -324,12 +329,13 @@ def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
     return "" if then == now else f"recorded as {then}, now {now}"
 
 
-def _numbers(rows: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """Metrics and heat map of each row: (rows, names + 25) float64, NaN if missing."""
-    heatmaps = np.array(
-        [np.full(25, np.nan) if np.ndim(each) == 0 else each for each in rows["heatmap"]], float
-    )
-    return np.hstack([rows[list(names)].to_numpy(float), heatmaps])
+def _numbers(column: pd.Series) -> np.ndarray:
+    """A column of numbers, or of lists of numbers: (rows, longest) float64, NaN if missing."""
+    lists = [np.ravel(each).astype(float) for each in column]
+    numbers = np.full((len(lists), max(map(len, lists))), np.nan)
+    for row, values in zip(numbers, lists, strict=True):
+        row[: len(values)] = values
+    return numbers
 
 
 def _place(point: Any) -> str:

@@ -1,0 +1,145 @@
+"""The command `study.run attention-paths`, end to end: resumed, repeated, shown in MLflow."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from mlflow import MlflowClient
+from PIL import Image
+
+from study import compact, repeat, run
+from study.launch.repetition import compare_evaluations
+from study.results import Results
+from study.terminal.command import DONE
+from tests.conftest import log_levels_kept, not_drawn, trials_here
+from tests.made_up.commands import called
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
+main = functools.partial(called, run.main)
+
+TINY = [
+    "attention-paths", "--set", "variant=noisy", "n=20", "test_size=20", "validation_size=20",
+    "width@theory=4,8", "width@slice=4", "draws=8", "warmup=5", "seed=0,1",
+]  # fmt: skip
+CELLS = 2 * (2 + 2 + 1)  # theory at two widths, the limit with all and with the good path, slice
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One study: its results directory, what it printed."""
+    results = tmp_path_factory.mktemp("study") / "results"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), log_levels_kept(), not_drawn(), trials_here():
+        assert run.main([*TINY, "--results", str(results)]) == DONE
+    return results, printed.getvalue()
+
+
+def test_it_prints_networks_claims_and_where_to_see_them(finished: tuple[Path, str]) -> None:
+    results, printed = finished
+    test = Results(results).evaluations().query("split == 'test'").set_index("cell_id")
+    cells = Results(results).cells().set_index("cell_id")
+    assert len(cells) == CELLS
+    theory = cells.query("method == 'theory' and network_width == 4").index
+    mean = 100 * test.loc[theory, "accuracy"].mean()
+    assert re.search(rf"^theory N=4 +{mean:.1f} ", printed, re.M), printed
+    for claim in ("P1", "P2", "P3", "P4", "P5", "P6"):
+        assert re.search(rf"^{claim} ", printed, re.M)
+    assert f"report: {results}/report/attention-paths/report.html" in printed
+
+
+def test_mlflow_has_a_run_a_cell_with_its_order_parameter(
+    finished: tuple[Path, str], tmp_path: Path
+) -> None:
+    results, _ = finished
+    client = MlflowClient(tracking_uri=f"sqlite:///{results}/mlflow.db")
+    experiment = client.get_experiment_by_name("attention-paths")
+    runs = client.search_runs([experiment.experiment_id])
+    of_cells = {each.data.tags["cell_id"]: each for each in runs if "cell_id" in each.data.tags}
+    cells = Results(results).cells().set_index("cell_id")
+    assert of_cells.keys() == set(cells.index)
+    summaries = [each.info.run_name for each in runs if each.data.tags.get("role") == "summary"]
+    assert len(summaries) == 4  # none of chains this short, which do not agree
+    assert sum("theory N=4" in name for name in summaries) == 1
+    (cell_id,) = cells.query("method == 'slice' and seed == 0").index
+    logged, row = of_cells[cell_id], cells.loc[cell_id]
+    assert logged.info.run_name == "noisy slice N=4 seed=0".replace("noisy", row["variant"])
+    assert logged.data.metrics["r_hat"] == row["r_hat"]
+    assert logged.data.params["network_width"] == "4"
+    files = client.download_artifacts(logged.info.run_id, "", str(tmp_path))
+    numbers = json.loads((Path(files) / "order_parameter.json").read_text())
+    np.testing.assert_array_equal(np.ravel(numbers["order_parameter"]), row["order_parameter"])
+    assert numbers["paths"] == ["good", "denoising"]
+    assert Image.open(Path(files) / "order_parameter.png").format == "PNG"
+
+
+def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
+    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, first = finished
+    status, printed, _ = main(capsys, *TINY, "--results", str(results))
+    assert status == DONE
+    assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
+    table = first[first.index("Attention paths:") : first.index("report:")]
+    assert table in printed
+    wider = [*TINY[:-1], "seed=0-2", "--plan", "--results", str(results)]
+    _, printed, _ = main(capsys, *wider)
+    assert f"{CELLS * 3 // 2} cells: {CELLS} done already, {CELLS // 2} to run" in printed
+
+
+@pytest.mark.parametrize("method", ["theory", "slice"])
+def test_a_cell_repeats_to_its_numbers(
+    method: str, finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = Results(finished[0]).cells()
+    cell_id = cells.loc[cells["method"] == method, "cell_id"].iloc[0]
+    status, printed, errors = called(repeat.main, capsys, str(finished[0]), cell_id)
+    assert status == DONE, errors
+    assert "3 evaluations, largest difference 0 " in printed
+
+
+def test_another_predictor_is_no_repetition(finished: tuple[Path, str]) -> None:
+    rows = Results(finished[0]).evaluations().query("split == 'test'").head(1)
+    (means,) = rows["predictor_mean"]
+    other = rows.assign(predictor_mean=[np.append(means[:-1], means[-1] + 1e-3)])
+    largest, where, close = compare_evaluations(rows, other)
+    assert largest == pytest.approx(1e-3)
+    assert where == "mean predictor, test split at 100 % of the budget"
+    assert not close
+
+
+def test_results_are_the_same_in_one_file(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merged = tmp_path / "merged"
+    for table in ("cells", "evaluations"):
+        (merged / table).mkdir(parents=True)
+        for file in (finished[0] / table).iterdir():
+            (merged / table / file.name).write_bytes(file.read_bytes())
+    status, _, errors = called(compact.main, capsys, str(merged))
+    assert status == DONE, errors
+    assert len(list((merged / "cells").iterdir())) == 1
+    for one, other in zip(Results(finished[0]).tables(), Results(merged).tables(), strict=True):
+        pd.testing.assert_frame_equal(one.to_pandas(), other.to_pandas())
+
+
+@pytest.mark.faults
+@pytest.mark.usefixtures("ray_instance")
+def test_on_ray_the_numbers_are_the_same(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, errors = main(capsys, *TINY, "--tracking", "none", "--results", str(tmp_path))
+    assert status == DONE, errors
+    one, other = (
+        Results(path).evaluations().drop(columns="train_seconds")
+        for path in (finished[0], tmp_path)
+    )
+    pd.testing.assert_frame_equal(one, other, rtol=1e-9)
