@@ -86,7 +86,7 @@ class Posterior:
 
     def run_name(self, row: Mapping[str, Any]) -> str:
         width, paths = row["network_width"], row["paths"]
-        at = "" if width == float("inf") else f" N={width:g}"
+        at = "" if width == float("inf") else f" N={width:.0f}"
         only = "" if paths == "all" else f" {paths}"
         return f"{row['variant']} {row['method']}{at}{only} seed={row['seed']}"
 

@@ -78,7 +78,8 @@ def test_mlflow_has_a_run_a_cell_with_its_order_parameter(
     numbers = json.loads((Path(files) / "order_parameter.json").read_text())
     np.testing.assert_array_equal(np.ravel(numbers["order_parameter"]), row["order_parameter"])
     assert numbers["paths"] == ["good", "denoising"]
-    assert Image.open(Path(files) / "order_parameter.png").format == "PNG"
+    with Image.open(Path(files) / "order_parameter.png") as picture:
+        assert picture.format == "PNG"
 
 
 def test_the_same_command_again_runs_nothing_and_a_wider_one_the_rest(
