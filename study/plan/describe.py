@@ -61,14 +61,15 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
             yield f"note: {note}"
 
 
-def _time(plan: Plan, training: float) -> str:
-    """Estimated time from the plan to the report, and its parts."""
+def _time(plan: Plan, seconds: float) -> str:
+    """Estimated time from the plan to the report, and its parts; `seconds` are the cells'."""
+    what = "training" if KINDS[plan.kind].trains else "cells"
     overhead = plan.overhead
     report = overhead.report * num_settings(plan.cells)
     source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
     return (
-        f"estimated time on {plan.where}: {duration(overhead.start + training + report)} "
-        f"(start {duration(overhead.start)}, training {duration(training)}, report "
+        f"estimated time on {plan.where}: {duration(overhead.start + seconds + report)} "
+        f"(start {duration(overhead.start)}, {what} {duration(seconds)}, report "
         f"{duration(report)}; start and report {source})"
     )
 
