@@ -80,8 +80,12 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
 
 def named_interval(name: str, values: ArrayLike, confidence: float = 0.95) -> dict[str, float]:
     """`t_interval` as columns of a table: `name`, `<name>_low` and `<name>_high`."""
-    names = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(names, t_interval(values, confidence), strict=True))
+    return dict(zip(interval_columns(name), t_interval(values, confidence), strict=True))
+
+
+def interval_columns(*names: str) -> list[str]:
+    """The columns of `named_interval` for each of some names."""
+    return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
 
 
 def paired_t(differences: ArrayLike, confidence: float = 0.95, resolution: float = 0.0) -> PairedT:

@@ -251,8 +251,13 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f}" if known(fraction) else "-"
 
 
-def nats(value: float) -> str:
-    """Three decimals; ``-`` if not finite."""
+def points(difference: float) -> str:
+    """A difference in points (hundredths): 0.123 -> ``+12.3``; ``-`` if not finite."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}" if known(difference) else "-"
+
+
+def three_decimals(value: float) -> str:
+    """``0.123``; ``-`` if not finite."""
     return f"{value:.3f}" if known(value) else "-"
 
 

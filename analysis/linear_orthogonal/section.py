@@ -29,7 +29,7 @@ from analysis.section.dynamics import Dynamics
 from analysis.section.parts import claim_blocks, end_states
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, plain_summary, run_files
-from analysis.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE, interval_columns
 from analysis.words import aligned, level, number, span, tally
 from study.results import Results
 from study.theory.linear_orthogonal import one_dimensional
@@ -204,7 +204,8 @@ class Trajectories(Dynamics):
             off = self.deviations[
                 (self.deviations["setting"] == setting) & (self.deviations["paradigm"] == paradigm)
             ]
-            metrics = {name: float(last[name]) for name in ("flow_time", *_INTERVALS)}
+            names = ["flow_time", *interval_columns(*measured.QUANTITIES)]
+            metrics = {name: float(last[name]) for name in names}
             metrics |= {
                 f"{row['quantity']}_deviation_share": float(row["relative"])
                 for row in off.to_dict("records")
@@ -315,9 +316,6 @@ class Trajectories(Dynamics):
             figure=curvature_figure(table, PUBLISHED),
             wide=True,
         )
-
-
-_INTERVALS = [f"{name}{end}" for name in measured.QUANTITIES for end in ("", "_low", "_high")]
 
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.statistics import CONFIDENCE, named_interval
+from analysis.statistics import CONFIDENCE, interval_columns, named_interval
 
 
 def mean_curves(
@@ -43,5 +43,4 @@ def mean_curves(
                 record |= named_interval(name, point[name], CONFIDENCE)
             records.append(record)
     columns = [*line, "budget_fraction", "num_seeds", *means]
-    columns += [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
-    return pd.DataFrame(records, columns=columns)
+    return pd.DataFrame(records, columns=[*columns, *interval_columns(*measures)])

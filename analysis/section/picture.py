@@ -12,7 +12,8 @@ from analysis.figures.style import figure_pdf, figure_png
 
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"
-    r"(saif|accuracy)|fixed-focus-[a-z-]+|attention-paths-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|illustration)"
+    r"(saif|accuracy)|(fixed-focus|attention-paths)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
+    r"illustration)"
 )
 """Pattern of `Picture.name`."""
 

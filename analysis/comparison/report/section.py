@@ -33,11 +33,11 @@ from analysis.words import (
     is_text,
     level,
     made_equal,
-    nats,
     percent,
     setting_words,
     span,
     tally,
+    three_decimals,
 )
 from study import tasks
 
@@ -126,7 +126,7 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     more = [
         plain("paradigm"),
         *measured("foreground attention %", "foreground_attention_mean", bounds),
-        *measured("loss (nats)", "loss", bounds, nats),
+        *measured("loss (nats)", "loss", bounds, three_decimals),
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
@@ -151,7 +151,7 @@ def _options(comparison: Comparison) -> list[Block]:
         plain("censored", "num_censored"),
         ("validation accuracy %", lambda row: percent(row["validation_accuracy"], 2)),
         ("validation SAIF %", lambda row: percent(row["validation_saif"], 2)),
-        ("validation loss", lambda row: nats(row["validation_loss"])),
+        ("validation loss", lambda row: three_decimals(row["validation_loss"])),
         ("", lambda row: "chosen" if row["chosen"] else ""),
     ]
     tried = comparison.options.groupby("paradigm", sort=False).size()

@@ -21,6 +21,7 @@ from analysis.comparison.report.tables import comparison_markdown, number
 from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
+from analysis.statistics import interval_columns
 from analysis.words import METRIC_NAMES
 
 _SPLIT = "test"
@@ -114,8 +115,7 @@ def _of_text(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
-    names = [f"{metric}{end}" for metric in _MEASURED for end in ("", "_low", "_high")]
-    values = {name: float(row[name]) for name in names if name in row}
+    values = {name: float(row[name]) for name in interval_columns(*_MEASURED) if name in row}
     counts = {"n_seeds": row["num_seeds"], "n_diverged": row["num_diverged"]}
     return values | {name: float(value) for name, value in counts.items()}
 

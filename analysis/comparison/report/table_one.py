@@ -11,9 +11,8 @@ import pandas as pd
 from analysis.comparison.compare import Comparison
 from analysis.comparison.paper.published import Row, published, setting_differences, sources_text
 from analysis.comparison.report.tables import HIDDEN_FOREGROUND
-from analysis.comparison.report.verdicts import points
 from analysis.groups import PARADIGM_ORDER, paradigm_order
-from analysis.words import METRIC_NAMES, is_text, made_equal, percent, setting_words
+from analysis.words import METRIC_NAMES, is_text, made_equal, percent, points, setting_words
 from study.results import SAIF_THRESHOLD
 
 METRICS = ("saif", "accuracy")

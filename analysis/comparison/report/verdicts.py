@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY_SEEDS, known, metric_name, percent
+from analysis.words import MANY_SEEDS, metric_name, percent, points
 
 _P_OF_A_PAIR = re.compile(r"p=\S+ after Holm, not below")
 
@@ -124,11 +124,6 @@ def _decided_line(row: Row) -> str:
         f"{_metric(row)}: {better} better than {other} by "
         f"{size:.1f} points ({span}; Holm p {p_value(row['p_holm'])}, n={row['num_pairs']})"
     )
-
-
-def points(fraction: float) -> str:
-    """0.123 -> ``+12.3``; ``-`` if not finite."""
-    return f"{100 * fraction:+.1f}" if known(fraction) else "-"
 
 
 def p_value(p: float) -> str:

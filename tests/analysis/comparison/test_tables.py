@@ -27,7 +27,6 @@ from analysis.comparison.report.tables import (
 from analysis.comparison.report.verdicts import (
     p_value,
     paired_cells,
-    points,
     seeds_to_decide,
     undecided_notes,
     verdict_lines,
@@ -35,7 +34,7 @@ from analysis.comparison.report.verdicts import (
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
-from analysis.words import amount, interval, nats, percent
+from analysis.words import amount, interval, percent, points, three_decimals
 from study.results import Results
 from tests.made_up.comparisons import make_cell, make_results, write
 
@@ -164,7 +163,7 @@ def test_percent() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
 def test_what_is_not_finite_is_a_dash(value: float) -> None:
-    assert {percent(value), number(value), nats(value), points(value)} == {"-"}
+    assert {percent(value), number(value), three_decimals(value), points(value)} == {"-"}
     row = {"num_seeds": 3, "saif_low": 0.1, "saif_high": value}
     assert interval(row, "saif") == "-"
     assert {amount(value, "mosaics"), amount(value, "seconds")} <= {"-", "- s of training"}
