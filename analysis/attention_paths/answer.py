@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from analysis.attention_paths.means import limits, line
 from analysis.attention_paths.networks import ALL, DENOISING, GOOD, THEORY
-from analysis.attention_paths.numbers import limits, line
 from analysis.attention_paths.settings import Setting
-from analysis.attention_paths.words import Row, paths_text, points_text
+from analysis.attention_paths.words import Row, network_text, paths_text, points_text
 from analysis.words import known, listed, percent
 
 THEORY_SAYS = (
@@ -29,7 +29,8 @@ def found(networks: pd.DataFrame, agreement: pd.DataFrame) -> str:
     """One paragraph on one setting, of the numbers that there are; empty without any.
 
     Args:
-        networks, agreement: as `analysis.attention_paths.numbers` gives them.
+        networks: as `analysis.attention_paths.means.networks` gives them.
+        agreement: as `analysis.attention_paths.agreement.agreement` gives it.
     """
     theory = line(networks, THEORY).to_dict("records")
     limit = {str(row["paths"]): row for row in limits(networks).to_dict("records")}
@@ -39,27 +40,21 @@ def found(networks: pd.DataFrame, agreement: pd.DataFrame) -> str:
 def warnings(setting: Setting) -> list[str]:
     """Sentences on what is missing from the numbers, and why."""
     texts = []
-    diverged = setting.cells[setting.cells["status"] == "diverged"]
-    if len(diverged):
-        names = [
-            f"{row['method']} N={row['network_width']:g} seed {row['seed']} "
-            f"({row['status_reason'] or 'no reason recorded'})"
-            for row in diverged.to_dict("records")
-        ]
-        texts.append(f"Diverged cells are in no mean: {', '.join(names)}.")
-    if len(setting.unconverged):
-        counts = Counter(
-            f"{row['method']} N={row['network_width']:g}"
-            for row in setting.unconverged.to_dict("records")
-        )
-        names = [f"{name} ({count} of its seeds)" for name, count in counts.items()]
+    diverged = [
+        f"{network_text(row)} seed {row['seed']} ({row['status_reason'] or 'no reason recorded'})"
+        for row in setting.cells[setting.cells["status"] == "diverged"].to_dict("records")
+    ]
+    if diverged:
+        texts.append(f"Diverged cells are in no mean: {', '.join(diverged)}.")
+    unconverged = Counter(map(network_text, setting.unconverged.to_dict("records")))
+    if unconverged:
+        names = [f"{name} ({count} of its seeds)" for name, count in unconverged.items()]
         texts.append(f"Chains that have not converged are in no mean: {', '.join(names)}.")
     shorter = len(setting.recorded) - len(setting.cells)
-    if shorter == 1:
-        texts.append("1 cell is not shown: its network was sampled with more draws, too.")
-    elif shorter:
+    if shorter:
         texts.append(
-            f"{shorter} cells are not shown: their networks were sampled with more draws, too."
+            "Of a network that was sampled several times, the cell with the most draws is shown; "
+            f"not shown: {shorter}."
         )
     return texts
 
@@ -94,12 +89,15 @@ def _of_limit(rows: Mapping[str, Row]) -> list[str]:
 def _of_sampling(agreement: pd.DataFrame) -> list[str]:
     if agreement.empty or not known(worst := agreement["predictor_error"].max()):
         return []
-    text = f"theory's mean predictor is off by {percent(worst)} % of it"
-    return [f"Where networks were sampled, {text}{' at most' * (len(agreement) > 1)}."]
+    where = " at the worst of the widths" if len(agreement) > 1 else ""
+    return [
+        "Where networks were sampled, theory's mean predictor differs from the sampled one by "
+        f"{percent(worst)} % of it{where}."
+    ]
 
 
 def _above_limit(row: Row) -> str:
-    """``, 11.3 points more than in the limit``."""
+    """``, 11.3 points more than the limit``."""
     gain = row["gain"]
     if not known(gain):
         return ""

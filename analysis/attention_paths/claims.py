@@ -4,26 +4,29 @@ The claims are read off figure 2 of the paper and its text. It shows one draw of
 and names no thresholds, so each test here states what is measured, which threshold decides and
 why. All numbers are of the test split; networks are paired by seed.
 
-A network whose saddle point was not found has diverged: it is left out and counted. Chains that
-have not converged are not averaged, and leave the claim about sampling undecided. Intervals are
+A network whose saddle point was not found has diverged: it is left out and counted, and where it
+is so with all seeds of a width that a claim needs, the claim is undecided. Chains that have not
+converged are not averaged, and leave the claim about sampling undecided, unless other chains
+contradict it. Intervals are
 not corrected for their number.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from analysis.attention_paths.agreement import pairs
 from analysis.attention_paths.measures import LEADING
-from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector
-from analysis.attention_paths.numbers import pairs
+from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector, of_network
 from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
-from analysis.attention_paths.words import points_text, three_decimals
-from analysis.section.claim import Claim, Finding, decided, inside, side
-from analysis.words import listed, percent
+from analysis.attention_paths.words import network_text, points_text
+from analysis.section.claim import Claim, Finding, Side, decided, inside, side
+from analysis.words import listed, percent, three_decimals
 
 PREDICTOR_ERROR = 0.05
 """Share of the sampled mean predictor by which theory's may be off. Theory is exact for large N
@@ -55,8 +58,7 @@ class _Need(NamedTuple):
     words: str
 
 
-@dataclass(frozen=True)
-class _Test:
+class _Test(NamedTuple):
     """How one claim is tested.
 
     Attributes:
@@ -74,108 +76,87 @@ class _Test:
     findings: Callable[[Setting], list[Finding]]
 
 
+def _claim(setting: Setting, test: _Test) -> Claim:
+    said = (test.name, test.statement, test.test)
+    for need in test.needs:
+        cells, *found = (
+            table[table["method"].isin(need.methods) & (table["paths"] == need.paths)]
+            for table in (setting.cells, setting.rows, setting.unconverged)
+        )
+        if cells.empty:
+            return Claim(*said, "not run", f"no cell of {need.words}", setting.name)
+        if all(table.empty for table in found):
+            text = f"all cells of {need.words} diverged"
+            return Claim(*said, "undecided", text, setting.name)
+    return decided(*said, test.findings(setting), setting.name)
+
+
 # --- what they measure
 
 
 def _p1(setting: Setting) -> list[Finding]:
     """Figure 2c and e: the samples (black dots) lie on theory's line (blue crosses)."""
-    findings = [
-        finding
-        for method, width in setting.sampled
-        for finding in _agreement(setting, method, width)
-    ]
-    lost = [
-        f"{row['method']} N={row['network_width']:g} seed {row['seed']} (R-hat "
-        f"{three_decimals(row['r_hat'])})"
+    findings = []
+    for method, width in setting.sampled:
+        both, lost = pairs(setting, method, width), _lost(setting, [width])
+        name = f"{method} N={width:g}"
+        error, difference = both["predictor_error"], both["accuracy_difference"]
+        findings += [
+            side(f"{name}, error of the mean predictor", error, PREDICTOR_ERROR, "below", lost),
+            inside(
+                f"{name}, accuracy of theory minus sampled",
+                difference, -ACCURACY_ERROR, ACCURACY_ERROR, points_text, lost,
+            ),
+        ]  # fmt: skip
+    left_out = [
+        f"{network_text(row)} seed {row['seed']} (R-hat {three_decimals(row['r_hat'])})"
         for row in setting.unconverged.to_dict("records")
     ]
-    if lost:
-        reason = f"chains that have not converged are left out: {', '.join(lost)}"
+    if left_out:
+        reason = f"chains that have not converged are left out: {', '.join(left_out)}"
         findings.append(Finding(None, "", reason))
     return findings
 
 
-def _agreement(setting: Setting, method: str, width: float) -> list[Finding]:
-    both = pairs(setting, method, width)
-    lost = setting.diverged(THEORY, width)
-    what = f"{method} N={width:g}"
-    return [
-        side(
-            f"{what}, error of the mean predictor",
-            both["predictor_error"],
-            PREDICTOR_ERROR,
-            "below",
-            lost,
-        ),
-        inside(
-            f"{what}, accuracy of theory minus sampled",
-            both["accuracy_difference"],
-            -ACCURACY_ERROR,
-            ACCURACY_ERROR,
-            points_text,
-            lost,
-        ),
-    ]
-
-
 def _p2(setting: Setting) -> list[Finding]:
     """Figure 2c and e: accuracy is above the limit's (red line) and falls towards it with N."""
-    widths, gains = _by_width(setting, "gain")
-    lost = _lost(setting, widths)
-    first = side(
-        f"accuracy at N={widths[0]:g} minus the limit's",
-        gains[:, 0],
-        0,
-        "above",
-        lost,
-        points_text,
-    )
+    widths = _widths(setting)
+    gains, lost = _by_width(setting, "gain", widths), _lost(setting, widths)
+    name = f"accuracy at N={widths[0]:g} minus the limit's"
+    first = side(name, gains[:, 0], 0, "above", lost, points_text)
     if len(widths) < 2:
         return [first, Finding(None, "", "one width has no trend")]
-    fall = side(
-        f"change of the gain for ten times the width, N={_listed(widths)}",
-        _slopes(np.log10(widths), gains),
-        0,
-        "below",
-        lost,
-        points_text,
-    )
-    return [first, fall]
+    name = f"change of the gain for ten times the width, N={_listed(widths)}"
+    slopes = _slopes(np.log10(widths), gains)
+    return [first, side(name, slopes, 0, "below", lost, points_text)]
 
 
 def _p3(setting: Setting) -> list[Finding]:
     """Figure 2c and e: theory's line tends to the limit's. The expansion of theory in 1/N, derived
     for this project, begins with U - I of order 1/N.
     """
-    widths, distances = _by_width(setting, "distance")
-    widths, distances = widths[-LARGEST_WIDTHS:], distances[:, -LARGEST_WIDTHS:]
+    widths = _widths(setting)[-LARGEST_WIDTHS:]
     if len(widths) < 2:
         return [Finding(None, "", "one width has no exponent")]
+    distances = _by_width(setting, "distance", widths)
     exponents = _slopes(np.log(widths), np.log(np.where(distances > 0, distances, np.nan)))
     low, high = -1 - EXPONENT_MARGIN, -1 + EXPONENT_MARGIN
-    lost = _lost(setting, widths)
-    name = f"exponent between N={_listed(widths)}"
-    shares = ", ".join(percent(float(np.mean(each))) for each in distances.T if len(each))
-    return [
-        inside(name, exponents, low, high, "{:.2f}".format, lost),
-        Finding(True, f"distance from the limit there {shares} % of its predictor"),
-    ]
+    name, lost = f"exponent between N={_listed(widths)}", _lost(setting, widths)
+    found = inside(name, exponents, low, high, "{:.2f}".format, lost)
+    if not len(distances):
+        return [found]
+    shares = ", ".join(percent(share) for share in distances.mean(axis=0))
+    return [found, Finding(True, f"distance from the limit there {shares} % of its predictor")]
 
 
 def _p4(setting: Setting) -> list[Finding]:
     """Figure 2d: the largest overlap at N = 10 (blue) is far above the limit's (orange)."""
-    width = _narrowest(setting)
-    mine, limit = setting.of(THEORY, width), setting.of(LIMIT)
-    differences = (mine["largest_overlap"] - limit["largest_overlap"]).dropna()
-    found = side(
-        f"largest overlap at N={width:g} minus the limit's",
-        differences,
-        0,
-        "above",
-        setting.diverged(THEORY, width),
-        "{:+.3f}".format,
-    )
-    here, there = (three_decimals(rows["largest_overlap"].mean()) for rows in (mine, limit))
+    width = _widths(setting)[0]
+    mine, limit = _paired(setting.of(THEORY, width), setting.of(LIMIT), "largest_overlap")
+    name = f"largest overlap at N={width:g} minus the limit's"
+    lost = _lost(setting, [width])
+    found = side(name, mine - limit, 0, "above", lost, "{:+.3f}".format)
+    here, there = (three_decimals(each.mean(skipna=False)) for each in (mine, limit))
     return [found, Finding(True, f"{here} at N={width:g}, {there} in the limit")]
 
 
@@ -183,42 +164,64 @@ def _p5(setting: Setting) -> list[Finding]:
     """Figure 2e: with strong noise the good and the denoising path together are accurate at small
     width; that their cross kernel does it shows when it is dropped.
     """
-    width = _narrowest(setting)
+    width = _widths(setting)[0]
     rows = setting.of(THEORY, width)
-    found = side(
-        f"accuracy at N={width:g} with minus without the off-diagonal of U",
-        rows["interplay"],
-        0,
-        "above",
-        setting.diverged(THEORY, width),
-        points_text,
-    )
-    with_, without = (percent(rows[name].mean()) for name in ("accuracy", "accuracy_diagonal"))
+    name = f"accuracy at N={width:g} with minus without the off-diagonal of U"
+    lost = _lost(setting, [width])
+    found = side(name, rows["interplay"], 0, "above", lost, points_text)
+    measures = ("accuracy", "accuracy_diagonal")
+    with_, without = (percent(rows[each].mean(skipna=False)) for each in measures)
     return [found, Finding(True, f"{with_} % with, {without} % without")]
 
 
-def _p6_plain(setting: Setting) -> list[Finding]:
-    """Figure 2c: the limit of all paths (solid red) lies below that of the good one (dashed)."""
-    return _all_against_good(setting, -1)
-
-
-def _p6_noisy(setting: Setting) -> list[Finding]:
-    """Figure 2e: the limit of all paths (solid red) lies above that of the good one (dashed)."""
-    return _all_against_good(setting, 1)
-
-
-def _all_against_good(setting: Setting, sign: int) -> list[Finding]:
-    every, good = setting.of(LIMIT)["accuracy"], setting.of(LIMIT, paths=GOOD)["accuracy"]
-    differences = (every - good).dropna()
-    found = side(
-        "accuracy of the limit with all paths minus with the good one",
-        differences,
-        0,
-        "above" if sign > 0 else "below",
-        form=points_text,
-    )
+def _p6(setting: Setting, claimed: Side) -> list[Finding]:
+    """Figure 2c and e: the limit of all paths (solid red) lies below that of the good one (dashed)
+    without strong noise, and above it with.
+    """
+    every, good = _paired(setting.of(LIMIT), setting.of(LIMIT, paths=GOOD), "accuracy")
+    name = "accuracy of the limit with all paths minus with the good one"
+    found = side(name, every - good, 0, claimed, form=points_text)
     values = f"{percent(every.mean())} % with all, {percent(good.mean())} % with the good one"
     return [found, Finding(True, values)]
+
+
+def _widths(setting: Setting) -> list[float]:
+    """The widths of theory, rising, with those at which every seed diverged."""
+    cells = setting.cells[(setting.cells["method"] == THEORY) & (setting.cells["paths"] == ALL)]
+    return [float(width) for width in cells["network_width"].unique()]
+
+
+def _by_width(setting: Setting, measure: str, widths: Sequence[float]) -> Vector:
+    """(seeds, widths) a measure of theory, of the seeds that have it at all of the widths."""
+    found = {width: setting.of(THEORY, width)[measure] for width in widths}
+    return pd.DataFrame(found).dropna().to_numpy()
+
+
+def _paired(
+    first: pd.DataFrame, second: pd.DataFrame, measure: str
+) -> tuple[pd.Series, pd.Series]:
+    """A measure of two networks, of the seeds of both."""
+    seeds = first.index.intersection(second.index)
+    return first.loc[seeds, measure], second.loc[seeds, measure]
+
+
+def _slopes(x: Vector, values: Vector) -> Vector:
+    """(seeds,) slope of the least-squares line through each row (seeds, len(x)); NaN with NaN."""
+    centred = x - np.mean(x)
+    return np.asarray(values @ centred / np.sum(centred**2))
+
+
+def _lost(setting: Setting, widths: Sequence[float]) -> int:
+    """Seeds that theory lost at any of some widths."""
+    theory = pd.concat([of_network(setting.cells, THEORY, width, ALL) for width in widths])
+    return int(theory.loc[theory["status"] == "diverged", "seed"].nunique())
+
+
+def _listed(widths: Sequence[float]) -> str:
+    return listed([f"{width:g}" for width in widths])
+
+
+# --- what they say
 
 
 _THEORY = _Need((THEORY,), ALL, "theory")
@@ -297,7 +300,7 @@ _TESTS = (
         "strong noise the paper finds the other sign.",
         ("plain",),
         [_LIMIT, _GOOD_LIMIT],
-        _p6_plain,
+        functools.partial(_p6, claimed="below"),
     ),
     _Test(
         "P6",
@@ -308,56 +311,6 @@ _TESTS = (
         "without strong noise the paper finds the other sign.",
         ("noisy",),
         [_LIMIT, _GOOD_LIMIT],
-        _p6_noisy,
+        functools.partial(_p6, claimed="above"),
     ),
 )
-
-
-def _claim(setting: Setting, test: _Test) -> Claim:
-    said = (test.name, test.statement, test.test)
-    for need in test.needs:
-        cells, *found = (
-            table[table["method"].isin(need.methods) & (table["paths"] == need.paths)]
-            for table in (setting.cells, setting.rows, setting.unconverged)
-        )
-        if cells.empty:
-            return Claim(*said, "not run", f"no cell of {need.words}", setting.name)
-        if all(table.empty for table in found):
-            text = f"all cells of {need.words} diverged"
-            return Claim(*said, "undecided", text, setting.name)
-    return decided(*said, test.findings(setting), setting.name)
-
-
-def _by_width(setting: Setting, measure: str) -> tuple[list[float], Vector]:
-    """The widths at which theory has a seed, rising, and a measure of it.
-
-    Returns:
-        (widths,) and (seeds, widths), of the seeds that have the measure at all of them.
-    """
-    rows = setting.rows[(setting.rows["method"] == THEORY) & (setting.rows["paths"] == ALL)]
-    table = rows.pivot(index="seed", columns="network_width", values=measure)
-    return [float(width) for width in rows["network_width"].unique()], table.dropna().to_numpy()
-
-
-def _slopes(x: Vector, values: Vector) -> Vector:
-    """(seeds,) slope of the least-squares line through each row (seeds, len(x)); NaN with NaN."""
-    centred = x - np.mean(x)
-    return np.asarray(values @ centred / np.sum(centred**2))
-
-
-def _narrowest(setting: Setting) -> float:
-    """The smallest width at which theory has a seed."""
-    rows = setting.rows[(setting.rows["method"] == THEORY) & (setting.rows["paths"] == ALL)]
-    return float(rows["network_width"].min())
-
-
-def _lost(setting: Setting, widths: Sequence[float]) -> int:
-    """Seeds that theory lost at any of some widths."""
-    cells = setting.cells
-    mine = (cells["method"] == THEORY) & (cells["paths"] == ALL)
-    mine &= cells["network_width"].isin(widths) & (cells["status"] == "diverged")
-    return int(cells.loc[mine, "seed"].nunique())
-
-
-def _listed(widths: Sequence[float]) -> str:
-    return listed([f"{width:g}" for width in widths])

@@ -27,24 +27,22 @@ def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
         NaN: not known.
     """
     limits = of_network(rows, LIMIT, math.inf, ALL).set_index("seed")
-    records = []
-    for row in rows.to_dict("records"):
-        leading = row["overlaps"][:LEADING]
-        record = {
-            "largest_overlap": leading.max() if len(leading) else math.nan,
-            "interplay": row["accuracy"] - row["accuracy_diagonal"],
-        }
-        if row["seed"] in limits.index:
-            limit = limits.loc[row["seed"]]
-            record["gain"] = row["accuracy"] - limit["accuracy"]
-            record["distance"] = relative_distance(row["predictor_mean"], limit["predictor_mean"])
-        records.append(record)
-    columns = ["largest_overlap", "interplay", "gain", "distance"]
-    return rows.join(pd.DataFrame(records, rows.index, columns, np.float64))
+    limit = limits.reindex(rows["seed"]).set_axis(rows.index)
+    both = zip(rows["predictor_mean"], limit["predictor_mean"], strict=True)
+    measures = {
+        "largest_overlap": [max(each[:LEADING], default=math.nan) for each in rows["overlaps"]],
+        "interplay": rows["accuracy"] - rows["accuracy_diagonal"],
+        "gain": rows["accuracy"] - limit["accuracy"],
+        "distance": [relative_distance(mine, other) for mine, other in both],
+    }
+    return rows.join(pd.DataFrame(measures, rows.index, dtype=np.float64))
 
 
 def relative_distance(values: Vector, reference: Vector) -> float:
-    """Root mean square of values - reference (n,), as a share of that of the reference."""
-    if len(values) != len(reference) or not np.any(reference):
+    """Root mean square of values - reference (n,), as a share of that of the reference.
+
+    NaN where there is no such reference, or all of it is 0.
+    """
+    if np.shape(values) != np.shape(reference) or not np.any(reference):
         return math.nan
     return float(np.sqrt(np.mean((values - reference) ** 2) / np.mean(reference**2)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -22,10 +20,7 @@ ALL, GOOD, DENOISING = "all", "good", "good+denoising"
 NETWORK = ["method", "network_width", "paths"]
 """Columns of `cells` that name a network of a setting."""
 
-_ORDERS: Mapping[str, Sequence[str]] = {
-    "method": (THEORY, *SAMPLED, LIMIT),
-    "paths": (ALL, GOOD, DENOISING),
-}
+_ORDER = (THEORY, *SAMPLED, LIMIT, ALL, GOOD, DENOISING)
 """Theory, samples, limit; sets of paths as figure 2 of the paper names them."""
 
 
@@ -42,7 +37,6 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranked(column: pd.Series) -> pd.Series:
-    order = _ORDERS.get(str(column.name))
-    if order is None:
+    if column.name not in ("method", "paths"):
         return column
-    return column.map({name: rank for rank, name in enumerate(order)}).fillna(len(order))
+    return column.map({name: rank for rank, name in enumerate(_ORDER)}).fillna(len(_ORDER))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.attention_paths.means import limits, line, mean_order_parameter, overlaps
 from analysis.attention_paths.measures import LEADING
-from analysis.attention_paths.networks import ALL, LIMIT, SAMPLED, THEORY
-from analysis.attention_paths.numbers import limits, line, mean_order_parameter, overlaps
+from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
 from analysis.attention_paths.settings import Setting
-from analysis.attention_paths.words import limit_text, path_text, paths_text, width_text
+from analysis.attention_paths.words import network_text, path_text, width_text
 from analysis.figures.attention_paths import (
     Series,
     accuracy_figure,
@@ -20,10 +20,11 @@ from analysis.figures.attention_paths import (
     overlap_figure,
 )
 from analysis.section.picture import Picture
-from analysis.statistics import CONFIDENCE
+from analysis.statistics import CONFIDENCE, interval_columns
 from analysis.words import level, listed, number, percent, span
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
+_LINES = {"theory": THEORY, **{f"sampled ({method})": method for method in SAMPLED}}
 _MOST_COLUMNS = 8
 """Matrices side by side, so that a page shows them at a readable size."""
 
@@ -33,35 +34,27 @@ def pictures(setting: Setting, networks: pd.DataFrame) -> list[Picture]:
 
     Args:
         setting: the setting.
-        networks: as `analysis.attention_paths.numbers.networks` gives them.
+        networks: as `analysis.attention_paths.means.networks` gives them.
     """
-    known = networks[networks["num_seeds"] > 0]
-    if known.empty:
+    if not networks["num_seeds"].any():
         return []
-    drawn = [_accuracy(setting, known), _order_parameter(setting)]
-    return [each for each in (*drawn, _alignment(setting), _interplay(known)) if each]
+    drawn = (
+        _accuracy(networks),
+        _order_parameter(setting),
+        _alignment(setting),
+        _interplay(networks),
+    )
+    return [picture for picture in drawn if picture]
 
 
-def _accuracy(setting: Setting, networks: pd.DataFrame) -> Picture:
-    theory = line(networks, THEORY)
-    samples = {name: line(networks, name) for name in SAMPLED}
-    samples = {name: table for name, table in samples.items() if len(table)}
-    ends = limits(networks)
-    seeds = span(networks["num_seeds"])
-    alt = [
-        f"{name}: "
-        + ", ".join(
-            f"{percent(row['accuracy'])} % at N={row['network_width']:g}"
-            for row in table.to_dict("records")
-        )
-        + "."
-        for name, table in {"Theory": theory, **samples}.items()
-        if len(table)
-    ]
-    alt += [
-        f"Limit with {paths_text(row['paths'])}: {percent(row['accuracy'])} %."
-        for row in ends.to_dict("records")
-    ]
+def _accuracy(networks: pd.DataFrame) -> Picture:
+    lines = {name: line(networks, method) for name, method in _LINES.items()}
+    lines = {name: table for name, table in lines.items() if len(table)}
+    ends = {network_text(row): row["accuracy"] for row in limits(networks).to_dict("records")}
+    seeds = span(networks.loc[networks["num_seeds"] > 0, "num_seeds"])
+    alt = [f"{name}: {_by_width(table, 'accuracy')}." for name, table in lines.items()]
+    alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in ends.items()]
+    series = [_series(name, table, "accuracy") for name, table in lines.items()]
     return Picture(
         name="attention-paths-accuracy",
         title="Accuracy against width",
@@ -73,9 +66,9 @@ def _accuracy(setting: Setting, networks: pd.DataFrame) -> Picture:
         ),
         alt="Accuracy by width. " + " ".join(alt),
         figure=accuracy_figure(
-            _series("theory", theory, "accuracy") if len(theory) else None,
-            [_series(f"sampled ({n})", table, "accuracy") for n, table in samples.items()],
-            [(limit_text(row["paths"]), 100 * row["accuracy"]) for row in ends.to_dict("records")],
+            [each for each in series if each.name == "theory"],
+            [each for each in series if each.name != "theory"],
+            {name: 100 * accuracy for name, accuracy in ends.items()},
             f"test split; mean over n={seeds} seeds, bar: {_INTERVAL}",
         ),
         wide=False,
@@ -85,27 +78,27 @@ def _accuracy(setting: Setting, networks: pd.DataFrame) -> Picture:
 def _order_parameter(setting: Setting) -> Picture | None:
     names = [path_text(name) for name in setting.path_names()]
     shown = _shown_widths(setting)
-    rows = []
-    for method in (THEORY, *SAMPLED):
-        matrices = [mean_order_parameter(setting, method, width) for width in shown]
-        if any(matrix is not None for matrix in matrices):
-            limit = mean_order_parameter(setting, LIMIT, np.inf) if method == THEORY else None
-            rows.append((method, [*matrices, limit]))
+    identity = mean_order_parameter(setting, LIMIT, np.inf)
+    rows = {
+        method: [mean_order_parameter(setting, method, width) for width in shown]
+        for method in (THEORY, *SAMPLED)
+    }
+    rows = {name: found for name, found in rows.items() if any(u is not None for u in found)}
     if not rows:
         return None
-    columns = [*map(width_text, shown), width_text(np.inf)]
-    if all(matrices[-1] is None for _, matrices in rows):
-        columns = columns[:-1]
-        rows = [(name, matrices[:-1]) for name, matrices in rows]
-    left_out = len(setting.widths) - len(shown)
-    note = "mean over seeds; the colour is linear up to 1 and logarithmic beyond"
-    note += f"; {left_out} widths are left out" if left_out else ""
+    if identity is not None:
+        shown.append(np.inf)
+        rows = {name: [*u, identity if name == THEORY else None] for name, u in rows.items()}
+    columns = [width_text(width) for width in shown]
     texts = [
         f"{name} {column}: {_entries(matrix, names)}."
-        for name, matrices in rows
+        for name, matrices in rows.items()
         for column, matrix in zip(columns, matrices, strict=True)
         if matrix is not None
     ]
+    left_out = len(setting.widths) - int(np.isfinite(shown).sum())
+    note = "mean over seeds; the colour is linear up to 1 and logarithmic beyond"
+    note += f"; {left_out} widths are left out" if left_out else ""
     return Picture(
         name="attention-paths-order-parameter",
         title="Order parameter",
@@ -122,34 +115,17 @@ def _order_parameter(setting: Setting) -> Picture | None:
 
 def _alignment(setting: Setting) -> Picture | None:
     table = overlaps(setting)
-    widths = line(table, THEORY)["network_width"]
-    if widths.empty:
+    table = table[table["component"] <= LEADING]
+    theory, limit = line(table, THEORY), line(table, LIMIT)
+    theory = theory[theory["network_width"] == theory["network_width"].min()]
+    if theory.empty or limit.empty:
         return None
-    width = float(widths.min())
-    both = {}
-    for name, method, at in (("mine", THEORY, width), ("limit", LIMIT, np.inf)):
-        rows = line(table, method)
-        rows = rows[(rows["network_width"] == at) & (rows["component"] <= LEADING)]
-        both[name] = rows.sort_values("component", ignore_index=True)
-    if both["limit"].empty:
-        return None
-    named = {"mine": f"theory, N={width:g}", "limit": limit_text(ALL)}
-    texts = [f"{named[name]}: {_largest(rows)}." for name, rows in both.items()]
-    seeds = span([*both["mine"]["num_seeds"], *both["limit"]["num_seeds"]])
-    series = {
-        name: Series(
-            named[name],
-            pd.DataFrame(
-                {
-                    "x": rows["component"],
-                    "mean": rows["overlap"],
-                    "low": rows["overlap_low"],
-                    "high": rows["overlap_high"],
-                }
-            ),
-        )
-        for name, rows in both.items()
-    }
+    named = {network_text(rows.to_dict("records")[0]): rows for rows in (theory, limit)}
+    texts = [f"{name}: {_largest(rows)}." for name, rows in named.items()]
+    seeds = span([*theory["num_seeds"], *limit["num_seeds"]])
+    mine, other = (
+        _series(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
+    )
     return Picture(
         name="attention-paths-alignment",
         title="Alignment of the kernel with the task",
@@ -160,9 +136,7 @@ def _alignment(setting: Setting) -> Picture | None:
             f"{_INTERVAL}."
         ),
         alt="Overlap by number of the component; the three largest. " + " ".join(texts),
-        figure=overlap_figure(
-            series["mine"], series["limit"], f"mean over n={seeds} seeds, bar: {_INTERVAL}"
-        ),
+        figure=overlap_figure(mine, other, f"mean over n={seeds} seeds, bar: {_INTERVAL}"),
         wide=False,
     )
 
@@ -173,11 +147,7 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
     if theory.empty:
         return None
     seeds = span(theory["num_seeds"])
-    texts = [
-        f"N={row['network_width']:g}: {percent(row['accuracy'])} % with, "
-        f"{percent(row['accuracy_diagonal'])} % without."
-        for row in theory.to_dict("records")
-    ]
+    with_, without = (_by_width(theory, name) for name in ("accuracy", "accuracy_diagonal"))
     return Picture(
         name="attention-paths-interplay",
         title="What the interplay of paths brings",
@@ -187,7 +157,7 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
             f"together. Mean over n={seeds} seeds, bars: {_INTERVAL}; the intervals of the "
             "difference, paired by seed, are in the table."
         ),
-        alt="Accuracy with and without the terms of pairs of paths. " + " ".join(texts),
+        alt=f"Accuracy with the terms of pairs of paths: {with_}; without: {without}.",
         figure=interplay_figure(
             _series("whole U", theory, "accuracy"),
             _series("diagonal of U alone", theory, "accuracy_diagonal"),
@@ -197,11 +167,21 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
     )
 
 
-def _series(name: str, table: pd.DataFrame, measure: str) -> Series:
-    """A measure of networks in per cent against their width."""
-    ends = {"mean": measure, "low": f"{measure}_low", "high": f"{measure}_high"}
-    values = {end: 100 * table[column] for end, column in ends.items()}
-    return Series(name, pd.DataFrame({"x": table["network_width"], **values}))
+def _series(
+    name: str, table: pd.DataFrame, measure: str, x: str = "network_width", unit: float = 100
+) -> Series:
+    """A measure of networks against their width, in per cent, or against another column."""
+    values = {
+        end: unit * table[column]
+        for end, column in zip(("mean", "low", "high"), interval_columns(measure), strict=True)
+    }
+    return Series(name, pd.DataFrame({"x": table[x], **values}))
+
+
+def _by_width(table: pd.DataFrame, measure: str) -> str:
+    """``96.3 % at N=10, 95.5 % at N=30``."""
+    rows = table.to_dict("records")
+    return ", ".join(f"{percent(row[measure])} % at N={row['network_width']:g}" for row in rows)
 
 
 def _shown_widths(setting: Setting) -> list[float]:
@@ -217,10 +197,8 @@ def _entries(matrix: np.ndarray, names: Sequence[str]) -> str:
     rows, columns = np.triu_indices(len(names))
     order = np.argsort(-np.abs(matrix[rows, columns]), kind="stable")[:3]
     return ", ".join(
-        f"{names[rows[k]]} and {names[columns[k]]} {number(float(matrix[rows[k], columns[k]]))}"
-        if rows[k] != columns[k]
-        else f"{names[rows[k]]} {number(float(matrix[rows[k], rows[k]]))}"
-        for k in order
+        f"{' and '.join(dict.fromkeys((names[i], names[j])))} {number(float(matrix[i, j]))}"
+        for i, j in zip(rows[order], columns[order], strict=True)
     )
 
 

@@ -13,8 +13,17 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.attention_paths.networks import ALL, DENOISING, GOOD, LIMIT, THEORY
+from analysis.attention_paths.networks import (
+    ALL,
+    DENOISING,
+    GOOD,
+    LIMIT,
+    NETWORK,
+    THEORY,
+    of_network,
+)
 from analysis.attention_paths.settings import Setting
+from analysis.statistics import interval_columns
 
 SOURCE = (
     "Prototype: an independent implementation of the theory at the published configuration (P=100,"
@@ -69,47 +78,29 @@ def beside(setting: Setting, networks: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         setting: the setting.
-        networks: as `analysis.attention_paths.numbers.networks` gives them.
+        networks: as `analysis.attention_paths.means.networks` gives them.
 
     Returns:
-        One row a number of the prototype: `measure`, `network_width`, `paths`, `num_seeds`,
-        `ours` with `_low` and `_high`, `prototype`, and `difference`, ours minus the prototype's;
-        NaN where we have none.
+        One row a number of the prototype: `measure`, `method`, `network_width`, `paths`,
+        `num_seeds`, `ours` with `_low` and `_high`, NaN where we have none, and `prototype`.
     """
     records = []
-    for number in PROTOTYPE.get(setting.variant, ()):
-        method = THEORY if math.isfinite(number.width) else LIMIT
-        mine = networks[
-            (networks["method"] == method)
-            & (networks["network_width"] == number.width)
-            & (networks["paths"] == number.paths)
-        ]
-        row = mine.iloc[0] if len(mine) else None
-        ends = ("", "_low", "_high")
-        ours = {
-            f"ours{end}": math.nan if row is None else float(row[f"{number.measure}{end}"])
-            for end in ends
-        }
-        records.append(
-            {
-                "measure": number.measure,
-                "network_width": number.width,
-                "paths": number.paths,
-                "num_seeds": 0 if row is None else int(row["num_seeds"]),
-                **ours,
-                "prototype": number.value,
-                "difference": ours["ours"] - number.value,
-            }
-        )
-    columns = ["measure", "network_width", "paths", "num_seeds", "ours", "ours_low", "ours_high"]
-    return pd.DataFrame(records, columns=[*columns, "prototype", "difference"])
+    for measure, width, paths, value in PROTOTYPE.get(setting.variant, ()):
+        method = THEORY if math.isfinite(width) else LIMIT
+        ours, seeds = [math.nan] * 3, 0
+        for row in of_network(networks, method, width, paths).to_dict("records"):
+            ours = [row[column] for column in interval_columns(measure)]
+            seeds = row["num_seeds"]
+        records.append((measure, method, width, paths, seeds, *ours, value))
+    columns = ["measure", *NETWORK, "num_seeds", *interval_columns("ours"), "prototype"]
+    return pd.DataFrame(records, columns=columns)
 
 
 def departures(setting: Setting) -> list[str]:
     """What differs from the prototype's configuration, e.g. ``n 50 instead of 100``."""
-    first = setting.first
+    ours = setting.first
     return [
-        f"{name} {first[name]:g} instead of {value:g}"
+        f"{name} {ours[name]:g} instead of {value:g}"
         for name, value in CONFIGURATION.items()
-        if first[name] != value
+        if ours[name] != value
     ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.attention_paths import numbers, published, tables
+from analysis.attention_paths import agreement, means, prototype, tables
 from analysis.attention_paths.answer import THEORY_SAYS, found, warnings
 from analysis.attention_paths.claims import claims
 from analysis.attention_paths.pictures import pictures
@@ -19,10 +18,7 @@ from analysis.section.base import Chapter, Question
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import (
-    LIST_COLUMNS,
     LONG_COLUMNS,
-    TEXT_COLUMNS,
-    TRAINING_COLUMNS,
     claim_blocks,
     end_states,
     repeat_blocks,
@@ -49,6 +45,10 @@ _METHOD = (
 )
 
 
+_LISTS = ["path_names", "order_parameter", "order_parameter_error", "overlaps"]
+"""Columns of cells with a list in every row."""
+
+
 class AttentionPaths(Chapter["Paths"]):
     """Asks whether paths of finite width work together as theory says."""
 
@@ -62,11 +62,7 @@ class AttentionPaths(Chapter["Paths"]):
         return [
             Heading("Attention paths", 2),
             Text(THEORY_SAYS, "lead"),
-            *(
-                Text(f"{each.setting.name.capitalize()}: {each.found}")
-                for each in sections
-                if each.found
-            ),
+            *(Text(f"{each.title}. {each.found}") for each in sections if each.found),
             *verdict_blocks([claim for section in sections for claim in section.claims]),
         ]
 
@@ -109,7 +105,7 @@ class Paths:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.cells = setting.recorded
-        self.key = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
+        self.key = setting.id[:8]
 
     @property
     def title(self) -> str:
@@ -117,26 +113,23 @@ class Paths:
 
     @property
     def labels(self) -> dict[str, object]:
-        return {
-            "task": self.setting.first["task"],
-            "variant": self.setting.variant,
-            "key": self.key,
-        }
+        first = self.setting.first
+        return {"task": first["task"], "variant": first["variant"], "key": self.key}
 
     @functools.cached_property
     def networks(self) -> pd.DataFrame:
-        """See `analysis.attention_paths.numbers.networks`."""
-        return numbers.networks(self.setting)
+        """See `analysis.attention_paths.means.networks`."""
+        return means.networks(self.setting)
 
     @functools.cached_property
     def agreement(self) -> pd.DataFrame:
-        """See `analysis.attention_paths.numbers.agreement`."""
-        return numbers.agreement(self.setting)
+        """See `analysis.attention_paths.agreement.agreement`."""
+        return agreement.agreement(self.setting)
 
     @functools.cached_property
     def beside(self) -> pd.DataFrame:
-        """See `analysis.attention_paths.published.beside`."""
-        return published.beside(self.setting, self.networks)
+        """See `analysis.attention_paths.prototype.beside`."""
+        return prototype.beside(self.setting, self.networks)
 
     @property
     def found(self) -> str:
@@ -155,18 +148,16 @@ class Paths:
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        lines = [
-            self.title,
-            *([self.found] if self.found else []),
-            "",
-            *aligned(*tables.short_cells(self.networks)),
-            "",
-        ]
-        if len(self.agreement):
-            lines += ["theory against sampling"]
-            lines += [*aligned(*tables.short_agreement_cells(self.agreement)), ""]
+        named = [("networks", tables.network_cells(self.networks))]
+        named += [("interplay of paths", tables.interplay_cells(self.networks))]
+        named += [("theory against sampling", tables.agreement_cells(self.agreement))]
+        if published:
+            named += [("beside the prototype", tables.prototype_cells(self.beside))]
+        lines = [self.title, *([self.found] if self.found else []), ""]
+        for name, cells in named:
+            if cells[1]:
+                lines += [name, *aligned(*tables.in_terminal(cells)), ""]
         if published and len(self.beside):
-            lines += [*aligned(*tables.prototype_cells(self.beside)), ""]
             lines += [f"note: {text}" for text in self._of_the_prototype()]
         lines += [f"note: {text}" for text in warnings(self.setting)]
         for claim in self.claims:
@@ -178,15 +169,14 @@ class Paths:
         return {
             "attention-paths-networks": self.networks,
             "attention-paths-agreement": self.agreement,
-            "attention-paths-order-parameters": numbers.order_parameters(self.setting),
-            "attention-paths-overlaps": numbers.overlaps(self.setting),
+            "attention-paths-order-parameters": means.order_parameters(self.setting),
+            "attention-paths-overlaps": means.overlaps(self.setting),
             "attention-paths-prototype": self.beside,
         }
 
     def cell_rows(self) -> pd.DataFrame:
         """Its cells with the short columns that they have."""
-        dropped = [*LONG_COLUMNS, *LIST_COLUMNS, *TRAINING_COLUMNS, *TEXT_COLUMNS]
-        return self.cells.drop(columns=dropped, errors="ignore")
+        return self.cells.drop(columns=[*LONG_COLUMNS, *_LISTS]).dropna(axis="columns", how="all")
 
     def blocks(self, shown: Sequence[Shown], results: str, published: bool = False) -> list[Block]:
         """The section below its heading."""
@@ -198,11 +188,20 @@ class Paths:
             Heading("Networks"),
             Text(
                 "Mean over seeds on the test split. Minus limit: accuracy minus that of the limit "
-                "with all paths. Without interplay: the off-diagonal of U set to 0. Differences "
-                "are in points and paired by seed."
+                "with all paths, in points and paired by seed."
             ),
             Table(*tables.network_cells(self.networks)),
         ]
+        interplay = Table(*tables.interplay_cells(self.networks))
+        if interplay.rows:
+            blocks += [
+                Heading("Interplay of paths"),
+                Text(
+                    "Accuracy with the whole order parameter U, and with its off-diagonal set to "
+                    "0; the difference is in points and paired by seed."
+                ),
+                interplay,
+            ]
         if len(self.agreement):
             blocks += [
                 Heading("Theory against sampling"),
@@ -233,8 +232,8 @@ class Paths:
         return summaries(self.setting, self.networks, self.agreement, self.claims, files)
 
     def _of_the_prototype(self) -> list[str]:
-        differ = published.departures(self.setting)
-        return [published.SOURCE, *([f"Here: {', '.join(differ)}."] if differ else [])]
+        differ = prototype.departures(self.setting)
+        return [prototype.SOURCE, *([f"Here: {', '.join(differ)}."] if differ else [])]
 
     def _setting_text(self) -> str:
         first = self.setting.first

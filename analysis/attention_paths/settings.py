@@ -33,22 +33,13 @@ VARIANTS = ("plain", "noisy", "own")
 CONVERGED = 1.01
 """R-hat from which on chains have not converged (Vehtari et al., Bayesian Analysis 16, 2021)."""
 
-_OF_CELL = [
-    "cell_id", *NETWORK, "seed", "order_parameter", "order_parameter_error", "path_names",
-    "overlaps", "residual", "r_hat", "effective_sample_size",
-]  # fmt: skip
+_OF_CELL = ["cell_id", *NETWORK, "seed", "path_names", "order_parameter", "overlaps", "r_hat"]
 _OF_EVALUATION = [
-    "cell_id", "split", "num_evaluated", "loss", "accuracy", "accuracy_error", "accuracy_diagonal",
-    "predictor_mean", "predictor_mean_error",
-]  # fmt: skip
-_VECTORS = (
-    "order_parameter", "order_parameter_error", "overlaps", "predictor_mean",
+    "cell_id", "split", "loss", "accuracy", "accuracy_diagonal", "predictor_mean",
     "predictor_mean_error",
-)  # fmt: skip
-_NUMBERS = (
-    "loss", "accuracy", "accuracy_error", "accuracy_diagonal", "residual", "r_hat",
-    "effective_sample_size",
-)  # fmt: skip
+]  # fmt: skip
+_NUMBERS = ("loss", "accuracy", "accuracy_diagonal", "r_hat")
+_VECTORS = ("order_parameter", "overlaps", "predictor_mean", "predictor_mean_error")
 _TOLD_APART = {
     "n": "P={:g}",
     "tokens": "T={:g}",
@@ -69,11 +60,10 @@ class Setting:
         cells: one of them a network and seed; of several that differ in the length of their
             chains, the one with the most draws.
         rows: of the cells that means rest on, on the test split: the columns `NETWORK`, `seed`,
-            `num_evaluated`, `accuracy` and `accuracy_diagonal` (fractions), `accuracy_error`,
-            `loss` (nats), `residual`, `r_hat`, `effective_sample_size`, and as arrays
-            `order_parameter` (D, D), `order_parameter_error` (D, D), `overlaps` (P,),
-            `predictor_mean` and `predictor_mean_error` (num_evaluated,), empty where unknown; and
-            what follows from them: `largest_overlap`, `interplay`, `gain` and `distance`, see
+            `path_names`, `accuracy` and `accuracy_diagonal` (fractions), `loss` (nats), `r_hat`,
+            and as arrays `order_parameter` (D, D), `overlaps` (P,), `predictor_mean` (test
+            inputs,) and `predictor_mean_error`, empty where unknown; and what follows from them:
+            `largest_overlap`, `interplay`, `gain` and `distance`, see
             `analysis.attention_paths.measures`. NaN: not known.
         unconverged: the same of sampled cells whose chains have not converged.
     """
@@ -113,11 +103,6 @@ class Setting:
         """The rows of one network, by seed."""
         return of_network(self.rows, method, width, paths).set_index("seed")
 
-    def diverged(self, method: str, width: float = math.inf, paths: str = ALL) -> int:
-        """How many seeds of one network diverged."""
-        cells = of_network(self.cells, method, width, paths)
-        return int((cells["status"] == "diverged").sum())
-
     def path_names(self, paths: str = ALL) -> list[str]:
         """Names of the D paths, in the order of the order parameter; empty where not known."""
         mine = self.rows[self.rows["paths"] == paths]
@@ -140,12 +125,7 @@ def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
     found = results.evaluations(done, columns) if len(done) else pd.DataFrame(columns=columns)
     test = found[found["split"] == "test"].drop(columns="split")
     names = _names(cells)
-    return [
-        _setting(str(key), names[str(key)], mine, test)
-        for key, mine in sorted(
-            cells.groupby("comparison_id"), key=lambda pair: (_rank(pair[1]), str(pair[0]))
-        )
-    ]
+    return [_setting(key, name, cells[cells["comparison_id"] == key], test) for key, name in names]
 
 
 def _setting(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Setting:
@@ -157,8 +137,7 @@ def _setting(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Se
     for column in _VECTORS:
         rows[column] = rows[column].astype(object).map(_vector)
     _require_whole(rows)
-    for column in ("order_parameter", "order_parameter_error"):
-        rows[column] = rows[column].map(_square)
+    rows["order_parameter"] = rows["order_parameter"].map(_square)
     converged = ~rows["method"].isin(SAMPLED) | (rows["r_hat"] < CONVERGED)  # not if it is NaN
     return Setting(
         id=key,
@@ -198,21 +177,15 @@ def _square(vector: Vector) -> Vector:
     return vector.reshape(side, side)
 
 
-def _names(cells: pd.DataFrame) -> dict[str, str]:
-    """Id of each setting -> its variant and, where several have it, what they differ in."""
-    firsts = cells.drop_duplicates("comparison_id")
+def _names(cells: pd.DataFrame) -> list[tuple[str, str]]:
+    """Id and name of each setting: its variant and, where several have it, what they differ in."""
+    firsts = cells.drop_duplicates("comparison_id").sort_values("comparison_id")
     names: dict[str, str] = {}
-    for variant, group in firsts.groupby("variant"):
+    for variant in VARIANTS:
+        group = firsts[firsts["variant"] == variant]
         differing = [column for column in _TOLD_APART if group[column].nunique(dropna=False) > 1]
         for row in group.to_dict("records"):
             parts = [_TOLD_APART[column].format(row[column]) for column in differing]
-            name = ", ".join([str(variant), *parts])
-            again = name in names.values() or (len(group) > 1 and not differing)
-            key = str(row["comparison_id"])
-            names[key] = f"{name} ({key[:8]})" if again else name
-    return names
-
-
-def _rank(cells: pd.DataFrame) -> tuple[int, str]:
-    variant = str(cells["variant"].iloc[0])
-    return (VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS), variant)
+            name, key = ", ".join([variant, *parts]), str(row["comparison_id"])
+            names[f"{name} ({key[:8]})" if name in names else name] = key
+    return [(key, name) for name, key in names.items()]

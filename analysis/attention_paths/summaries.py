@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.attention_paths.networks import NETWORK
-from analysis.attention_paths.numbers import MEASURES
+from analysis.attention_paths.means import MEASURES
+from analysis.attention_paths.networks import NETWORK, of_network
 from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import network_text
 from analysis.section.claim import Claim
 from analysis.section.summary import Draw, GroupSummary, plain_summary
-from analysis.words import number
+from analysis.statistics import interval_columns
 
 _PARAMS = ("variant", "sigma_perp", "n", "tokens", "temperature", "heads")
 
@@ -29,7 +29,8 @@ def summaries(
 
     Args:
         setting: the setting.
-        networks, agreement: as `analysis.attention_paths.numbers` gives them.
+        networks: as `analysis.attention_paths.means.networks` gives them.
+        agreement: as `analysis.attention_paths.agreement.agreement` gives it.
         claims: of the setting.
         files: gives the files of the section.
     """
@@ -41,11 +42,7 @@ def summaries(
     found = []
     for row in networks[networks["num_seeds"] > 0].to_dict("records"):
         name = network_text(row).replace(",", "")
-        metrics = {
-            f"{measure}{end}": float(row[f"{measure}{end}"])
-            for measure in MEASURES
-            for end in ("", "_low", "_high")
-        }
+        metrics = {column: float(row[column]) for column in interval_columns(*MEASURES)}
         metrics |= {
             "n_seeds": float(row["num_seeds"]),
             "n_diverged": float(row["num_diverged"]),
@@ -68,16 +65,11 @@ def summaries(
 
 def _agreement(agreement: pd.DataFrame, network: Any) -> dict[str, float]:
     """How a sampled network agrees with theory; empty for others."""
-    mine = agreement[
-        (agreement["method"] == network["method"])
-        & (agreement["network_width"] == network["network_width"])
-    ]
+    mine = of_network(agreement, *(network[name] for name in NETWORK))
     names = ("predictor_error", "accuracy_difference", "r_hat", "effective_sample_size")
     return {name: float(row[name]) for row in mine.to_dict("records") for name in names}
 
 
 def _text(value: Any) -> str:
-    """A column's value as a parameter: ``10``, ``inf``, ``plain``."""
-    if isinstance(value, str):
-        return value
-    return "inf" if value == float("inf") else number(float(value))
+    """A column's value as a parameter: ``1000``, ``inf``, ``plain``."""
+    return value if isinstance(value, str) else f"{value:g}"

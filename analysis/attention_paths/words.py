@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from analysis.attention_paths.networks import ALL, DENOISING, GOOD, LIMIT
+from analysis.words import points
 
 Row = Mapping[Hashable, Any]
 
@@ -27,39 +28,23 @@ def paths_text(paths: str) -> str:
     return _PATHS.get(paths, paths)
 
 
-def limit_text(paths: str) -> str:
-    """``limit, all paths``, ``limit, good path alone``."""
-    return f"limit, {paths_text(paths).replace('the ', '')}"
-
-
 def path_text(name: str) -> str:
     """The name of one path; where it lists heads, ``good → random``."""
     return name.replace(", ", " → ")
 
 
 def network_text(row: Row) -> str:
-    """``theory N=10``, ``slice N=10``, ``limit, all paths``.
+    """``theory N=10``, ``slice N=10``, ``limit, good path alone``.
 
     Args:
         row: has the columns `analysis.attention_paths.networks.NETWORK`.
     """
     method, width, paths = (row[name] for name in ("method", "network_width", "paths"))
     if method == LIMIT:
-        return limit_text(paths)
-    of_paths = "" if paths == ALL else f", {paths_text(paths)}"
-    return f"{method} {width_text(width)}{of_paths}"
+        return f"limit, {paths_text(paths).replace('the ', '')}"
+    return f"{method} {width_text(width)}" + (f", {paths_text(paths)}" if paths != ALL else "")
 
 
 def points_text(share: float) -> str:
     """A difference of accuracies: 0.012 -> ``+1.2 points``."""
-    return f"{signed(share)} points"
-
-
-def three_decimals(value: float) -> str:
-    """Of an overlap or an R-hat; ``-`` if not finite."""
-    return f"{value:.3f}" if math.isfinite(value) else "-"
-
-
-def signed(share: float, digits: int = 1) -> str:
-    """0.012 -> ``+1.2``, in per cent; ``-`` if not finite."""
-    return f"{round(100 * share, digits) + 0.0:+.{digits}f}" if math.isfinite(share) else "-"
+    return f"{points(share)} points"

@@ -5,7 +5,7 @@ Theory is blue, what was sampled is black, the limit of infinite width is vermil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,27 +65,27 @@ class Series:
 
 
 def accuracy_figure(
-    theory: Series | None,
+    theory: Sequence[Series],
     sampled: Sequence[Series],
-    limits: Sequence[tuple[str, float]],
+    limits: Mapping[str, float],
     note: str,
 ) -> Figure:
     """Accuracy against the width: theory as a line, samples as points, limits as lines across.
 
     Args:
-        theory: its networks; None: there is none.
+        theory: its networks, if any.
         sampled: those of each sampling method.
-        limits: (name, accuracy in %) each.
+        limits: name -> accuracy in %.
         note: below the panel.
     """
     figure, axes = panel()
-    if theory is not None:
-        _points(axes, theory, _LINE)
+    for series in theory:
+        _points(axes, series, _LINE)
     for number, (series, style) in enumerate(zip(sampled, _POINTS, strict=False), start=1):
         _points(axes, series, style, _BESIDE_LINE**number)
-    for (name, value), dashes in zip(limits, _LIMITS, strict=False):
+    for (name, value), dashes in zip(limits.items(), _LIMITS, strict=False):
         axes.axhline(value, color=VERMILION, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
-    _widths(axes, [each.table for each in (*sampled, *([theory] if theory else []))])
+    _widths(axes, [*theory, *sampled])
     return finished(figure, "width N", "accuracy (%)", note)
 
 
@@ -102,7 +102,7 @@ def interplay_figure(whole: Series, dropped: Series, note: str) -> Figure:
     x = whole.table["x"].to_numpy()
     lower, upper = dropped.table["mean"].to_numpy(), whole.table["mean"].to_numpy()
     axes.fill_between(x, lower, upper, color=BLUE, alpha=0.08, linewidth=0)
-    _widths(axes, [whole.table])
+    _widths(axes, [whole])
     return finished(figure, "width N", "accuracy (%)", note)
 
 
@@ -144,7 +144,7 @@ def overlap_figure(mine: Series, limit: Series, note: str) -> Figure:
 
 
 def order_parameter_figure(
-    rows: Sequence[tuple[str, Sequence[NDArray[np.float64] | None]]],
+    rows: Mapping[str, Sequence[NDArray[np.float64] | None]],
     columns: Sequence[str],
     names: Sequence[str],
     note: str,
@@ -152,7 +152,7 @@ def order_parameter_figure(
     """Matrices side by side: a row of them a method, a column a width, one scale for all.
 
     Args:
-        rows: (name, matrices (D, D), None where there is none) each.
+        rows: name -> matrices (D, D), None where there is none.
         columns: name of each column.
         names: (D,) of the paths.
         note: below the panels.
@@ -160,10 +160,10 @@ def order_parameter_figure(
     size = (_BESIDE + _SIDE * len(columns), _ABOVE + _SIDE * len(rows))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(rows), len(columns), squeeze=False)
-    there = [matrix for _, matrices in rows for matrix in matrices if matrix is not None]
+    there = [matrix for matrices in rows.values() for matrix in matrices if matrix is not None]
     largest = max(float(np.abs(matrix).max()) for matrix in there)
     norm = SymLogNorm(linthresh=1.0, vmin=-largest, vmax=largest)
-    for (name, matrices), of_row in zip(rows, panels, strict=True):
+    for (name, matrices), of_row in zip(rows.items(), panels, strict=True):
         of_row[0].set_ylabel(name, fontsize=TEXT, parse_math=False)
         for axes, matrix in zip(of_row, matrices, strict=True):
             axes.set(xticks=[], yticks=[])
@@ -210,9 +210,9 @@ def _bars(table: pd.DataFrame) -> NDArray[np.float64]:
     return np.nan_to_num(np.stack([below, above]).astype(np.float64))
 
 
-def _widths(axes: Axes, tables: Sequence[pd.DataFrame]) -> None:
+def _widths(axes: Axes, drawn: Sequence[Series]) -> None:
     """A logarithmic axis that names the widths there are."""
-    widths = sorted({float(x) for table in tables for x in table["x"]})
+    widths = sorted({float(x) for series in drawn for x in series.table["x"]})
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(widths, [f"{width:g}" for width in widths])

@@ -15,19 +15,6 @@ from study.results import NETWORK, RATIONALES, SOLUTION
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
 
-LIST_COLUMNS = ["path_names", "order_parameter", "order_parameter_error", "overlaps"]
-"""Columns of cells with a list in every row."""
-
-TRAINING_COLUMNS = [
-    "split_scheme", "m", "architecture", "batch_size", "precision", "alpha", "paradigm",
-    "schedule", "lr", "last_lr", "switch_point", "budget_amount", "budget_unit", "pack",
-    "micro_batch",
-]  # fmt: skip
-"""Columns of cells that apply to training only."""
-
-POSTERIOR_COLUMNS = [*NETWORK, *SOLUTION]
-"""Columns of cells that apply to solving and sampling only."""
-
 TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]
 """Columns of cells that apply to text only."""
 
@@ -43,7 +30,7 @@ _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 def without_long_columns(cells: pd.DataFrame, is_text: bool = False) -> pd.DataFrame:
     """Trained cells without long columns, for tables; columns of text only if `is_text`."""
-    dropped = [*LONG_COLUMNS, *POSTERIOR_COLUMNS, *([] if is_text else TEXT_COLUMNS)]
+    dropped = [*LONG_COLUMNS, *NETWORK, *SOLUTION, *([] if is_text else TEXT_COLUMNS)]
     return cells.drop(columns=dropped, errors="ignore")
 
 

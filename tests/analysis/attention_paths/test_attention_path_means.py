@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.attention_paths import numbers, published
+from analysis.attention_paths import means, prototype
+from analysis.attention_paths.agreement import agreement
 from analysis.attention_paths.settings import Setting, read
 from study.results import Results, ResultsError
 from tests.made_up.attention_path_results import NOISY, Law, write, write_study
@@ -57,7 +58,7 @@ def test_settings_of_one_variant_are_told_apart(results: Results) -> None:
 
 def test_networks_are_in_the_order_of_the_report(results: Results) -> None:
     write_study(results, Law(), 1, {"gibbs": (10.0,), "slice": (100.0, 10.0)})
-    found = numbers.networks(only(results))
+    found = means.networks(only(results))
     assert [*zip(found["method"], found["network_width"], found["paths"], strict=True)] == [
         ("theory", 10, "all"),
         ("theory", 100, "all"),
@@ -78,7 +79,7 @@ def test_of_chains_of_one_network_the_longest_counts(results: Results) -> None:
     setting = only(results)
     assert len(setting.recorded) == 4
     assert list(setting.cells["steps"]) == [50, 2_000]
-    assert row(numbers.networks(setting), method="slice")["num_seeds"] == 1
+    assert row(means.networks(setting), method="slice")["num_seeds"] == 1
 
 
 @pytest.mark.parametrize("r_hat", [1.01, 1.2, math.nan, None])
@@ -87,7 +88,7 @@ def test_chains_that_have_not_converged_are_in_no_mean(
 ) -> None:
     write_study(results, EXACT, seeds=2)
     write(results, EXACT, "slice", seed=2, cell={"r_hat": r_hat}, test={"accuracy": 0.1})
-    found = row(numbers.networks(only(results)), method="slice")
+    found = row(means.networks(only(results)), method="slice")
     assert found["num_seeds"] == 2
     assert found["num_unconverged"] == 1
     assert found["accuracy"] > 0.9
@@ -96,7 +97,7 @@ def test_chains_that_have_not_converged_are_in_no_mean(
 def test_diverged_cells_are_counted_and_in_no_mean(results: Results) -> None:
     write(results, EXACT)
     write(results, EXACT, seed=1, status="diverged")
-    found = row(numbers.networks(only(results)))
+    found = row(means.networks(only(results)))
     assert (found["num_seeds"], found["num_diverged"]) == (1, 1)
 
 
@@ -128,7 +129,7 @@ def test_means_and_intervals_are_those_of_the_seeds(results: Results) -> None:
         test = {"accuracy": accuracy, "accuracy_diagonal": accuracy - 0.01 * seed}
         write(results, Law(), seed=seed, test=test)
         write(results, Law(), "gp", seed=seed, test={"accuracy": 0.8})
-    found = row(numbers.networks(only(results)), method="theory")
+    found = row(means.networks(only(results)), method="theory")
     half = stats.sem(accuracies) * stats.t.ppf(0.975, 2)
     assert found["accuracy"] == pytest.approx(0.93)
     assert found["accuracy_high"] == pytest.approx(0.93 + half)
@@ -139,14 +140,14 @@ def test_means_and_intervals_are_those_of_the_seeds(results: Results) -> None:
 
 def test_one_seed_has_no_interval(results: Results) -> None:
     write_study(results, Law(), seeds=1)
-    found = numbers.networks(only(results))
+    found = means.networks(only(results))
     assert found["accuracy"].notna().all()
     assert found["accuracy_low"].isna().all()
 
 
 def test_without_the_limit_its_distance_is_not_known(results: Results) -> None:
     write(results, Law())
-    found = row(numbers.networks(only(results)))
+    found = row(means.networks(only(results)))
     assert math.isnan(found["gain"])
     assert math.isnan(found["distance"])
 
@@ -154,7 +155,7 @@ def test_without_the_limit_its_distance_is_not_known(results: Results) -> None:
 def test_distance_from_the_limit_is_relative(results: Results) -> None:
     write(results, Law(), test={"predictor_mean": [3.0, 6.0]})
     write(results, Law(), "gp", test={"predictor_mean": [2.0, 4.0]})
-    found = numbers.networks(only(results))
+    found = means.networks(only(results))
     assert row(found, method="theory")["distance"] == pytest.approx(0.5)
     assert row(found, method="gp")["distance"] == 0
 
@@ -171,10 +172,10 @@ def test_order_parameters_are_averaged_entry_by_entry(results: Results) -> None:
     for seed, entry in enumerate((-1.0, -3.0)):
         write(results, NOISY, seed=seed, cell={"order_parameter": [5, entry, entry, 7]})
     setting = only(results)
-    mean = numbers.mean_order_parameter(setting, "theory", 10)
+    mean = means.mean_order_parameter(setting, "theory", 10)
     np.testing.assert_array_equal(mean, [[5, -2], [-2, 7]])
-    assert numbers.mean_order_parameter(setting, "slice", 10) is None
-    found = row(numbers.order_parameters(setting), path="denoising", other_path="good")
+    assert means.mean_order_parameter(setting, "slice", 10) is None
+    found = row(means.order_parameters(setting), path="denoising", other_path="good")
     assert found["order_parameter"] == -2
     assert found["num_seeds"] == 2
 
@@ -189,7 +190,7 @@ def test_agreement_is_measured_seed_by_seed(results: Results) -> None:
     write(results, law, "slice", r_hat=1.002, test={"accuracy": 0.93, **sampled})
     write(results, law, "slice", seed=1, r_hat=1.005, draws=400)  # without theory
     write(results, law, "slice", seed=2, r_hat=1.3)
-    found = row(numbers.agreement(only(results)))
+    found = row(agreement(only(results)))
     assert found["num_seeds"] == 1
     assert found["predictor_error"] == pytest.approx(0.1)
     assert found["sampling_error"] == pytest.approx(0.01)
@@ -201,17 +202,17 @@ def test_agreement_is_measured_seed_by_seed(results: Results) -> None:
 
 def test_agreement_names_every_sampled_width(results: Results) -> None:
     write_study(results, Law(), 2, {"gibbs": (10.0,), "slice": (10.0, 100.0)})
-    found = numbers.agreement(only(results))
+    found = agreement(only(results))
     assert list(found["method"]) == ["slice", "slice", "gibbs"]
     assert list(found["network_width"]) == [10, 100, 10]
-    assert numbers.agreement(only(results)).columns.is_unique
+    assert agreement(only(results)).columns.is_unique
 
 
 def test_the_largest_difference_of_u_is_of_any_seed_and_entry(results: Results) -> None:
     for seed, entry in enumerate((1.5, 0.0)):
         write(results, NOISY, seed=seed, cell={"order_parameter": [2, 1, 1, 2]})
         write(results, NOISY, "slice", seed=seed, cell={"order_parameter": [2, entry, 1, 2.2]})
-    assert row(numbers.agreement(only(results)))["order_parameter_difference"] == 1
+    assert row(agreement(only(results)))["order_parameter_difference"] == 1
 
 
 # --- the prototype
@@ -220,19 +221,19 @@ def test_the_largest_difference_of_u_is_of_any_seed_and_entry(results: Results) 
 def test_the_prototype_stands_beside_the_same_network(results: Results) -> None:
     write_study(results, EXACT, seeds=2)
     setting = only(results)
-    found = published.beside(setting, numbers.networks(setting))
+    found = prototype.beside(setting, means.networks(setting))
     mine = row(found, measure="accuracy", network_width=10)
     assert mine["prototype"] == 0.964
-    assert mine["difference"] == pytest.approx(mine["ours"] - 0.964)
+    assert mine["ours"] == pytest.approx(setting.of("theory", 10)["accuracy"].mean())
     assert row(found, measure="accuracy", paths="good")["prototype"] == 0.94
     absent = row(found, measure="accuracy", network_width=30)
     assert absent["num_seeds"] == 0
     assert math.isnan(absent["ours"])
-    assert published.departures(setting) == []
+    assert prototype.departures(setting) == []
 
 
 def test_it_has_no_numbers_of_an_own_network(results: Results) -> None:
     write(results, Law(variant="own", n=50))
     setting = only(results)
-    assert published.beside(setting, numbers.networks(setting)).empty
-    assert published.departures(setting) == ["n 50 instead of 100"]
+    assert prototype.beside(setting, means.networks(setting)).empty
+    assert prototype.departures(setting) == ["n 50 instead of 100"]
