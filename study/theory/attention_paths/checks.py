@@ -153,11 +153,11 @@ def fits(needed: int, what: str) -> None:
     """Passes if memory holds so many bytes.
 
     Raises:
-        ValueError: it does not.
+        MemoryError: it does not.
     """
     available = available_bytes()
     if needed > available:
-        raise ValueError(
+        raise MemoryError(
             f"{what} needs {needed:,} bytes of memory, and {available:,} are available. "
             "Take fewer samples, or paths."
         )

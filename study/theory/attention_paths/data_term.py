@@ -3,7 +3,7 @@
 Its derivative with respect to U^{pi pi'} is G = Tr[M C] - alpha' C alpha, where M = (K + T)^-1 and
 alpha = M Y (arXiv 2405.15926); with respect to a factor R of U = R' R it is 2 R G.
 
-There are two forms. `Kernels` keeps the kernels of all pairs of paths, each as the lower triangle
+There are two forms. `Kernels` keeps the kernels of all pairs of paths, each as the upper triangle
 of a symmetric matrix: K and G are then one product of a matrix with a vector each, of about
 D^2 P^2 / 4 multiply-adds. `Factors` forms K = Z Z' from Z = R Phi, and 2 R G from
 (M - alpha alpha') Z; it keeps P D F numbers and takes 2 P D F (P + D) multiply-adds. A solution of
@@ -16,9 +16,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, lapack
 
 from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.features import pair_kernels
+from study.theory.attention_paths.regression import Regression
 
 KERNEL_BYTES = 2**30
 """Up to here kernels may be kept."""
@@ -94,14 +95,11 @@ class Kernels:
     def __init__(self, features: Floats, labels: Floats, temperature: float) -> None:
         samples, paths, size = features.shape
         self._labels, self._temperature = labels, temperature
-        self._entries = np.tril_indices(samples)
+        self._entries = np.triu_indices(samples)
         self._pairs = np.triu_indices(paths)
         self._kernels = np.empty((len(self._pairs[0]), len(self._entries[0])))
-        for number, (one, other) in enumerate(zip(*self._pairs, strict=True)):
-            kernel = features[:, one] @ features[:, other].T
-            if one != other:  # U is symmetric: the kernel of (other, one) goes along
-                kernel += kernel.T.copy()
-            self._kernels[number] = kernel[self._entries]
+        for kept, kernel in zip(self._kernels, pair_kernels(features, features), strict=True):
+            kept[:] = kernel[self._entries]
         self.setup_flops = 2 * len(self._pairs[0]) * samples**2 * size
         self.flops = 4 * self._kernels.size + _matrix_flops(samples) + 4 * paths**3
 
@@ -110,13 +108,14 @@ class Kernels:
         order_parameter = factor.T @ factor
         kernel = np.empty((len(self._labels),) * 2)
         kernel[self._entries] = order_parameter[self._pairs] @ self._kernels
-        value, weights = _value_and_weights(kernel, self._labels, self._temperature)
+        regression = Regression(kernel, self._labels, self._temperature)
+        weights = regression.slope()
         weights *= 2 - np.eye(len(weights))  # an entry off the diagonal stands for two
         sums = self._kernels @ weights[self._entries]
         slope = np.zeros_like(order_parameter)
         slope[self._pairs] = sums / 2
         slope += slope.T
-        return value, 2 * factor @ slope
+        return regression.action, 2 * factor @ slope
 
 
 class Factors:
@@ -137,32 +136,12 @@ class Factors:
         kernel = np.zeros((len(self._labels),) * 2)
         for each in combined:
             kernel += each @ each.T
-        value, weights = _value_and_weights(kernel, self._labels, self._temperature)
-        weights += np.tril(weights, -1).T
+        regression = Regression(kernel, self._labels, self._temperature)
+        weights = regression.slope()
+        weights += np.triu(weights, 1).T
         weights *= 2  # here, and not on the product, which is larger
-        return value, np.matmul(weights, combined).reshape(len(factor), -1) @ flat.T
-
-
-def _value_and_weights(kernel: Floats, labels: Floats, temperature: float) -> tuple[float, Floats]:
-    """ln det(K + T) + Y' alpha, and the lower triangle of M - alpha alpha'.
-
-    Args:
-        kernel: K (P, P), of which the lower triangle is read; overwritten.
-        labels: Y (P,).
-        temperature: T.
-    """
-    diagonal = np.einsum("pp->p", kernel)
-    diagonal += temperature
-    # A row-major lower triangle is LAPACK's upper one: nothing is copied.
-    triangle, failed = lapack.dpotrf(kernel.T, lower=0, clean=0, overwrite_a=1)
-    if failed:
-        raise LinAlgError("K + T is not positive definite in float64: raise the temperature.")
-    value = 2 * float(np.log(triangle.diagonal()).sum())
-    solved, _ = lapack.dpotrs(triangle, labels, lower=0)
-    inverse, _ = lapack.dpotri(triangle, lower=0, overwrite_c=1)
-    weights = np.tril(inverse.T)
-    weights -= np.tril(np.outer(solved, solved))
-    return value + float(labels @ solved), weights
+        slope = np.matmul(weights, combined).reshape(len(factor), -1) @ flat.T
+        return regression.action, slope
 
 
 def _matrix_flops(samples: int) -> int:

@@ -8,7 +8,7 @@ the features by another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -66,7 +66,8 @@ def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
         (D, D, P, Q).
 
     Raises:
-        ValueError: the shapes differ, or memory does not hold all kernels.
+        ValueError: the shapes differ.
+        MemoryError: memory does not hold all kernels.
     """
     left = checks.finite("features", features, "PDF")
     right = left if other is None else checks.finite("other", other, "QDF")
@@ -75,3 +76,24 @@ def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
     needed = 8 * len(left) * len(right) * left.shape[1] ** 2
     checks.fits(needed, f"kernels of {left.shape[1]} paths")
     return np.matmul(left.transpose(1, 0, 2)[:, None], right.transpose(1, 2, 0)[None])
+
+
+def pair_kernels(left: Floats, right: Floats) -> Iterator[Floats]:
+    """What each entry on and above the diagonal of a symmetric U weighs, row by row.
+
+    That is C_{pi pi}, and C_{pi pi'} + C_{pi' pi} off the diagonal: K = sum U^{pi pi'} C_{pi pi'}
+    is the sum over D (D + 1) / 2 of them.
+
+    Args:
+        left: (A, D, F) features.
+        right: (B, D, F) features.
+
+    Yields:
+        (A, B).
+    """
+    for one, other in zip(*np.triu_indices(left.shape[1]), strict=True):
+        kernel = left[:, one] @ right[:, other].T
+        if one != other:
+            same = left is right
+            kernel += kernel.T.copy() if same else left[:, other] @ right[:, one].T
+        yield kernel

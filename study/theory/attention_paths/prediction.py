@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from study.theory.attention_paths import checks
 from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.regression import Regression
 
 _ROWS = 256
 """Test samples that are predicted at once, so that memory does not grow with their number."""
@@ -48,6 +48,7 @@ class Predictor:
 
         Raises:
             ValueError: the features are not finite, or not of these paths and this size.
+            LinAlgError: K + T is not positive definite in float64.
         """
         new = checks.finite("features", features, "QDF")
         if new.shape[1:] != self.features.shape[1:]:
@@ -62,19 +63,12 @@ class Predictor:
     def _predict(self, new: Floats) -> tuple[Floats, Floats]:
         weighted = self.order_parameter @ new
         across = weighted.reshape(len(new), -1) @ self.features.reshape(len(self.labels), -1).T
-        explained = solve_triangular(self._triangle[0], across.T, lower=True)
         own = np.einsum("qdf,qdf->q", weighted, new)
-        return across @ self._solved, own - np.einsum("pq,pq->q", explained, explained)
+        return self._regression.predict(across, own)
 
     @cached_property
-    def _triangle(self) -> tuple[Floats, bool]:
-        regularised = self.kernel + self.temperature * np.eye(len(self.labels))
-        return cho_factor(regularised, lower=True)
-
-    @cached_property
-    def _solved(self) -> Floats:
-        """alpha = (K + T)^-1 Y."""
-        return cho_solve(self._triangle, self.labels)
+    def _regression(self) -> Regression:
+        return Regression(self.kernel.copy(), self.labels, self.temperature)
 
 
 def kernel(features: ArrayLike, order_parameter: ArrayLike) -> Floats:

@@ -73,7 +73,9 @@ def solve(
             in `converged` and `residual`.
 
     Raises:
-        ValueError: an argument is not as above, or memory does not do.
+        ValueError: an argument is not as above.
+        MemoryError: memory does not do.
+        LinAlgError: K + T is not positive definite in float64 where the search came.
     """
     phi = checks.finite("features", features, "PDF")
     samples, paths, size = phi.shape

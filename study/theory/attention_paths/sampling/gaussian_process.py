@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from study.theory.attention_paths.checks import Floats
+from study.theory.attention_paths.features import pair_kernels
+from study.theory.attention_paths.regression import Regression
 from study.theory.attention_paths.sampling.posterior import Posterior
 
 MOST_ENTRIES = 2**26
@@ -21,8 +22,6 @@ MOST_ENTRIES = 2**26
 
 class PathKernels:
     """The path-path kernels between two sets of inputs, to be weighted by U.
-
-    C_{pi pi'} and C_{pi' pi} share a weight, so D (D + 1) / 2 sums of them are kept.
 
     Args:
         left: (A, D, F) features.
@@ -38,17 +37,11 @@ class PathKernels:
         self._kernels: Floats | None = None
         self.setup_flops, self.flops = 0, 2 * entries * paths * size
         if entries * len(self._pairs[0]) <= MOST_ENTRIES:
-            self._kernels = self._multiplied_out()
+            self._kernels = np.empty((len(self._pairs[0]), entries))
+            for kept, kernel in zip(self._kernels, pair_kernels(left, right), strict=True):
+                kept[:] = kernel.ravel()
             self.setup_flops = 2 * entries * paths**2 * size
             self.flops = 2 * entries * len(self._pairs[0])
-
-    def _multiplied_out(self) -> Floats:
-        kernels = np.empty((len(self._pairs[0]), math.prod(self._shape)))
-        for kernel, a, b in zip(kernels, *self._pairs, strict=True):
-            kernel[:] = (self._left[:, a] @ self._right[:, b].T).ravel()
-            if a != b:
-                kernel += (self._left[:, b] @ self._right[:, a].T).ravel()
-        return kernels
 
     def weighted(self, order_parameter: Floats) -> Floats:
         """(A, B) sum U C, of a symmetric (D, D) U; a new array."""
@@ -89,11 +82,10 @@ class GaussianProcess:
         """
         if math.isinf(self._temperature):
             return 0.0
-        factor, failed = self._factor(order_parameter)
-        if failed:
+        try:
+            return -self._regression(order_parameter).action / 2
+        except LinAlgError:
             return -math.inf
-        weights, _ = dpotrs(factor, self._labels, lower=1)
-        return float(-np.log(factor.diagonal()).sum() - self._labels @ weights / 2)
 
     def predict(self, order_parameter: Floats) -> tuple[Floats, Floats]:
         """k*' (K + T)^-1 Y and k** - k*' (K + T)^-1 k*, each (Q,).
@@ -104,22 +96,10 @@ class GaussianProcess:
         prior = np.tensordot(self._own, order_parameter)
         if math.isinf(self._temperature):
             return np.zeros_like(prior), prior
-        factor, failed = self._factor(order_parameter)
-        if failed:
-            raise LinAlgError("K + T is not positive definite in float64: raise the temperature.")
-        weights, _ = dpotrs(factor, self._labels, lower=1)
-        across = self._across.weighted(order_parameter)
-        mean = across @ weights
-        whitened, _ = dtrtrs(factor, across.T, lower=1, overwrite_b=1)
-        return mean, prior - np.einsum("pq,pq->q", whitened, whitened)
+        return self._regression(order_parameter).predict(
+            self._across.weighted(order_parameter), prior
+        )
 
-    def _factor(self, order_parameter: Floats) -> tuple[Floats, int]:
-        """Lower Cholesky factor of K + T, and 0 or where it failed.
-
-        LAPACK is called directly: at P = 100 SciPy's wrappers cost as much as the factorisation.
-        """
+    def _regression(self, order_parameter: Floats) -> Regression:
         kernel = self._within.weighted(order_parameter)
-        kernel.flat[:: len(kernel) + 1] += self._temperature
-        # The transpose of a symmetric matrix is itself, in the order that LAPACK overwrites.
-        factor, failed = dpotrf(kernel.T, lower=1, clean=0, overwrite_a=1)
-        return factor, failed
+        return Regression(kernel, self._labels, self._temperature)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,11 +19,7 @@ from study.theory.attention_paths.sampling.chains import (
     estimate,
 )
 from study.theory.attention_paths.sampling.gibbs_sampling import GibbsSampler
-from study.theory.attention_paths.sampling.posterior import (
-    Draw,
-    Posterior,
-    posterior_of,
-)
+from study.theory.attention_paths.sampling.posterior import Draw, Posterior, posterior_of
 from study.theory.attention_paths.sampling.slice_sampling import SliceSampler
 
 Method = Literal["slice", "gibbs"]
@@ -32,9 +27,6 @@ _METHODS: dict[str, type[SliceSampler] | type[GibbsSampler]] = {
     "slice": SliceSampler,
     "gibbs": GibbsSampler,
 }
-
-LOOKS = 4
-"""R-hat is looked at after 1/8, 1/4, 1/2 and all of the draws, if chains may stop early."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +40,6 @@ class Samples:
         training_variance: (P,).
         order_parameter: (D, D), U.
         readout: (), U_a.
-        draws: recorded, a chain.
         flops: spent by all chains, set-up and warm-up included, to leading order; a multiply-add
             is 2.
     """
@@ -59,7 +50,6 @@ class Samples:
     training_variance: Estimate
     order_parameter: Estimate
     readout: Estimate
-    draws: int
     flops: int
 
     @property
@@ -77,26 +67,6 @@ class Samples:
     def converged(self) -> bool:
         """Whether R-hat is below `chains.CONVERGED`."""
         return self.r_hat < CONVERGED
-
-    def accuracy(self, labels: ArrayLike) -> tuple[float, float]:
-        """The accuracy of the mean predictor's sign, and its Monte Carlo error.
-
-        The error is the standard error of the chains' own accuracies. It is of the sampling alone,
-        not of the choice of inputs.
-
-        Args:
-            labels: (Q,), of which the signs count.
-
-        Returns:
-            Two fractions.
-
-        Raises:
-            ValueError: there are not Q labels.
-        """
-        signs = np.sign(checks.labels(labels, len(self.mean.mean)))
-        by_chain = (np.sign(self.mean.by_chain) == signs).mean(axis=1)
-        error = by_chain.std(ddof=1) / math.sqrt(len(by_chain))
-        return float((np.sign(self.mean.mean) == signs).mean()), float(error)
 
     @property
     def _all(self) -> tuple[Estimate, ...]:
@@ -125,8 +95,6 @@ def sample(
     thin: int = 5,
     chains: int = 4,
     variance: float | Sequence[float] = 1.0,
-    stop_early: bool = False,
-    on_draw: Callable[[int, int], None] | None = None,
 ) -> Samples:
     """Draws from the exact posterior of a network of finite width.
 
@@ -146,19 +114,16 @@ def sample(
         seed: of the chains; each has a stream of its own for each method.
         method: "slice" draws U, with all weights integrated out; "gibbs" draws all weights.
         at: (Q, D, F) features of the inputs to predict at; None: none.
-        draws: recorded a chain, at most, >= `chains.LEAST_DRAWS`.
+        draws: recorded a chain, >= `chains.LEAST_DRAWS`.
         warmup: steps a chain, thrown away, >= 1.
         thin: steps a recorded draw, >= 1.
         chains: >= 2, each from a start of its own, spread wider than the prior.
         variance: sigma^2 > 0 of the weights, or (sigma_1^2, ..., sigma_L^2, sigma_a^2).
-        stop_early: whether to stop before `draws` once R-hat is below `chains.CONVERGED`. It is
-            looked at `LOOKS` times, at numbers of draws known before. A chain's draws do not
-            depend on it, but being stopped by R-hat makes R-hat look slightly better than it is.
-        on_draw: called after each recorded draw, with how many there are of all chains, and at
-            most will be.
 
     Raises:
-        ValueError: an argument is not as above, or memory does not hold the draws.
+        ValueError: an argument is not as above.
+        MemoryError: memory does not hold the draws.
+        LinAlgError: K + T is not positive definite in float64 where a chain is.
     """
     posterior = posterior_of(features, labels, heads, width, temperature, variance)
     inputs = posterior.features
@@ -175,27 +140,20 @@ def sample(
     require(is_int(thin) and thin >= 1, "thin", thin, "an integer >= 1")
     require(is_int(chains) and chains >= 2, "chains", chains, "an integer >= 2")
     require(method in _METHODS, "method", method, f"one of {', '.join(_METHODS)}")
-    checks.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws} predictions")
+    checks.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws:,} predictions")
     sampler = _METHODS[method](posterior, inputs)
     streams = [stream_seed("attention-paths", method, seed, chain) for chain in range(chains)]
     walks = [sampler.chain(np.random.default_rng(each), warmup, thin) for each in streams]
     record = _Record(posterior, chains, draws, len(inputs))
     record.flops = sampler.setup_flops
-    looks = {draws // 2**k for k in range(LOOKS)} if stop_early else {draws}
     for number in range(draws):
         for chain, walk in enumerate(walks):
             record.add(chain, number, next(walk))
-            if on_draw is not None:
-                on_draw(number * chains + chain + 1, draws * chains)
-        if number + 1 in looks and number + 1 >= LEAST_DRAWS:
-            samples = record.samples(number + 1)
-            if samples.converged:
-                break
-    return samples
+    return record.samples()
 
 
 class _Record:
-    """The draws of all chains, while they are drawn."""
+    """The draws of all chains."""
 
     def __init__(self, posterior: Posterior, chains: int, draws: int, inputs: int) -> None:
         self._training, paths, _ = posterior.features.shape
@@ -211,21 +169,19 @@ class _Record:
         self._readout[chain, number] = draw.readout
         self.flops += draw.flops
 
-    def samples(self, draws: int) -> Samples:
-        """What the first draws of each chain say."""
-        means = self._mean[:, :draws]
+    def samples(self) -> Samples:
+        """What they say."""
         # The total variance is E[variance given the state] + Var[mean given the state]: the
         # expectation of this, but for the error of the mean, which is of second order.
-        variances = self._variance[:, :draws] + (means - means.mean(axis=(0, 1))) ** 2
-        mean, variance = estimate(means), estimate(variances)
+        variances = self._variance + (self._mean - self._mean.mean(axis=(0, 1))) ** 2
+        mean, variance = estimate(self._mean), estimate(variances)
         training, asked = slice(None, self._training), slice(self._training, None)
         return Samples(
             mean=mean.part(asked),
             variance=variance.part(asked),
             training_mean=mean.part(training),
             training_variance=variance.part(training),
-            order_parameter=estimate(self._order_parameter[:, :draws]),
-            readout=estimate(self._readout[:, :draws]),
-            draws=draws,
+            order_parameter=estimate(self._order_parameter),
+            readout=estimate(self._readout),
             flops=self.flops,
         )

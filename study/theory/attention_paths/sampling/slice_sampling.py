@@ -35,6 +35,9 @@ OVERDISPERSION = 2.0
 WINDOWS = 5
 """Of the warm-up, each twice as long as the one before; the ellipses are refitted after each."""
 
+ROUNDING = 1e-15
+"""Radians below which a point on an ellipse is the one that the ellipse began at."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reference:
@@ -170,6 +173,8 @@ class _Walk:
                 lowest = angle
             else:
                 highest = angle
+            if highest - lowest < ROUNDING:
+                return  # nothing but rounding is left of the ellipse: the point stays
             angle = random.uniform(lowest, highest)
 
     def _evaluate(self, point: Floats) -> float:

@@ -338,7 +338,7 @@ def test_arrays_take_what_memory_says(samples: int, heads: tuple[int, ...], size
 
 def test_too_many_samples_are_refused_with_the_bytes() -> None:
     many = np.broadcast_to(np.zeros((1, 4, 1)), (5_000_000, 4, 1))
-    with pytest.raises(ValueError, match=f"needs {ap.memory(5_000_000, 4, 1):,} bytes"):
+    with pytest.raises(MemoryError, match=f"needs {ap.memory(5_000_000, 4, 1):,} bytes"):
         ap.solve(many, np.zeros(len(many)), (2, 2), 10, 0.1)
 
 
