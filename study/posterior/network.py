@@ -50,9 +50,9 @@ def parse(heads: str) -> Network:
     """
     network = []
     for layer, part in enumerate(heads.split("/"), start=1):
-        if not part.strip():
+        if not part:
             raise ValueError(f"layer {layer} of {heads!r} has no head. Valid: {', '.join(KINDS)}.")
-        kinds = [kind.strip() for kind in part.split("+")]
+        kinds = part.split("+")
         for kind in kinds:
             if kind not in KINDS:
                 raise ValueError(_unknown(f"head in layer {layer} of {heads!r}", kind, KINDS))

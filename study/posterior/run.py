@@ -9,18 +9,34 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov
-from study.posterior.cell import LIMIT, SAMPLING, THEORY, PosteriorCell
+from study.posterior.cell import SAMPLED, SAMPLING, PosteriorCell
 from study.posterior.network import parse, path_names, reduced
-from study.theory.attention_paths import Predictor, gp_limit, kernel, overlaps, sample, solve
+from study.theory.attention_paths import (
+    Predictor,
+    gp_limit,
+    kernel,
+    overlaps,
+    sample,
+    solve,
+    without_interplay,
+)
 from study.theory.attention_paths.checks import Floats
 
 SPLITS = ("train", "validation", "test")
+
+_NOTHING: Mapping[str, Any] = {
+    "status_reason": None, "steps": 0, "total_evaluate_seconds": 0.0, "shared_prefix": False,
+    "path_names": None, "order_parameter": None, "order_parameter_error": None, "overlaps": None,
+    "residual": None, "r_hat": None, "effective_sample_size": None,
+}  # fmt: skip
+"""The columns of a cell that found nothing."""
 
 
 class Split(NamedTuple):
@@ -30,29 +46,37 @@ class Split(NamedTuple):
     labels: Floats
 
 
+class Prediction(NamedTuple):
+    """Of the network's output on a split, (n,) each.
+
+    Attributes:
+        mean, variance: of the output.
+        error: Monte Carlo standard error of the mean; None if not sampled, as the next.
+        accuracy_error: that of the accuracy.
+    """
+
+    mean: Floats
+    variance: Floats
+    error: Floats | None = None
+    accuracy_error: float | None = None
+
+
 class Found(NamedTuple):
     """What a method found.
 
     Attributes:
         order_parameter: U (D, D).
-        means, variances: of the output, split -> (n,).
+        predictions: of each split.
         steps: iterations or draws of a chain.
         flops: spent.
-        errors: split -> (n,) Monte Carlo standard errors of the means; empty if not sampled.
-        accuracy_errors: split -> that of the accuracy; empty likewise.
         columns: further columns of `study.results.CELLS_SCHEMA`.
-        why_not: why it is no solution; None if it is one.
     """
 
     order_parameter: Floats
-    means: Mapping[str, Floats]
-    variances: Mapping[str, Floats]
+    predictions: Mapping[str, Prediction]
     steps: int
-    flops: float
-    errors: Mapping[str, Floats]
-    accuracy_errors: Mapping[str, float]
+    flops: int
     columns: Mapping[str, Any]
-    why_not: str | None = None
 
 
 def run(work: Work, report: Report | None = None) -> list[Ended]:
@@ -73,9 +97,13 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         (cell.n, cell.validation_size, cell.test_size),
     )  # fmt: skip
     started = time.perf_counter()
-    found = _predicted(cell, splits) if cell.method in (THEORY, LIMIT) else _sampled(cell, splits)
-    seconds = time.perf_counter() - started
-    rows = [_row(cell, splits, found, split, seconds) for split in SPLITS]
+    method = _sampled if cell.method in SAMPLED else _predicted
+    try:
+        found = method(cell, splits)
+        seconds = time.perf_counter() - started
+        rows = [_row(cell, splits, found, split, seconds) for split in SPLITS]
+    except LinAlgError as error:  # at a low temperature K + T has no factor in float64
+        return _diverged(str(error), time.perf_counter() - started)
     if report is not None:
         report(
             {
@@ -88,22 +116,25 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         )
     training = splits["train"]
     columns = {
-        "status": "diverged" if found.why_not else "done",
-        "status_reason": found.why_not,
+        **_NOTHING,
+        "status": "done",
         "steps": found.steps,
         "total_train_seconds": seconds,
         "total_evaluate_seconds": time.perf_counter() - started - seconds,
-        "shared_prefix": False,
         "path_names": path_names(cell.network),
         "order_parameter": found.order_parameter.ravel().tolist(),
         "overlaps": overlaps(
             kernel(training.features, found.order_parameter), training.labels
         ).tolist(),
-        **{"order_parameter_error": None, "residual": None},
-        **{"r_hat": None, "effective_sample_size": None},
         **found.columns,
     }
     return Ended(columns["status"], columns, rows)
+
+
+def _diverged(reason: str, seconds: float) -> Ended:
+    """The end of a cell whose method found no numbers."""
+    columns = {**_NOTHING, "status": "diverged", "status_reason": reason}
+    return Ended("diverged", columns | {"total_train_seconds": seconds}, [])
 
 
 @functools.lru_cache(maxsize=2)
@@ -122,65 +153,64 @@ def _splits(
 def _predicted(cell: PosteriorCell, splits: Mapping[str, Split]) -> Found:
     """By theory at finite width, or in its limit."""
     training = splits["train"]
-    columns, steps, flops, why_not = {}, 0, 0.0, None
+    columns: dict[str, Any] = {}
+    steps = flops = 0
     predictor: Predictor
-    if cell.method == LIMIT:
+    if cell.width is None:
         predictor = gp_limit(*training, cell.temperature)
     else:
         heads = [len(layer) for layer in cell.network]
-        width = cell.width or math.inf
-        predictor = solution = solve(*training, heads, width, cell.temperature)
+        predictor = solution = solve(*training, heads, cell.width, cell.temperature)
         columns["residual"] = solution.residual
         steps, flops = solution.iterations, solution.flops
         if not solution.converged:
-            why_not = f"the saddle point was not found: residual {solution.residual:.2g}"
-    predictions = {split: predictor.predict(each.features) for split, each in splits.items()}
+            reason = f"the saddle point was not found: residual {solution.residual:.2g}"
+            columns |= {"status": "diverged", "status_reason": reason}
     samples, paths, size = training.features.shape
     flops += 2 * samples**2 * paths * size + samples**3  # the kernel and its factor, once more
     return Found(
         order_parameter=predictor.order_parameter,
-        means={split: mean for split, (mean, _) in predictions.items()},
-        variances={split: variance for split, (_, variance) in predictions.items()},
+        predictions={
+            split: Prediction(*predictor.predict(each.features)) for split, each in splits.items()
+        },
         steps=steps,
         flops=flops,
-        errors={},
-        accuracy_errors={},
         columns=columns,
-        why_not=why_not,
     )
 
 
 def _sampled(cell: PosteriorCell, splits: Mapping[str, Split]) -> Found:
     """By chains; those that do not agree are recorded with their R-hat."""
-    training = splits["train"]
     others = SPLITS[1:]
     sampling: dict[str, Any] = {name: getattr(cell, name) for name in SAMPLING}
     sampling |= {"method": cell.method, "width": cell.width}
     samples = sample(
-        *training,
+        *splits["train"],
         [len(layer) for layer in cell.network],
         temperature=cell.temperature,
         seed=cell.seed,
         at=np.concatenate([splits[split].features for split in others]),
         **sampling,
     )
-    ends = np.cumsum([len(splits[split].labels) for split in others])
-    parts = [slice(end - len(splits[s].labels), end) for s, end in zip(others, ends, strict=True)]
-    means = {"train": samples.training_mean}
-    variances = {"train": samples.training_variance}
-    for split, part in zip(others, parts, strict=True):
-        means[split], variances[split] = samples.mean.part(part), samples.variance.part(part)
+    estimates = {"train": (samples.training_mean, samples.training_variance)}
+    start = 0
+    for split in others:
+        part = slice(start, start + len(splits[split].labels))
+        estimates[split] = samples.mean.part(part), samples.variance.part(part)
+        start = part.stop
     return Found(
         order_parameter=samples.order_parameter.mean,
-        means={split: each.mean for split, each in means.items()},
-        variances={split: each.mean for split, each in variances.items()},
-        steps=samples.draws,
-        flops=samples.flops,
-        errors={split: each.error for split, each in means.items()},
-        accuracy_errors={
-            split: _accuracy_error(each.by_chain, splits[split].labels)
-            for split, each in means.items()
+        predictions={
+            split: Prediction(
+                mean.mean,
+                variance.mean,
+                mean.error,
+                _accuracy_error(mean.by_chain, splits[split].labels),
+            )
+            for split, (mean, variance) in estimates.items()
         },
+        steps=sampling["draws"],
+        flops=samples.flops,
         columns={
             "order_parameter_error": samples.order_parameter.error.ravel().tolist(),
             "r_hat": samples.r_hat,
@@ -194,24 +224,24 @@ def _row(
 ) -> dict[str, Any]:
     """The evaluation of a split."""
     features, labels = splits[split]
-    mean, variance = found.means[split], found.variances[split]
-    diagonal = Predictor(
-        *splits["train"], cell.temperature, np.diag(found.order_parameter.diagonal())
+    mean, variance, error, accuracy_error = found.predictions[split]
+    diagonal = without_interplay(
+        Predictor(*splits["train"], cell.temperature, found.order_parameter)
     )
     return {
         "step": found.steps,
         "budget_fraction": 1.0,
-        "compute_flops": int(found.flops),
+        "compute_flops": found.flops,
         "train_seconds": seconds,
         "split": split,
         "num_evaluated": len(labels),
         "loss": _nats(labels, mean, variance + cell.temperature),
         "accuracy": _accuracy(mean, labels),
-        "accuracy_error": found.accuracy_errors.get(split),
+        "accuracy_error": accuracy_error,
         "accuracy_diagonal": _accuracy(diagonal.predict(features)[0], labels),
         "predictor_mean": mean.tolist(),
         "predictor_variance": variance.tolist(),
-        "predictor_mean_error": found.errors[split].tolist() if found.errors else None,
+        "predictor_mean_error": None if error is None else error.tolist(),
     }
 
 

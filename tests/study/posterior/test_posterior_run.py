@@ -70,7 +70,9 @@ def test_samples_are_what_sample_gives() -> None:
     assert train["predictor_mean"] == samples.training_mean.mean.tolist()
     assert validation["predictor_mean"] == samples.mean.mean[:20].tolist()
     assert test["predictor_mean_error"] == samples.mean.error[20:].tolist()
-    assert test["accuracy_error"] >= 0
+    chains = np.sign(samples.mean.by_chain[:, 20:]) == split("test", 20)[1]
+    error = np.std(chains.mean(axis=1), ddof=1) / np.sqrt(2)
+    assert test["accuracy_error"] == pytest.approx(error)
     assert found.columns["r_hat"] == samples.r_hat
     assert found.evaluations[0]["compute_flops"] == int(samples.flops)
 
@@ -91,6 +93,21 @@ def test_a_saddle_that_is_not_found_ends_as_diverged_with_its_residual(
     assert found.columns["status_reason"] == (
         f"the saddle point was not found: residual {found.columns['residual']:.2g}"
     )
+
+
+@pytest.mark.parametrize("method", ["theory", "gp", "slice", "gibbs"])
+@pytest.mark.parametrize("temperature", [1e-14, 1e-300])
+def test_a_temperature_that_float64_does_not_hold_ends_a_cell_and_not_the_study(
+    method: str, temperature: float
+) -> None:
+    """More samples than paths have features: the kernel alone has no inverse."""
+    changes = CHAINS if method in ("slice", "gibbs") else {}
+    size = {"n": 300, "width": None if method == "gp" else 1, "paths": "good"}
+    cell = make_cell(**{**changes, **size, "method": method, "temperature": temperature})
+    (found,) = ended(cell)
+    assert found.status in ("done", "diverged")
+    if found.status == "diverged":
+        assert found.columns["status_reason"]
 
 
 def test_cells_of_one_work_do_not_mix() -> None:
