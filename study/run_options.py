@@ -25,16 +25,17 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     Raises:
         RequestError: an option is unknown or wrong, or options contradict each other.
     """
-    asked = vars(parser().parse_args(argv))
+    options = parser()
+    asked = vars(options.parse_args(argv))
     studies = all_studies()
     name, changes = asked.pop("study"), tuple(asked.pop("set"))
     if name not in studies:
         raise unknown("study", name, studies)
+    if not KINDS[studies[name].kind].trains:
+        _refuse_options_of_training(name, asked, options)
     plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
     for folder in ("data_dir", "cache_dir"):
         asked[folder] = absolute(asked[folder])
-    if not KINDS[studies[name].kind].trains:
-        _refuse_options_of_training(name, asked)
     return Request(
         **asked,
         space=studies[name],
@@ -44,23 +45,17 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     )
 
 
-_OF_TRAINING = {
-    "data_dir": None,
-    "select": "accuracy",
-    "pack": "auto",
-    "micro_batch": None,
-    "search": None,
-    "num_samples": None,
-    "objective": None,
-    "scheduler": None,
-    "share": True,
-    "gpus_per_trial": None,
-}
-"""Options that only studies whose cells train have -> their default."""
+_OF_TRAINING = (
+    "data_dir", "select", "pack", "micro_batch", "search", "num_samples", "objective",
+    "scheduler", "share", "gpus_per_trial",
+)  # fmt: skip
+"""Options that only studies whose cells train have."""
 
 
-def _refuse_options_of_training(study: str, asked: Mapping[str, Any]) -> None:
-    given = [name for name, default in _OF_TRAINING.items() if asked[name] != default]
+def _refuse_options_of_training(
+    study: str, asked: Mapping[str, Any], options: argparse.ArgumentParser
+) -> None:
+    given = [name for name in _OF_TRAINING if asked[name] != options.get_default(name)]
     if given:
         option = "no-share" if given[0] == "share" else given[0].replace("_", "-")
         raise RequestError(

@@ -43,6 +43,7 @@ def _run(argv: Sequence[str] | None) -> int:
     listed = CellList.read(args.cells)
     with importing():
         from study import hardware
+        from study.kinds import KINDS
         from study.launch.workplace import opened_here
         from study.plan.divide import usable_cores
         from study.plan.listed import plan_listed
@@ -53,7 +54,10 @@ def _run(argv: Sequence[str] | None) -> int:
     if (args.threads or 0) > cores:
         raise RequestError(f"--threads {args.threads}, but this machine has {cores} cores.")
     args.threads = args.threads or cores
-    device = hardware.set_up(args.threads, args.device != "cpu")
+    trains = KINDS[listed.kind].trains
+    if args.device == "cuda" and not trains:
+        raise RequestError("--device cuda, but these cells run on CPUs alone. Leave it out.")
+    device = hardware.set_up(args.threads, args.device != "cpu" and trains)
     args.gpu = device.type == "cuda"
     if args.device == "cuda" and not args.gpu:
         raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")

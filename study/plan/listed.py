@@ -92,7 +92,7 @@ def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[AnyCe
         plan: of the list.
         members: most cells of a pack; None: as many as are measured to be fastest.
     """
-    if members is None:
+    if members is None or not KINDS[plan.kind].trains:
         packing = choose_packing(plan, "auto", share=False)
     else:
         packing = Packing("none" if members == 1 else "seed,lr", most=members)
