@@ -63,10 +63,10 @@ def _of_theory(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     first, last = rows[0], rows[-1]
-    text = f"At N={first['network_width']:g} the network classifies {_share(first)} of the test "
-    text += f"sequences rightly{_above_limit(first)}"
+    text = f"By theory the network of N={first['network_width']:g} classifies {_share(first)} of "
+    text += f"the test sequences rightly{_above_limit(first)}"
     if len(rows) > 1:
-        text += f"; at N={last['network_width']:g} {_share(last)}{_above_limit(last)}"
+        text += f"; that of N={last['network_width']:g} {_share(last)}{_above_limit(last)}"
     sentences = [f"{text}."]
     if known(first["interplay"]):
         sentences.append(

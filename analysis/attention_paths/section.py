@@ -59,11 +59,12 @@ class AttentionPaths(Chapter["Paths"]):
 
     def head(self, sections: Sequence[Paths]) -> list[Block]:
         """What theory says, what was found in each setting, and every claim with its verdict."""
+        claims = [claim for section in sections for claim in section.claims]
         return [
             Heading("Attention paths", 2),
             Text(THEORY_SAYS, "lead"),
             *(Text(f"{each.title}. {each.found}") for each in sections if each.found),
-            *verdict_blocks([claim for section in sections for claim in section.claims]),
+            *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
         ]
 
     def metrics(self, sections: Sequence[Paths]) -> dict[str, float]:

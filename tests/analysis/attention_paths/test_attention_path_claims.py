@@ -172,6 +172,24 @@ def test_where_all_saddles_diverged_nothing_is_decided(results: Results) -> None
     assert set(found.values()) == {("undecided", "all cells of theory diverged")}
 
 
+def test_a_width_that_diverged_in_all_seeds_is_not_replaced_by_the_next(results: Results) -> None:
+    write_study(results, NOISY, widths=(100.0, 1_000.0))
+    for seed in range(6):
+        write(results, NOISY, seed=seed, status="diverged")
+    for name in ("P1", "P2", "P3", "P4", "P5"):
+        claim = claimed(results, name)
+        assert claim.verdict == "undecided"
+        assert "no seed, 6 diverged seeds left out" in claim.measured
+
+
+def test_an_unknown_overlap_leaves_its_claim_undecided(results: Results) -> None:
+    write_study(results, PLAIN)
+    write(results, PLAIN, seed=6, cell={"overlaps": None})
+    write(results, PLAIN, "gp", seed=6)
+    claim = claimed(results, "P4")
+    assert (claim.verdict, "not known in 1 of 7 seeds" in claim.measured) == ("undecided", True)
+
+
 # --- widths
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from analysis.attention_paths import tables
 from analysis.attention_paths.section import Paths
 from analysis.comparison.report.chapter import Compared
-from analysis.conclude import conclude, write_report
+from analysis.conclude import write_report
 from analysis.figures.attention_paths import order_parameter_figure
-from analysis.groups import is_compared, is_fixed_focus, is_posterior, is_trajectory
+from analysis.groups import is_compared, is_posterior
 from analysis.kinds import find
 from analysis.reading import cells_of
 from study.results import NETWORK, SOLUTION, Results
@@ -45,8 +45,7 @@ def test_only_cells_that_solve_or_sample_are_of_this_kind(results: Results) -> N
     comparisons.write(results, comparisons.make_cell(alpha=0.4))
     write_study(results, Law(), seeds=1)
     cells = cells_of(results)
-    of_kinds = [f(cells) for f in (is_compared, is_fixed_focus, is_trajectory, is_posterior)]
-    assert (sum(mine.astype(int) for mine in of_kinds) == 1).all()
+    assert (is_compared(cells).sum(), is_posterior(cells).sum()) == (1, len(cells) - 2)
     older = cells.assign(kind=None)
     assert not is_posterior(older).any()
     assert is_compared(older).sum() == len(cells) - 1
@@ -70,16 +69,19 @@ def test_the_page_has_both_chapters(results: Results, tmp_path: Path) -> None:
         comparisons.write(results, comparisons.make_cell(paradigm))
     write_study(results, Law(), seeds=1)
     write_study(results, NOISY, seeds=1)
+    write_study(results, Law(n=50), seeds=1)
     write_report(results, tmp_path / "out", published=True)
     text = (tmp_path / "out" / "report.md").read_text()
     assert text.startswith("# Attention at equal compute and attention paths: ")
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings[:3] == ["## Question", "## Answer", "## Attention paths"]
-    assert [line.split(" (")[0] for line in headings[4:6]] == [
-        "## Attention paths: plain",
+    assert [line.split(" (")[0] for line in headings[4:7]] == [
+        "## Attention paths: plain, P=50",
+        "## Attention paths: plain, P=100",
         "## Attention paths: noisy",
     ]
-    assert "Of 11 tests of the paper's claims, 11 are undecided" in text
+    assert "Attention paths: plain, P=50. By theory" in text
+    assert "16 are undecided (P1, P2, P3, P4, P5, P6)" in text
 
 
 # --- words
@@ -88,7 +90,9 @@ def test_the_page_has_both_chapters(results: Results, tmp_path: Path) -> None:
 def test_what_was_found_is_said_in_one_paragraph(results: Results) -> None:
     write_study(results, Law(noise=0.0))
     text = only(results).found
-    assert re.match(r"At N=10 the network classifies 9\d\.\d % \(.* to .*, n=6\) of the", text)
+    assert re.match(
+        r"By theory the network of N=10 classifies 9\d\.\d % \(.* to .*, n=6\) of", text
+    )
     assert "14.0 points more than the limit" in text
     assert "(-1.0 points, paired by seed)" in text
     assert "with all paths, " in text
@@ -100,7 +104,7 @@ def test_what_is_missing_is_not_said(results: Results) -> None:
     write(results, Law(), test={"accuracy_diagonal": None})
     text = only(results).found
     assert re.fullmatch(
-        r"At N=10 the network classifies [\d.]+ % \(n=1\) of the test sequences rightly\.", text
+        r"By theory the network of N=10 classifies [\d.]+ % \(n=1\) of the test .* rightly\.", text
     )
     assert "nan" not in only(results).text()
 
@@ -116,19 +120,15 @@ def test_cells_that_are_in_no_mean_are_named(results: Results) -> None:
     assert "the cell with the most draws is shown; not shown: 1." in text
 
 
-@pytest.mark.parametrize("columns", [40, 80])
-def test_text_fits_a_narrow_terminal(
-    results: Results,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    columns: int,
-) -> None:
+def test_a_limit_is_not_measured_from_itself(results: Results) -> None:
     write_study(results, Law(), seeds=2)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    conclude(results).print(published=True)
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= columns
-    assert "P6 In the limit" in printed
+    section = only(results)
+    _, rows = tables.network_cells(section.networks)
+    of_network = {name: cells for name, *cells in rows}
+    assert of_network["limit, all paths"][2:4] == ["-", "-"]
+    assert of_network["limit, good path alone"][2] != "-"
+    _, rows = tables.interplay_cells(section.networks)
+    assert {name.split()[0] for name, *_ in rows} == {"theory", "slice"}
 
 
 def test_the_prototype_is_shown_on_request(results: Results) -> None:
@@ -216,10 +216,9 @@ def test_each_network_has_a_summary(results: Results) -> None:
 
 def test_tables_are_complete(results: Results) -> None:
     write_study(results, NOISY, seeds=2)
-    tables = only(results).tables()
-    networks = tables["attention-paths-networks"]
+    written = only(results).tables()
+    networks = written["attention-paths-networks"]
     assert len(networks) == 6
     assert np.isinf(networks["network_width"]).sum() == 2
-    assert len(tables["attention-paths-order-parameters"]) == 5 * 4 + 1
-    assert set(tables["attention-paths-overlaps"]["component"]) == set(range(1, 101))
-    assert isinstance(tables["attention-paths-prototype"], pd.DataFrame)
+    assert len(written["attention-paths-order-parameters"]) == 5 * 4 + 1
+    assert set(written["attention-paths-overlaps"]["component"]) == set(range(1, 101))
