@@ -89,7 +89,11 @@ class Block:
         noisy = self.variance * self.scale**2 * gram + temperature * np.eye(samples)
         noise = math.sqrt(temperature) * random.standard_normal(samples)
         output = anew.forward(below).reshape(samples, -1) @ above.ravel()
-        solved = np.linalg.solve(noisy, labels - output - noise)
+        try:
+            solved = np.linalg.solve(noisy, labels - output - noise)
+        except np.linalg.LinAlgError as error:
+            reason = "A block's regression is singular in float64: raise the temperature."
+            raise np.linalg.LinAlgError(reason) from error
         correction = above.T @ np.tensordot(solved, by_head, 1)  # X' solved: (H, outputs, inputs)
         anew.weights[:] += self.variance * self.scale * correction
         return anew

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from study.theory.attention_paths import sample
 from study.theory.attention_paths.checks import Floats
 from study.theory.attention_paths.sampling.chains import estimate
 from study.theory.attention_paths.sampling.gibbs_sampling import Block, GibbsSampler, Network
@@ -114,3 +115,9 @@ def test_warm_up_and_thinning_choose_among_the_sweeps() -> None:
     draws = sampler.chain(np.random.default_rng(5), warmup=4, thin=3)
     for number in (6, 9, 12):  # the last of each three after the first four
         np.testing.assert_array_equal(next(draws).mean, outputs[number])
+
+
+def test_a_regression_that_float64_does_not_solve_says_what_to_do() -> None:
+    features, labels = problem(12, (1,), 1)
+    with pytest.raises(np.linalg.LinAlgError, match="raise the temperature"):
+        sample(features, labels, (1,), 1, 1e-300, seed=0, method="gibbs", draws=8, warmup=1)

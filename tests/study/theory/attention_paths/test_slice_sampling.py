@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -140,6 +141,16 @@ def test_a_kernel_that_float64_cannot_invert_has_no_evidence() -> None:
     assert process.log_evidence(singular) == -math.inf
     with pytest.raises(np.linalg.LinAlgError, match="temperature"):
         process.predict(singular)
+
+
+def test_a_point_stays_where_rounding_denies_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a low temperature rounding is many units of log density: the slice may be empty."""
+    posterior = network()
+    sampler = SliceSampler(posterior, posterior.features)
+    falling = itertools.count(0.0, -1e6)
+    monkeypatch.setattr(sampler, "log_posterior", lambda point: next(falling))
+    draws = sampler.chain(np.random.default_rng(0), warmup=1, thin=1)
+    np.testing.assert_array_equal(next(draws).order_parameter, next(draws).order_parameter)
 
 
 def plain_chain(posterior: Posterior, random: np.random.Generator, steps: int) -> Floats:
