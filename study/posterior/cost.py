@@ -60,12 +60,15 @@ def lacks_memory(cell: PosteriorCell) -> str | None:
     inputs = samples + cell.validation_size + cell.test_size
     needed = memory(samples, paths, size) + 8 * inputs * size * (paths + 2 * (cell.tokens + 1))
     needed += 16 * (cell.chains or 0) * (cell.draws or 0) * inputs
+    if cell.method == GIBBS:  # the weights, a draw of the prior and its correction; activity
+        needed += 8 * (3 * _weights(cell, size) + 2 * inputs * paths * (cell.width or 0))
     available = available_bytes()
     if needed <= available:
         return None
+    small = ", or a smaller width" if cell.method == GIBBS else ""
     return (
         f"it needs about {needed / 1e9:,.1f} GB of memory, and {available / 1e9:,.1f} GB are "
-        "available: take fewer sequences (n), tokens, heads or draws"
+        f"available: take fewer sequences (n), tokens, heads or draws{small}"
     )
 
 

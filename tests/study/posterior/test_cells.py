@@ -120,3 +120,10 @@ def test_the_limit_has_no_width_and_only_samplers_have_draws() -> None:
 def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:
     with pytest.raises(RequestError, match=r"needs about 1,9\d\d.\d GB of memory"):
         plan("n=200000", "method=gp", "paths=all", "seed=0")
+
+
+def test_memory_for_all_weights_is_refused_to_the_sampler_of_them_alone() -> None:
+    wide = ("width=100000", "seed=0", "variant=plain")
+    with pytest.raises(RequestError, match=r"GB are available: .* or a smaller width"):
+        plan("method=gibbs", *wide)
+    assert len(plan("method=slice", *wide).cells) == 1
