@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 Report = Callable[[dict[str, Any]], bool | None]
-"""Called with events, dicts with a key `event`: `evaluation` (cell_id, comparison_id, paradigm,
-schedule, budget_fraction, validation accuracy and saif; the answer True stops the cell), `fork`
+"""Called with events, dicts with a key `event`: `evaluation` (cell_id, comparison_id,
+budget_fraction, validation accuracy, and of a cell that trains paradigm, schedule and validation
+saif; the answer True stops the cell), `fork`
 (cell_id, steps: a fork point is written), `note` (text, for people)."""
 
 

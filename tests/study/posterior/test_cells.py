@@ -11,10 +11,11 @@ from study.errors import RequestError
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
-from study.posterior.cell import PosteriorCell
+from study.posterior.cell import LEAST_DRAWS, PosteriorCell
 from study.posterior.hidden_markov import DIGEST
 from study.posterior.network import SIGMA_PERP, VARIANTS
 from study.tasks.base import Facts
+from study.theory.attention_paths.sampling import chains
 
 
 def make_cell(**changes: Any) -> PosteriorCell:
@@ -127,3 +128,7 @@ def test_memory_for_all_weights_is_refused_to_the_sampler_of_them_alone() -> Non
     with pytest.raises(RequestError, match=r"GB are available: .* or a smaller width"):
         plan("method=gibbs", *wide)
     assert len(plan("method=slice", *wide).cells) == 1
+
+
+def test_the_fewest_draws_are_those_that_chains_need() -> None:
+    assert LEAST_DRAWS == chains.LEAST_DRAWS  # said twice, so that a cell is known without NumPy

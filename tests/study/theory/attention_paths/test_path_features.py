@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from study.theory.attention_paths import kernels, path_features
+from study.theory.attention_paths import path_features
+from study.theory.attention_paths.features import pair_kernels
 from tests.made_up.attention_paths import maps
 
 
@@ -48,13 +49,15 @@ def test_features_times_effective_weights_are_the_networks_output(
     np.testing.assert_allclose(np.einsum("pdf,df->p", features, effective), expected, rtol=1e-12)
 
 
-def test_kernels_are_the_products_of_features() -> None:
+def test_kernels_of_pairs_weighed_by_the_order_parameter_are_the_kernel() -> None:
     random = np.random.default_rng(2)
-    one, other = random.normal(size=(3, 4, 5)), random.normal(size=(2, 4, 5))
-    np.testing.assert_allclose(
-        kernels(one, other), np.einsum("paf,qbf->abpq", one, other), rtol=1e-12
-    )
-    np.testing.assert_array_equal(kernels(one), kernels(one, one))
+    one, other, root = (random.normal(size=(n, 4, 5)) for n in (3, 2, 1))
+    order_parameter = root[0] @ root[0].T
+    weights = order_parameter[np.triu_indices(4)]
+    for left, right in ((one, other), (one, one)):
+        found = sum(w * pair for w, pair in zip(weights, pair_kernels(left, right), strict=True))
+        expected = np.einsum("paf,ab,qbf->pq", left, order_parameter, right)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_attention_in_float32_is_taken() -> None:
@@ -94,9 +97,3 @@ def test_bad_input_is_refused(
     with pytest.raises(ValueError, match=said) as raised:
         path_features(inputs, attention, readout)
     assert "\n" not in str(raised.value)
-
-
-def test_kernels_that_memory_does_not_hold_are_refused() -> None:
-    many = np.broadcast_to(np.zeros((1, 100, 1)), (300_000, 100, 1))
-    with pytest.raises(MemoryError, match="needs 7,200,000,000,000,000 bytes"):
-        kernels(many)

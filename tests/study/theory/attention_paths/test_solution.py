@@ -26,13 +26,18 @@ def solved_unequally() -> ap.Solution:
     return ap.solve(features, labels, *UNEQUAL)
 
 
-def data_gradient(solution: ap.Predictor, kernels: Floats | None = None) -> Floats:
+def data_gradient(solution: ap.Predictor) -> Floats:
     """G = Tr[M C] - alpha' C alpha, from all kernels."""
     inverse = inverse_of(solution)
     alpha = inverse @ solution.labels
-    kernels = ap.kernels(solution.features) if kernels is None else kernels
+    kernels = path_kernels(solution.features)
     gradient = np.einsum("abpq,pq->ab", kernels, inverse - np.outer(alpha, alpha))
     return (gradient + gradient.T) / 2
+
+
+def path_kernels(features: Floats) -> Floats:
+    """C (D, D, P, P), of every pair of paths."""
+    return np.einsum("paf,qbf->abpq", features, features)
 
 
 def inverse_of(solution: ap.Predictor) -> Floats:
@@ -199,7 +204,7 @@ def test_infinite_and_huge_widths_are_the_limit() -> None:
             solution.predict(features)[0], limit.predict(features)[0], atol=1e-9
         )
         assert solution.converged
-    kernels = ap.kernels(features)
+    kernels = path_kernels(features)
     np.testing.assert_allclose(
         limit.kernel, 1.08 * np.trace(kernels), rtol=1e-12
     )  # no cross-path kernels
@@ -261,7 +266,7 @@ def test_the_predictor_is_the_gaussian_process_of_the_kernel() -> None:
     solution = solved_unequally()
     new = problem(300, (2, 3), 20, seed=1)[0]
     together = np.concatenate([solution.features, new])
-    kernel = np.einsum("ab,abpq->pq", solution.order_parameter, ap.kernels(together))
+    kernel = np.einsum("ab,abpq->pq", solution.order_parameter, path_kernels(together))
     inverse, across = inverse_of(solution), kernel[30:, :30]
     mean, variance = solution.predict(new)
     np.testing.assert_allclose(mean, across @ inverse @ solution.labels, atol=1e-10)
