@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -109,10 +110,17 @@ def end_states(cells: pd.DataFrame, name: str = "paradigm", size: str = "m") -> 
     early = cells[cells["status"] != "done"]
     if len(early):
         names = ["cell_id", name, size, "seed", "status", "status_reason"]
-        rows = [[str(value or "-") for value in row] for row in early[names].to_numpy()]
+        rows = [[_text(value) for value in row] for row in early[names].to_numpy()]
         header = ["cell", name, size.replace("_", " "), "seed", "ended as", "reason"]
         blocks.append(Table(header, rows, left=(0, 1, 4, 5), wrap=(5,)))
     return blocks
+
+
+def _text(value: Any) -> str:
+    """``10``, ``done``; ``-`` where it is missing."""
+    if pd.isna(value) or value == "":
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def repeat_blocks(
