@@ -50,7 +50,7 @@ def order_parameters(setting: Setting) -> pd.DataFrame:
     """
     records = []
     for key, rows in setting.rows.groupby(NETWORK, sort=False):
-        names = setting.path_names(str(rows["paths"].iloc[0]))
+        names = rows["path_names"].iloc[0]
         stacked = np.stack(rows["order_parameter"].tolist())
         for i, path in enumerate(names):
             for j, other in enumerate(names):

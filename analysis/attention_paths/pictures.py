@@ -76,7 +76,6 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
 
 
 def _order_parameter(setting: Setting) -> Picture | None:
-    names = [path_text(name) for name in setting.path_names()]
     shown = _shown_widths(setting)
     identity = mean_order_parameter(setting, LIMIT, np.inf)
     rows = {
@@ -86,6 +85,7 @@ def _order_parameter(setting: Setting) -> Picture | None:
     rows = {name: found for name, found in rows.items() if any(u is not None for u in found)}
     if not rows:
         return None
+    names = [path_text(name) for name in max(setting.rows["path_names"], key=len)]
     if identity is not None:
         shown.append(np.inf)
         rows = {name: [*u, identity if name == THEORY else None] for name, u in rows.items()}

@@ -25,7 +25,7 @@ from analysis.attention_paths.networks import (
 from analysis.attention_paths.settings import Setting
 from analysis.statistics import interval_columns
 
-SOURCE = (
+_SOURCE = (
     "Prototype: an independent implementation of the theory at the published configuration (P=100,"
     " T=30, temperature .01), with one draw of data and random heads; another seed differs by "
     "about 2 points."
@@ -96,11 +96,12 @@ def beside(setting: Setting, networks: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(records, columns=columns)
 
 
-def departures(setting: Setting) -> list[str]:
-    """What differs from the prototype's configuration, e.g. ``n 50 instead of 100``."""
+def source(setting: Setting) -> str:
+    """Where the numbers are from, and in what the setting differs: ``n 50 instead of 100``."""
     ours = setting.first
-    return [
+    differ = [
         f"{name} {ours[name]:g} instead of {value:g}"
         for name, value in CONFIGURATION.items()
         if ours[name] != value
     ]
+    return f"{_SOURCE} Here: {', '.join(differ)}." if differ else _SOURCE

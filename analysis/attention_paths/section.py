@@ -43,8 +43,6 @@ _METHOD = (
     "Distance from the limit and error of the mean: root mean square over the test split, as a "
     "share of the reference's root mean square.",
 )
-
-
 _LISTS = ["path_names", "order_parameter", "order_parameter_error", "overlaps"]
 """Columns of cells with a list in every row."""
 
@@ -149,17 +147,11 @@ class Paths:
 
     def text(self, published: bool = False) -> str:
         """For the terminal."""
-        named = [("networks", tables.network_cells(self.networks))]
-        named += [("interplay of paths", tables.interplay_cells(self.networks))]
-        named += [("theory against sampling", tables.agreement_cells(self.agreement))]
-        if published:
-            named += [("beside the prototype", tables.prototype_cells(self.beside))]
         lines = [self.title, *([self.found] if self.found else []), ""]
-        for name, cells in named:
-            if cells[1]:
-                lines += [name, *aligned(*tables.in_terminal(cells)), ""]
+        for heading, _, table in self._tables(published):
+            lines += [heading, *aligned(*tables.in_terminal(table)), ""]
         if published and len(self.beside):
-            lines += [f"note: {text}" for text in self._of_the_prototype()]
+            lines += [f"note: {prototype.source(self.setting)}"]
         lines += [f"note: {text}" for text in warnings(self.setting)]
         for claim in self.claims:
             lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {claim.verdict}")
@@ -185,40 +177,8 @@ class Paths:
         if shown:
             blocks += [Heading("Figures"), *shown]
         blocks += claim_blocks(self.claims)
-        blocks += [
-            Heading("Networks"),
-            Text(
-                "Mean over seeds on the test split. Minus limit: accuracy minus that of the limit "
-                "with all paths, in points and paired by seed."
-            ),
-            Table(*tables.network_cells(self.networks)),
-        ]
-        interplay = Table(*tables.interplay_cells(self.networks))
-        if interplay.rows:
-            blocks += [
-                Heading("Interplay of paths"),
-                Text(
-                    "Accuracy with the whole order parameter U, and with its off-diagonal set to "
-                    "0; the difference is in points and paired by seed."
-                ),
-                interplay,
-            ]
-        if len(self.agreement):
-            blocks += [
-                Heading("Theory against sampling"),
-                Text(
-                    "Error of the mean: distance of theory's mean predictor from the sampled one; "
-                    "the sampling error, which is part of it, is what a finite number of draws "
-                    "leaves. Accuracy: theory minus sampled."
-                ),
-                Table(*tables.agreement_cells(self.agreement)),
-            ]
-        if published and len(self.beside):
-            blocks += [
-                Heading("Beside the specification's prototype"),
-                Table(*tables.prototype_cells(self.beside), left=(0, 1)),
-                *(Text(text, "quiet") for text in self._of_the_prototype()),
-            ]
+        for heading, text, table in self._tables(published):
+            blocks += [Heading(heading), Text(text), table]
         return [
             *blocks,
             *end_states(self.cells, "method", "network_width"),
@@ -232,9 +192,34 @@ class Paths:
         files = functools.cache(lambda: run_files(self.tables(), self.pictures))
         return summaries(self.setting, self.networks, self.agreement, self.claims, files)
 
-    def _of_the_prototype(self) -> list[str]:
-        differ = prototype.departures(self.setting)
-        return [prototype.SOURCE, *([f"Here: {', '.join(differ)}."] if differ else [])]
+    def _tables(self, published: bool) -> list[tuple[str, str, Table]]:
+        """Heading, words and table of all that have rows."""
+        shown = [
+            (
+                "Networks",
+                "Mean over seeds on the test split. Minus limit: accuracy minus that of the limit "
+                "with all paths, in points and paired by seed.",
+                Table(*tables.network_cells(self.networks)),
+            ),
+            (
+                "Interplay of paths",
+                "Accuracy with the whole order parameter U, and with its off-diagonal set to 0; "
+                "the difference is in points and paired by seed.",
+                Table(*tables.interplay_cells(self.networks)),
+            ),
+            (
+                "Theory against sampling",
+                "Error of the mean: distance of theory's mean predictor from the sampled one; the "
+                "sampling error, which is part of it, is what a finite number of draws leaves. "
+                "Accuracy: theory minus sampled.",
+                Table(*tables.agreement_cells(self.agreement)),
+            ),
+        ]
+        if published:
+            beside = Table(*tables.prototype_cells(self.beside), left=(0, 1))
+            heading = "Beside the specification's prototype"
+            shown.append((heading, prototype.source(self.setting), beside))
+        return [each for each in shown if each[-1].rows]
 
     def _setting_text(self) -> str:
         first = self.setting.first

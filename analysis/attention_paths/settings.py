@@ -78,7 +78,7 @@ class Setting:
     @property
     def first(self) -> Mapping[str, Any]:
         """Its first cell, for what all of them share."""
-        return {str(name): value for name, value in self.cells.iloc[0].items()}
+        return dict(self.cells.iloc[0])
 
     @property
     def variant(self) -> str:
@@ -88,9 +88,7 @@ class Setting:
     @property
     def widths(self) -> list[float]:
         """The finite widths N, rising."""
-        return sorted(
-            {float(width) for width in self.cells["network_width"] if np.isfinite(width)}
-        )
+        return sorted({float(width) for width in self.cells["network_width"]} - {math.inf})
 
     @property
     def sampled(self) -> list[tuple[str, float]]:
@@ -102,11 +100,6 @@ class Setting:
     def of(self, method: str, width: float = math.inf, paths: str = ALL) -> pd.DataFrame:
         """The rows of one network, by seed."""
         return of_network(self.rows, method, width, paths).set_index("seed")
-
-    def path_names(self, paths: str = ALL) -> list[str]:
-        """Names of the D paths, in the order of the order parameter; empty where not known."""
-        mine = self.rows[self.rows["paths"] == paths]
-        return [str(name) for name in mine["path_names"].iloc[0]] if len(mine) else []
 
 
 def read(results: Results, cells: pd.DataFrame) -> list[Setting]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from analysis.attention_paths.networks import ALL, LIMIT
 from analysis.attention_paths.words import network_text
+from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
 from analysis.words import interval, level, number, percent, points, three_decimals
@@ -77,11 +78,10 @@ def prototype_cells(beside: pd.DataFrame) -> Cells:
     return by_columns(columns, beside)
 
 
-def in_terminal(cells: Cells) -> Cells:
+def in_terminal(table: Table) -> Cells:
     """The table without the columns that a terminal has no room for."""
-    header, rows = cells
-    kept = [i for i, name in enumerate(header) if name not in _SPACIOUS]
-    return [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    kept = [i for i, name in enumerate(table.header) if name not in _SPACIOUS]
+    return [table.header[i] for i in kept], [[row[i] for i in kept] for row in table.rows]
 
 
 def _but_of_the_limit(column: Column) -> Column:

@@ -81,7 +81,6 @@ def write(
     status: str = "done",
     r_hat: float = 1.001,
     draws: int = 1_000,
-    study: str = "attention-paths",
     cell: Mapping[str, Any] | None = None,
     test: Mapping[str, Any] | None = None,
 ) -> str:
@@ -97,7 +96,6 @@ def write(
         status: done or diverged.
         r_hat: of sampled networks.
         draws: of sampled networks.
-        study: name of the study.
         cell: columns of `cells` that are other than made up here.
         test: columns of the test split likewise.
 
@@ -112,7 +110,7 @@ def write(
     names = PATHS[law.variant] if paths == "all" else PATHS[law.variant][: 1 + ("+" in paths)]
     made = _numbers(law, method, width, seed, paths, len(names))
     row = {
-        **_row(law, setting, cell_id, status, study),
+        **_row(setting, cell_id, status),
         "method": method,
         "network_width": width,
         "paths": paths,
@@ -227,12 +225,10 @@ def _setting(law: Law) -> dict[str, Any]:
     }
 
 
-def _row(
-    law: Law, setting: Mapping[str, Any], cell_id: str, status: str, study: str
-) -> dict[str, Any]:
+def _row(setting: Mapping[str, Any], cell_id: str, status: str) -> dict[str, Any]:
     """The columns of `cells` that all networks have."""
     return {
-        "study": study,
+        "study": "attention-paths",
         "cell_id": cell_id,
         "comparison_id": _digest(setting),
         "data_digest": "0123456789abcdef",

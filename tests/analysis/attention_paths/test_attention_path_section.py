@@ -17,6 +17,7 @@ from analysis.figures.attention_paths import order_parameter_figure
 from analysis.groups import is_compared, is_posterior
 from analysis.kinds import find
 from analysis.reading import cells_of
+from analysis.section.blocks import Table
 from study.results import NETWORK, SOLUTION, Results
 from tests.made_up import comparisons
 from tests.made_up.attention_path_results import NOISY, Law, write, write_study
@@ -61,6 +62,13 @@ def test_tables_of_cells_have_the_columns_of_their_kind(results: Results) -> Non
     assert {"method", "network_width", "paths", "residual", "r_hat"} <= set(rows)
     assert not {"paradigm", "lr", "m", "overlaps", "order_parameter", "cell"} & set(rows)
     assert not rows.map(lambda value: isinstance(value, list | np.ndarray)).any(axis=None)
+
+
+def test_cells_that_ended_early_are_listed(results: Results) -> None:
+    cell_id = write(results, Law(), width=1_000.0, status="diverged")
+    rows = [row for b in only(results).blocks([], "r") if isinstance(b, Table) for row in b.rows]
+    reason = "the saddle's residual is 0.02"
+    assert [cell_id, "theory", "1000", "0", "diverged", reason] in rows
 
 
 @pytest.mark.usefixtures("no_pictures")
