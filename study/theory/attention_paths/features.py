@@ -55,6 +55,31 @@ def path_features(
     return np.ascontiguousarray((scale * (x @ weights)).transpose(0, 2, 1))
 
 
+def kernels(features: ArrayLike, other: ArrayLike | None = None) -> Floats:
+    """C^{pi pi'}(mu, nu) = Phi^pi_mu . Phi^pi'_nu: the kernel of every pair of paths.
+
+    They are for looking at; `solve` and `sample` never hold all of them at once.
+
+    Args:
+        features: (P, D, F).
+        other: (Q, D, F); None: the same.
+
+    Returns:
+        (D, D, P, Q).
+
+    Raises:
+        ValueError: the shapes differ.
+        MemoryError: memory does not hold all kernels.
+    """
+    left = checks.finite("features", features, "PDF")
+    right = left if other is None else checks.finite("other", other, "QDF")
+    if left.shape[1:] != right.shape[1:]:
+        raise ValueError(f"(D, F) differ: {left.shape[1:]} and {right.shape[1:]}.")
+    needed = 8 * len(left) * len(right) * left.shape[1] ** 2
+    checks.fits(needed, f"kernels of {left.shape[1]} paths")
+    return np.einsum("paf,qbf->abpq", left, right, optimize=True)
+
+
 def pair_kernels(left: Floats, right: Floats) -> Iterator[Floats]:
     """What each entry on and above the diagonal of a symmetric U weighs, row by row.
 

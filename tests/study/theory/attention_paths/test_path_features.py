@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from study.theory.attention_paths import path_features
+from study.theory.attention_paths import kernel, kernels, path_features
 from study.theory.attention_paths.features import pair_kernels
 from tests.made_up.attention_paths import maps
 
@@ -58,6 +58,18 @@ def test_kernels_of_pairs_weighed_by_the_order_parameter_are_the_kernel() -> Non
         found = sum(w * pair for w, pair in zip(weights, pair_kernels(left, right), strict=True))
         expected = np.einsum("paf,ab,qbf->pq", left, order_parameter, right)
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_kernels_are_those_of_all_pairs() -> None:
+    """So that, weighed by U, they sum to the kernel of the predictor."""
+    random = np.random.default_rng(2)
+    features, root = random.normal(size=(3, 4, 5)), random.normal(size=(4, 4))
+    pairs = kernels(features)
+    assert pairs.shape == (4, 4, 3, 3)
+    expected = kernel(features, root @ root.T)
+    np.testing.assert_allclose(np.tensordot(root @ root.T, pairs), expected, atol=1e-12)
+    with pytest.raises(ValueError, match=r"\(D, F\) differ"):
+        kernels(features, features[:, :3])
 
 
 def test_attention_in_float32_is_taken() -> None:
