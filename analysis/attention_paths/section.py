@@ -25,7 +25,7 @@ from analysis.section.parts import (
     verdict_blocks,
 )
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary, claim_counts, run_files
+from analysis.section.summary import GroupSummary, run_files
 from analysis.words import aligned
 from study.results import Results
 
@@ -64,10 +64,6 @@ class AttentionPaths(Chapter["Paths"]):
             *(Text(f"{each.title}. {each.found}") for each in sections if each.found),
             *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
         ]
-
-    def metrics(self, sections: Sequence[Paths]) -> dict[str, float]:
-        """Number of settings in which each claim has each verdict."""
-        return claim_counts(claim for section in sections for claim in section.claims)
 
 
 ATTENTION_PATHS = AttentionPaths()

@@ -17,7 +17,7 @@ from analysis.groups import Axis, Select
 from analysis.section.blocks import Block, Shown
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
-from analysis.section.summary import GroupSummary
+from analysis.section.summary import GroupSummary, claim_counts
 from study.results import SAIF_THRESHOLD, Results
 
 
@@ -126,7 +126,7 @@ S = TypeVar("S", bound=Section)
 
 
 class Chapter(Generic[S]):
-    """What the report says of all sections of a kind together; by default nothing.
+    """What the report says of all sections of a kind together; by default only metrics.
 
     Attributes:
         name: its name in the title of a page that has a chapter before it.
@@ -167,8 +167,8 @@ class Chapter(Generic[S]):
         return {}
 
     def metrics(self, sections: Sequence[S]) -> dict[str, float]:
-        """Metrics of a whole study, for MLflow."""
-        return {}
+        """Metrics of a whole study, for MLflow: in how many settings a claim has each verdict."""
+        return claim_counts(claim for section in sections for claim in section.claims)
 
 
 class Kind(Protocol):

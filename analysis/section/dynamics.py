@@ -14,7 +14,6 @@ import pandas as pd
 from analysis.section.base import Chapter, Section
 from analysis.section.blocks import Block, Heading, Text
 from analysis.section.parts import repeat_blocks, verdict_blocks, without_long_columns
-from analysis.section.summary import claim_counts
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
@@ -35,10 +34,6 @@ class LearningDynamics(Chapter[Section]):
         blocks: list[Block] = [Heading("Learning dynamics", 2), Text(_LEAD, "lead")]
         blocks += [Text(f"{each.title} ({len(each.cells)} cells).") for each in sections]
         return [*blocks, *verdict_blocks(claims)]
-
-    def metrics(self, sections: Sequence[Section]) -> dict[str, float]:
-        """Number of settings in which each claim has each verdict."""
-        return claim_counts(claim for section in sections for claim in section.claims)
 
 
 LEARNING_DYNAMICS = LearningDynamics()
