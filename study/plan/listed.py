@@ -52,7 +52,7 @@ def plan_listed(
         RequestError: an unknown kind or task, other data than the cells', or one cannot run.
     """
     names = {cell.task for cell in listed.cells}
-    tasks.require_use_of_data_dir(data_dir, sorted(names & tasks.TASKS.keys()))
+    tasks.require_use_of_data_dir(data_dir, sorted(names))
 
     @functools.cache
     def facts_of(task: str, options: Options) -> Facts:

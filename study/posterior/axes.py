@@ -59,12 +59,19 @@ AXES: Mapping[str, Axis] = {
         By("method", {LIMIT: (None,)}, otherwise=()),
         "a whole number, or none for gp",
     ),
-    "draws": Axis("recorded draws of a chain", _count_or_none, _of_samplers(1_000), _COUNT),
-    "warmup": Axis(
-        "steps of a chain before its first draw", _count_or_none, _of_samplers(4_000), _COUNT
+    "draws": Axis(
+        "recorded draws of a chain (1,000)", _count_or_none, _of_samplers(1_000), _COUNT
     ),
-    "thin": Axis("steps of a chain from draw to draw", _count_or_none, _of_samplers(5), _COUNT),
-    "chains": Axis("chains, each from its own start", _count_or_none, _of_samplers(4), _COUNT),
+    "warmup": Axis(
+        "steps of a chain before its first draw (4,000)",
+        _count_or_none,
+        _of_samplers(4_000),
+        _COUNT,
+    ),
+    "thin": Axis(
+        "steps of a chain from draw to draw (5)", _count_or_none, _of_samplers(5), _COUNT
+    ),
+    "chains": Axis("chains, each from its own start (4)", _count_or_none, _of_samplers(4), _COUNT),
 }
 
 

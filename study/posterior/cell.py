@@ -103,6 +103,8 @@ class PosteriorCell(AnyCell):
         for name, (least, most, taken) in counts.items():
             value = getattr(self, name)
             rule = f"a whole number from {least} to {most:,}"
+            if name == "width":
+                rule += f" (none is infinite, for {LIMIT} only)"
             if taken:
                 require(is_int(value) and least <= value <= most, name, value, rule)
             else:
@@ -155,6 +157,7 @@ class PosteriorCell(AnyCell):
             "temperature": self.temperature,
             "sigma_perp": self.sigma_perp,
             "tokens": self.tokens,
+            **{name: getattr(self, name) for name in SAMPLING},
         }
 
     @classmethod

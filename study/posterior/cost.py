@@ -67,9 +67,14 @@ def lacks_memory(cell: PosteriorCell) -> str | None:
         return None
     small = ", or a smaller width" if cell.method == GIBBS else ""
     return (
-        f"it needs about {needed / 1e9:,.1f} GB of memory, and {available / 1e9:,.1f} GB are "
+        f"it needs about {_gigabytes(needed)} GB of memory, and {_gigabytes(available)} GB are "
         f"available: take fewer sequences (n), tokens, heads or draws{small}"
     )
+
+
+def _gigabytes(size: int) -> str:
+    """Two digits, so that cells of about the same size say the same."""
+    return f"{float(f'{size / 1e9:.2g}'):,g}"
 
 
 def _sizes(cell: PosteriorCell) -> tuple[int, int, int]:

@@ -83,7 +83,7 @@ def reduced(network: Network, paths: str) -> Network:
         if not others:
             raise ValueError(
                 "the denoising path needs a head in layer 1 that is not good: give it one, or "
-                "take other paths."
+                "take paths=all."
             )
         first.append(others[0])
     rest = [

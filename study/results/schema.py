@@ -76,6 +76,10 @@ _NETWORK = {
     "temperature": pa.float64(),
     "sigma_perp": pa.float64(),
     "tokens": pa.int64(),
+    "draws": pa.int64(),
+    "warmup": pa.int64(),
+    "thin": pa.int64(),
+    "chains": pa.int64(),
 }
 NETWORK = tuple(_NETWORK)
 """Columns of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +27,13 @@ def finite(name: str, values: ArrayLike, axes: str) -> Floats:
         raise ValueError(f"{name} must be real numbers, got {array.dtype}.")
     shape = ", ".join(axes)
     if array.ndim != len(axes) or not array.size:
-        raise ValueError(f"{name} must have the shape ({shape}), none 0, got {array.shape}.")
+        raise ValueError(f"{name} must have the axes ({shape}), none empty, got {array.shape}.")
     wrong = ~np.isfinite(array)
     if wrong.any():
         where = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(
-            f"{name} must be finite, got {array[where]} at ({shape}) = {where}, one of "
-            f"{int(wrong.sum())}. Leave such samples out."
+            f"{name} must be finite, got {array[where]} at index {where} of the axes ({shape}); "
+            f"entries that are not: {int(wrong.sum())}."
         )
     return array.astype(np.float64, copy=False)
 
@@ -44,11 +44,11 @@ def attention(layers: Sequence[ArrayLike], samples: int, tokens: int) -> list[Fl
     Raises:
         ValueError: it is not; the message names layer, head, sample and column.
     """
-    if not len(layers):
-        raise ValueError("attention must have at least one layer.")
+    if not isinstance(layers, Sequence | np.ndarray) or not len(layers):
+        raise ValueError("attention must be a list of layers, at least one.")
     checked = []
-    for number, layer in enumerate(layers, start=1):
-        name = f"attention of layer {number}"
+    for depth, layer in enumerate(layers, start=1):
+        name = f"attention of layer {depth}"
         array = finite(name, layer, "HPTT")
         if array.shape[1:] != (samples, tokens, tokens):
             raise ValueError(
@@ -62,9 +62,10 @@ def attention(layers: Sequence[ArrayLike], samples: int, tokens: int) -> list[Fl
         if wrong.any():
             head, sample, column = (int(i) for i in np.argwhere(wrong)[0])
             raise ValueError(
-                f"every column of attention must sum to 1, got {sums[head, sample, column]:g} in "
-                f"layer {number}, head {head}, sample {sample}, column {column} (counted from 0). "
-                "Axes are [head, sample, s, t], with the softmax over s."
+                f"every column of attention must sum to 1 (to {COLUMN_TOLERANCE:g}), got "
+                f"{sums[head, sample, column]:g} in layer {depth}, head {head}, sample {sample}, "
+                f"column {column} (counted from 0). Axes are [head, sample, s, t], with the "
+                "softmax over s; in half precision, divide by the sums."
             )
         checked.append(array)
     return checked
@@ -88,9 +89,22 @@ def positive(name: str, value: float) -> float:
     Raises:
         ValueError: it is not.
     """
-    if not (math.isfinite(value) and value > 0):
+    found = number(name, value)
+    if not (math.isfinite(found) and found > 0):
         raise ValueError(f"{name} must be finite and > 0, got {value}.")
-    return float(value)
+    return found
+
+
+def number(name: str, value: float) -> float:
+    """A number.
+
+    Raises:
+        ValueError: it is not.
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}.") from None
 
 
 def heads(counts: Sequence[int], paths: int) -> tuple[int, ...]:
@@ -99,9 +113,13 @@ def heads(counts: Sequence[int], paths: int) -> tuple[int, ...]:
     Raises:
         ValueError: it is not.
     """
-    found = tuple(int(count) for count in counts)
+    rule = "heads must be whole numbers >= 1, one a layer, as (2, 2)"
+    try:
+        found = tuple(int(count) for count in counts)
+    except (TypeError, ValueError):
+        raise ValueError(f"{rule}, got {counts!r}.") from None
     if not found or found != tuple(counts) or min(found) < 1:
-        raise ValueError(f"heads must be whole numbers >= 1, one a layer, got {tuple(counts)}.")
+        raise ValueError(f"{rule}, got {tuple(counts)}.")
     if math.prod(found) != paths:
         raise ValueError(
             f"heads {found} make {math.prod(found)} paths, but the features have {paths}. Give "
@@ -118,7 +136,9 @@ def layered(name: str, value: float | Sequence[float], layers: int) -> tuple[flo
     """
     if isinstance(value, int | float | np.number):
         return (float(value),) * (layers + 1)
-    found = tuple(float(each) for each in value)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a number, or one for each layer, got {value!r}.")
+    found = tuple(number(name, each) for each in value)
     if len(found) != layers + 1:
         raise ValueError(
             f"{name} must be one number, or {layers + 1} for {layers} layers and the readout, "

@@ -113,7 +113,7 @@ def overlaps(kernel: ArrayLike, labels: ArrayLike) -> Floats:
 
 
 def gp_limit(
-    features: ArrayLike, labels: ArrayLike, temperature: float, variance: float = 1.0
+    features: ArrayLike, labels: ArrayLike, temperature: float, scale: float = 1.0
 ) -> Predictor:
     """The predictor of infinite width: cross-path kernels vanish, paths weigh equally.
 
@@ -121,7 +121,8 @@ def gp_limit(
         features: (P, D, F).
         labels: (P,).
         temperature: T, > 0.
-        variance: the product sigma_1^2 ... sigma_L^2 sigma_a^2; U is this times the identity.
+        scale: the product sigma_1^2 ... sigma_L^2 sigma_a^2, of the variances that `solve` takes;
+            U is this times the identity.
 
     Raises:
         ValueError: an argument is not as above.
@@ -131,7 +132,7 @@ def gp_limit(
         phi,
         checks.labels(labels, len(phi)),
         checks.positive("temperature", temperature),
-        checks.positive("variance", variance) * np.eye(phi.shape[1]),
+        checks.positive("scale", scale) * np.eye(phi.shape[1]),
     )
 
 

@@ -93,6 +93,7 @@ def posterior_of(
     widths = checks.widths(width, len(counts))
     if not all(each.is_integer() for each in widths):  # infinity, too
         raise ValueError(f"width must be a whole number to be sampled, got {width}.")
+    temperature = checks.number("temperature", temperature)
     if not temperature > 0:
         raise ValueError(f"temperature must be > 0, or infinity for the prior, got {temperature}.")
     return Posterior(
@@ -100,6 +101,6 @@ def posterior_of(
         labels=checks.labels(labels, len(phi)),
         heads=counts,
         widths=tuple(int(each) for each in widths),
-        temperature=float(temperature),
+        temperature=temperature,
         variances=checks.variances(variance, len(counts)),
     )

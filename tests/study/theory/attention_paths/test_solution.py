@@ -196,7 +196,7 @@ def test_mixing_the_last_layers_heads_rotates_the_order_parameter() -> None:
 
 def test_infinite_and_huge_widths_are_the_limit() -> None:
     features, labels = problem(30, (2, 3), 20)
-    limit = ap.gp_limit(features, labels, 0.05, variance=1.5 * 0.6 * 1.2)
+    limit = ap.gp_limit(features, labels, 0.05, scale=1.5 * 0.6 * 1.2)
     for width in (1e12, math.inf):
         solution = ap.solve(features, labels, (2, 3), width, 0.05, (1.5, 0.6, 1.2))
         np.testing.assert_allclose(solution.order_parameter, limit.order_parameter, atol=1e-9)
@@ -309,10 +309,13 @@ GOOD = problem(5, (2, 2), 3)
         ({"heads": (2, 3)}, "make 6 paths, but the features have 4.*a head that no path uses"),
         ({"heads": (2, 2.5)}, "whole numbers >= 1"),
         ({"heads": ()}, "one a layer"),
+        ({"heads": 4}, r"one a layer, as \(2, 2\), got 4"),
+        ({"width": "inf"}, "width must be a number, or one for each layer, got 'inf'"),
+        ({"temperature": "low"}, "temperature must be a number, got 'low'"),
         ({"labels": GOOD[1][:3]}, "features are of 5 samples, but labels of 3"),
         ({"labels": GOOD[1] * np.nan}, "labels must be finite"),
         ({"features": GOOD[0] * np.nan}, "features must be finite"),
-        ({"features": GOOD[0][0]}, r"features must have the shape \(P, D, F\)"),
+        ({"features": GOOD[0][0]}, r"features must have the axes \(P, D, F\)"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(changes: dict[str, object], said: str) -> None:
