@@ -181,7 +181,14 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         return 0.0, "", True
     names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
     columns = [*names, *(name for name in _LISTS if one[name].notna().any())]
-    a, b = (np.hstack([_numbers(frame[name]) for name in columns]) for frame in (one, other))
+    both = pd.concat([one, other])
+    widths = [max(np.size(each) for each in both[name]) for name in columns]
+    a, b = (
+        np.hstack(
+            [_numbers(frame[name], width) for name, width in zip(columns, widths, strict=True)]
+        )
+        for frame in (one, other)
+    )
     close = agree(a, b)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):  # infinity - infinity
@@ -191,8 +198,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     shown = difference if close.all() else np.where(close, -1.0, difference)
     row, column = np.unravel_index(int(shown.argmax()), shown.shape)
     largest = float(shown[row, column])
-    of_columns = np.repeat(columns, [_numbers(one[name]).shape[1] for name in columns])
-    name = str(of_columns[column])
+    name = str(np.repeat(columns, widths)[column])
     where = f"{_LISTS.get(name, name)}, {_place(one.index[int(row)])}" if largest else ""
     return largest, where, bool(close.all())
 
@@ -329,12 +335,11 @@ def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
     return "" if then == now else f"recorded as {then}, now {now}"
 
 
-def _numbers(column: pd.Series) -> np.ndarray:
-    """A column of numbers, or of lists of numbers: (rows, longest) float64, NaN if missing."""
-    lists = [np.ravel(each).astype(float) for each in column]
-    numbers = np.full((len(lists), max(map(len, lists))), np.nan)
-    for row, values in zip(numbers, lists, strict=True):
-        row[: len(values)] = values
+def _numbers(column: pd.Series, width: int) -> np.ndarray:
+    """A column of numbers, or of lists of numbers: (rows, width) float64, NaN if missing."""
+    numbers = np.full((len(column), width), np.nan)
+    for row, values in zip(numbers, column, strict=True):
+        row[: np.size(values)] = values
     return numbers
 
 
