@@ -22,7 +22,7 @@ from analysis.comparison.cut import Cut, CutCells, cut_cells
 from analysis.comparison.effort import effort_table
 from analysis.comparison.paired import iqm_intervals, paired_table, resample
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
-from analysis.groups import GROUP, Axis, Select, rows_of
+from analysis.groups import GROUP, Axis, Select, is_posterior, rows_of
 from analysis.reading import EVALUATION_COLUMNS
 from analysis.words import (
     amount,
@@ -137,8 +137,9 @@ def compare(
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
 
-    Cells of learning dynamics are left out (`analysis.kinds`): with fixed focus there is no focus
-    to compare, and those of the linear orthogonal setting are compared with a closed form.
+    Cells that are in no comparison are left out (`analysis.kinds`): with fixed focus there is no
+    focus to compare, those of the linear orthogonal setting are compared with a closed form, and
+    those that solve or sample a posterior train nothing.
 
     Args:
         evaluations: as `analysis.load` gives it.
@@ -146,7 +147,7 @@ def compare(
         select: metric that chooses the options, see `choose`.
 
     Returns:
-        The comparisons, an empty list where all cells are of learning dynamics.
+        The comparisons, an empty list where no cell is in one.
 
     Raises:
         ResultsError: no finished cell, a missing column, or a cut that is not usable.
@@ -172,7 +173,7 @@ def compare_results(
 ) -> list[Comparison]:
     """Every comparison in a results directory, as `compare` of what `analysis.load` gives.
 
-    Cells of learning dynamics are left out, as there; `analysis.kinds.find` reads them.
+    Cells that are in no comparison are left out, as there; `analysis.kinds.find` reads them.
 
     Reads evaluations part by part and heat maps of the chosen options only, so that a directory
     may be larger than memory.
@@ -187,7 +188,7 @@ def compare_results(
             options. Without, `evaluations` are empty and `chosen` has no heat maps.
 
     Returns:
-        The comparisons, an empty list where all cells are of learning dynamics.
+        The comparisons, an empty list where no cell is in one.
 
     Raises:
         ResultsError: as `compare`; unreadable results, an unknown study.
@@ -225,6 +226,9 @@ def equal_compute(
     of its last finite evaluation. A censored cell counts with its last numbers within the cut, if
     it has any. Where either ended never lowers the cut.
 
+    Cells that solved or sampled a posterior are left out: they have no budget to be cut at. Those
+    of learning dynamics were trained and are cut like all others.
+
     Args:
         evaluations: as `analysis.load` gives it; one comparison a (task, m).
         budget: in units of the axis, finite and > 0.
@@ -244,13 +248,13 @@ def equal_compute(
         the schema are those of the earlier evaluation.
 
     Raises:
-        ResultsError: no cell, a missing column, several comparisons of one (task, m), cells
-            without a training time of their own on the axis `seconds`; a budget that is not a
-            positive finite number, lies beyond what the done cells have reached, or before the
+        ResultsError: no trained cell, a missing column, several comparisons of one (task, m),
+            cells without a training time of their own on the axis `seconds`; a budget that is not
+            a positive finite number, lies beyond what the done cells have reached, or before the
             first evaluation of a trained network of one of them.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    source = TableSource(evaluations)
+    source = TableSource(evaluations).trained()
     evaluations = source.rows
     _refuse_mixture(comparisons(evaluations))
     found = cut_cells(source, cut, _columns(evaluations))
@@ -271,15 +275,17 @@ def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
         evaluations: as `analysis.load` gives it.
 
     Returns:
-        One table a comparison, in the order of task, m, n, architecture, batch and budget.
+        One table a comparison, in the order of task, m, n, architecture, batch and budget; cells
+        that solved or sampled a posterior are in none.
 
     Raises:
         ResultsError: the table is empty.
     """
     if evaluations.empty:
         raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
-    parts = dict(tuple(evaluations.reset_index(drop=True).groupby("comparison_id")))
-    return [parts[comparison_id] for comparison_id in _ids_in_order(evaluations)]
+    trained = evaluations[~is_posterior(evaluations)].reset_index(drop=True)
+    parts = dict(tuple(trained.groupby("comparison_id")))
+    return [parts[comparison_id] for comparison_id in _ids_in_order(trained)]
 
 
 def _ids_in_order(cells: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import pandas as pd
 import pyarrow as pa
 
-from analysis.groups import is_compared
+from analysis.groups import is_compared, is_posterior
 from analysis.reading import (
     CELL_COLUMNS,
     EVALUATION_COLUMNS,
@@ -30,7 +30,7 @@ from study.results import (
 
 
 class NothingCompared(ResultsError):
-    """A directory holds only cells of learning dynamics, none of a comparison."""
+    """There are only cells that are in no comparison, see `analysis.groups.is_compared`."""
 
 
 class TableSource:
@@ -61,11 +61,22 @@ class TableSource:
         self.rows = each_once(evaluations)
 
     def compared(self) -> TableSource | None:
-        """This source without cells of learning dynamics; None if no cell is left."""
-        kept = is_compared(self.rows)
-        if len(kept) and not kept.any():
-            return None
-        return self if kept.all() else TableSource(self.rows[kept])
+        """This source without cells that are in no comparison; None if no cell is left."""
+        return self._only(is_compared(self.rows))
+
+    def trained(self) -> TableSource:
+        """This source without cells that solved or sampled a posterior: they have no budget.
+
+        Raises:
+            NothingCompared: no cell is left.
+        """
+        found = self._only(~is_posterior(self.rows))
+        if found is None:
+            raise NothingCompared(
+                "no cell of the table was trained: all solved or sampled a posterior, which has "
+                "no budget to compare at. analysis.report shows them."
+            )
+        return found
 
     def scan(
         self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
@@ -82,6 +93,12 @@ class TableSource:
             part[name] = values.dictionary_encode() if name in DICTIONARIES else values
         rows = pa.table(part)
         return consume(cells.reset_index(drop=True), iter([rows]))
+
+    def _only(self, kept: pd.Series) -> TableSource | None:
+        """The source of some rows; None if there are others only."""
+        if len(kept) and not kept.any():
+            return None
+        return self if kept.all() else TableSource(self.rows[kept])
 
     def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
         """All rows of some cells."""
@@ -118,7 +135,7 @@ class DirectorySource:
         """As `Results.scan`; without the JSON of the cells, which is most of their memory.
 
         Raises:
-            NothingCompared: there are cells of learning dynamics only.
+            NothingCompared: there are only cells that are in no comparison.
         """
 
         def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:

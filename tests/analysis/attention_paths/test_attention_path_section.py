@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import analysis
 from analysis.attention_paths import tables
 from analysis.attention_paths.section import Paths
+from analysis.comparison.compare import compare, compare_results
 from analysis.comparison.report.chapter import Compared
 from analysis.conclude import write_report
 from analysis.figures.attention_paths import order_parameter_figure
@@ -18,7 +21,7 @@ from analysis.groups import is_compared, is_posterior
 from analysis.kinds import find
 from analysis.reading import cells_of
 from analysis.section.blocks import Table
-from study.results import NETWORK, SOLUTION, Results
+from study.results import NETWORK, SOLUTION, Results, ResultsError
 from tests.made_up import comparisons
 from tests.made_up.attention_path_results import NOISY, Law, write, write_study
 
@@ -50,6 +53,33 @@ def test_only_cells_that_solve_or_sample_are_of_this_kind(results: Results) -> N
     older = cells.assign(kind=None)
     assert not is_posterior(older).any()
     assert is_compared(older).sum() == len(cells) - 1
+
+
+def test_equal_compute_leaves_out_what_trains_nothing(results: Results) -> None:
+    comparisons.write(results, comparisons.make_cell("soft"))
+    comparisons.write(results, comparisons.make_cell("hard"))
+    (alone,) = compare_results(results)
+    cut = analysis.equal_compute(analysis.load(results))
+    write_study(results, Law(), seeds=1)
+    write(results, Law(), seed=1, status="diverged")
+    both = analysis.load(results)
+    assert len(analysis.comparisons(both)) == 1
+    pd.testing.assert_frame_equal(
+        analysis.equal_compute(both)[cut.columns], cut, check_dtype=False
+    )
+    for found in (compare_results(results), compare(both)):
+        (comparison,) = found
+        pd.testing.assert_frame_equal(comparison.summary, alone.summary, check_dtype=False)
+
+
+def test_without_a_trained_cell_there_is_nothing_to_compare(results: Results) -> None:
+    write_study(results, Law(), seeds=1)
+    evaluations = analysis.load(results)
+    assert compare_results(results) == []  # as of learning dynamics
+    assert compare(evaluations) == []
+    assert analysis.comparisons(evaluations) == []
+    with pytest.raises(ResultsError, match="no cell of the table was trained"):
+        analysis.equal_compute(evaluations)
 
 
 def test_tables_of_cells_have_the_columns_of_their_kind(results: Results) -> None:
