@@ -47,6 +47,9 @@ _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
 _SIDE, _BESIDE, _ABOVE = 0.95, 1.6, 0.75
 """Inches of a matrix with the gap to the next, and of what stands beside and above them all."""
 
+_LABEL = 0.12
+"""Inches that a label of the colour bar takes."""
+
 _TINY = 6.5
 _COLOURS = "RdBu_r"
 
@@ -177,9 +180,11 @@ def order_parameter_figure(
     for axes, column in zip(panels[0], columns, strict=True):
         axes.set_title(column, fontsize=SMALL)
     bar = figure.colorbar(ScalarMappable(norm, _COLOURS), ax=panels, pad=0.01, fraction=0.015)
-    ends = [10.0**power for power in range(4) if 10.0**power <= largest]
+    room = _LABEL / (_SIDE * len(rows))
+    tens = [10.0**power for power in range(4)]
+    ends = [*(ten for ten in tens if norm(largest) - norm(ten) >= room), largest]
     ticks = [-end for end in reversed(ends)] + [0.0, *ends]
-    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
     bar.ax.tick_params(labelsize=SMALL)
     bar.minorticks_off()
     bar.ax.set_title("U", fontsize=SMALL)
