@@ -10,7 +10,13 @@ import pandas as pd
 from analysis.attention_paths.means import limits, line
 from analysis.attention_paths.networks import ALL, DENOISING, GOOD, THEORY
 from analysis.attention_paths.settings import Setting
-from analysis.attention_paths.words import Row, network_text, paths_text, points_text
+from analysis.attention_paths.words import (
+    LONGER_CHAINS,
+    Row,
+    network_text,
+    paths_text,
+    points_text,
+)
 from analysis.words import known, listed, percent
 
 THEORY_SAYS = (
@@ -49,7 +55,9 @@ def warnings(setting: Setting) -> list[str]:
     unconverged = Counter(map(network_text, setting.unconverged.to_dict("records")))
     if unconverged:
         names = [f"{name} ({count} of its seeds)" for name, count in unconverged.items()]
-        texts.append(f"Chains that have not converged are in no mean: {', '.join(names)}.")
+        texts.append(
+            f"Chains that have not converged are in no mean: {', '.join(names)}; {LONGER_CHAINS}"
+        )
     shorter = len(setting.recorded) - len(setting.cells)
     if shorter:
         texts.append(
@@ -97,11 +105,23 @@ def _of_sampling(agreement: pd.DataFrame) -> list[str]:
 
 
 def _above_limit(row: Row) -> str:
-    """``, 11.3 points more than the limit``."""
-    gain = row["gain"]
+    """``, 11.3 points more than the limit (10.4 to 12.2, paired by seed, n=6)``."""
+    gain, *bounds = (row[f"gain{end}"] for end in ("", "_low", "_high"))
     if not known(gain):
         return ""
-    return f", {percent(abs(gain))} points {'more' if gain >= 0 else 'less'} than the limit"
+    amount, side = percent(abs(gain)), "more" if gain >= 0 else "less"
+    text = f"{amount} points {side} than the limit"
+    if float(amount) == 0:
+        text = "as many as the limit to a tenth of a point"
+    elif gain < 0:
+        bounds = [-bound for bound in reversed(bounds)]
+    said = "{} to {}, ".format(*map(_of_points, bounds)) if all(map(known, bounds)) else ""
+    return f", {text} ({said}paired by seed, n={row['num_seeds']})"
+
+
+def _of_points(share: float) -> str:
+    """``11.3``; 0 without a sign."""
+    return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
 def _share(row: Row) -> str:

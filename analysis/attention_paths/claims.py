@@ -24,7 +24,12 @@ from analysis.attention_paths.agreement import pairs
 from analysis.attention_paths.measures import LEADING
 from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector, of_network
 from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
-from analysis.attention_paths.words import network_text, points_text
+from analysis.attention_paths.words import (
+    LONGER_CHAINS,
+    network_text,
+    points_text,
+    r_hat_text,
+)
 from analysis.section.claim import Claim, Finding, Side, decided, inside, side
 from analysis.words import listed, percent, three_decimals
 
@@ -84,10 +89,11 @@ def _claim(setting: Setting, test: _Test) -> Claim:
             for table in (setting.cells, setting.rows, setting.unconverged)
         )
         if cells.empty:
-            return Claim(*said, "not run", f"no cell of {need.words}", setting.name)
+            text = f"no cell of {need.words}"
+            return Claim(*said, "not run", text, setting.name, text)
         if all(table.empty for table in found):
             text = f"all cells of {need.words} diverged"
-            return Claim(*said, "undecided", text, setting.name)
+            return Claim(*said, "undecided", text, setting.name, text)
     return decided(*said, test.findings(setting), setting.name)
 
 
@@ -109,12 +115,13 @@ def _p1(setting: Setting) -> list[Finding]:
             ),
         ]  # fmt: skip
     left_out = [
-        f"{network_text(row)} seed {row['seed']} (R-hat {three_decimals(row['r_hat'])})"
+        f"{network_text(row)} seed {row['seed']} (R-hat {r_hat_text(row['r_hat'])})"
         for row in setting.unconverged.to_dict("records")
     ]
     if left_out:
         reason = f"chains that have not converged are left out: {', '.join(left_out)}"
-        findings.append(Finding(None, "", reason))
+        short = f"chains that have not converged: {LONGER_CHAINS}"
+        findings.insert(0, Finding(None, "", reason, short))
     return findings
 
 

@@ -150,7 +150,8 @@ class Paths:
             lines += [f"note: {prototype.source(self.setting)}"]
         lines += [f"note: {text}" for text in warnings(self.setting)]
         for claim in self.claims:
-            lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {claim.verdict}")
+            verdict = ": ".join(filter(None, [claim.verdict, claim.why]))
+            lines.append(f"{claim.name} {claim.statement.removesuffix('.')}: {verdict}")
         return "\n".join(lines)
 
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from analysis.attention_paths.networks import ALL, LIMIT
-from analysis.attention_paths.words import network_text
+from analysis.attention_paths.words import network_text, r_hat_text
 from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
@@ -57,7 +57,7 @@ def agreement_cells(agreement: pd.DataFrame) -> Cells:
         ("sampling error %", lambda row: _two_digits(row["sampling_error"])),
         *measured("accuracy (points)", "accuracy_difference", _BOUNDS, points),
         ("largest difference of U", lambda row: number(row["order_parameter_difference"])),
-        ("R-hat", lambda row: three_decimals(row["r_hat"])),
+        ("R-hat", lambda row: r_hat_text(row["r_hat"])),
         ("effective draws", lambda row: number(row["effective_sample_size"])),
         plain("not converged", "num_unconverged"),
         plain("n", "num_seeds"),

@@ -7,9 +7,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from analysis.attention_paths.networks import ALL, DENOISING, GOOD, LIMIT
-from analysis.words import points
+from analysis.words import known, points
 
 Row = Mapping[Hashable, Any]
+
+LONGER_CHAINS = "raise --set warmup=... draws=..."
+"""What to do about chains that have not converged."""
 
 _PATHS = {
     ALL: "all paths",
@@ -48,3 +51,8 @@ def network_text(row: Row) -> str:
 def points_text(share: float) -> str:
     """A difference of accuracies: 0.012 -> ``+1.2 points``."""
     return f"{points(share)} points"
+
+
+def r_hat_text(value: float) -> str:
+    """``1.0096``: three decimals would round what has converged to the threshold, 1.01."""
+    return f"{value:.4f}" if known(value) else "-"

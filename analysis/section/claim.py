@@ -28,6 +28,9 @@ Side = Literal["below", "above"]
 
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
+OPEN = "an interval contains its threshold"
+"""Why a claim is undecided where no part of it names another reason."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -40,6 +43,7 @@ class Claim:
         verdict: holds, does not hold, undecided or not run.
         measured: one line with the numbers, intervals and n.
         setting: where it was tested, e.g. ``digits m=5``; empty: there is only one.
+        why: why it is undecided or was not run, in a short clause for the terminal.
     """
 
     name: str
@@ -48,15 +52,24 @@ class Claim:
     verdict: Verdict
     measured: str
     setting: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One part of a claim: whether it is true (None: undecided), numbers, and why undecided."""
+    """One part of a claim.
+
+    Attributes:
+        so: whether it is true; None: undecided.
+        text: its numbers.
+        reason: why it is undecided.
+        short: the same in a short clause, where `reason` is none.
+    """
 
     so: bool | None
     text: str
     reason: str = ""
+    short: str = ""
 
 
 def decided(
@@ -70,7 +83,16 @@ def decided(
         verdict = "holds"
     texts = [finding.text for finding in findings] + [finding.reason for finding in findings]
     measured = "; ".join(text for text in dict.fromkeys(texts) if text)
-    return Claim(name, statement, test, verdict, measured, setting)
+    return Claim(name, statement, test, verdict, measured, setting, _why(verdict, findings))
+
+
+def _why(verdict: Verdict, findings: Sequence[Finding]) -> str:
+    """Why a claim is undecided: the first reason that an undecided part of it names."""
+    if verdict != "undecided":
+        return ""
+    undecided = [finding for finding in findings if finding.so is None]
+    texts = [finding.short or finding.reason for finding in undecided]
+    return next(filter(None, texts), OPEN)
 
 
 def beyond(values: ArrayLike, threshold: float, claimed: Side) -> bool | None:
@@ -122,7 +144,8 @@ def side(
         text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
     text += left_out(lost)
     reason = TOO_FEW if len(array) < MIN_SEEDS else ""
-    return Finding(beyond(array, threshold, claimed), text, reason)
+    short = "a number is not known" if len(array) and math.isnan(mean) else ""
+    return Finding(beyond(array, threshold, claimed), text, reason, short)
 
 
 def inside(

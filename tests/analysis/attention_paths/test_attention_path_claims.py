@@ -70,6 +70,8 @@ def test_each_claim_has_each_verdict(results: Results, name: str, law: Law, verd
     write_study(results, law)
     claim = claimed(results, name)
     assert claim.verdict == verdict, claim.measured
+    open_ = "an interval contains its threshold"
+    assert claim.why == (open_ if verdict == "undecided" else "")
 
 
 @pytest.mark.parametrize("law", [PLAIN, NOISY])
@@ -79,6 +81,7 @@ def test_few_seeds_decide_nothing(results: Results, law: Law) -> None:
     for claim in claims(setting):
         assert claim.verdict == "undecided"
         assert "fewer than 6 seeds decide nothing" in claim.measured
+        assert claim.why == "fewer than 6 seeds decide nothing"
         assert "n=5" in claim.measured
 
 
@@ -109,7 +112,7 @@ def test_what_has_no_cells_was_not_run(
 ) -> None:
     write_study(results, PLAIN, limits=limits, sampled=sampled)
     claim = claimed(results, name)
-    assert (claim.verdict, claim.measured) == ("not run", text)
+    assert (claim.verdict, claim.measured, claim.why) == ("not run", text, text)
 
 
 def test_limits_alone_decide_what_they_can(results: Results) -> None:
@@ -130,9 +133,10 @@ def test_chains_that_have_not_converged_leave_p1_undecided_and_are_named(
     write(results, PLAIN, "slice", 100.0, seed=3, r_hat=1.05)
     claim = claimed(results, "P1")
     assert claim.verdict == "undecided"
-    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.050)" in (
+    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.0500)" in (
         claim.measured
     )
+    assert claim.why == "chains that have not converged: raise --set warmup=... draws=..."
 
 
 def test_chains_that_have_not_converged_do_not_save_a_wrong_theory(results: Results) -> None:
@@ -188,6 +192,7 @@ def test_an_unknown_overlap_leaves_its_claim_undecided(results: Results) -> None
     write(results, PLAIN, "gp", seed=6)
     claim = claimed(results, "P4")
     assert (claim.verdict, "not known in 1 of 7 seeds" in claim.measured) == ("undecided", True)
+    assert claim.why == "a number is not known"
 
 
 # --- widths

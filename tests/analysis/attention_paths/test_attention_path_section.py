@@ -131,11 +131,29 @@ def test_what_was_found_is_said_in_one_paragraph(results: Results) -> None:
     assert re.match(
         r"By theory the network of N=10 classifies 9\d\.\d % \(.* to .*, n=6\) of", text
     )
-    assert "14.0 points more than the limit" in text
+    assert "14.0 points more than the limit (14.0 to 14.0, paired by seed, n=6)" in text
     assert "(-1.0 points, paired by seed)" in text
     assert "with all paths, " in text
     assert "with the good path alone and " in text
     assert "theory's mean predictor differs from the sampled one by 1.0 % of it." in text
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [(0.05, "5.0 points more than"), (-0.05, "5.0 points less than"), (0.0, "as many as")],
+)
+def test_the_gain_over_the_limit_has_its_interval(
+    results: Results, gain: float, words: str
+) -> None:
+    write_study(results, Law(gain=gain, noise=0.0))
+    assert f"rightly, {words} the limit" in only(results).found
+    write_study(results, Law(gain=gain, noise=0.005, n=50))
+    text = sections(results)[0].found
+    found = re.search(r"the limit[^(]* \(([-\d.]+) to ([-\d.]+), paired by seed, n=6\);", text)
+    assert found is not None
+    low, high = map(float, found.groups())
+    assert low < 100 * abs(gain) < high
+    assert high - low < 3
 
 
 def test_what_is_missing_is_not_said(results: Results) -> None:
@@ -154,7 +172,12 @@ def test_cells_that_are_in_no_mean_are_named(results: Results) -> None:
     write(results, Law(), "slice", 10.0, draws=10)
     text = only(results).text()
     assert "in no mean: theory N=10 seed 5 (the saddle's residual is 0.02)." in text
-    assert "Chains that have not converged are in no mean: slice N=100 (1 of its seeds)." in text
+    assert (
+        "Chains that have not converged are in no mean: slice N=100 (1 of its seeds); raise --set "
+        "warmup=... draws=...\n"
+    ) in text
+    assert "at every width: undecided: chains that have not converged: raise --set warm" in text
+    assert "as 1/N: undecided: fewer than 6 seeds decide nothing" in text
     assert "the cell with the most draws is shown; not shown: 1." in text
 
 
@@ -221,6 +244,24 @@ def test_matrices_share_one_scale(size: int) -> None:
     figure = order_parameter_figure({"theory": matrices}, ["N=1", "limit"], names, "note")
     images = [axes.images[0] for axes in figure.axes[:2]]
     assert {(image.norm.vmin, image.norm.vmax) for image in images} == {(-20, 20)}
+
+
+@pytest.mark.parametrize(
+    ("largest", "labels"),
+    [
+        (0.4, ["-0.4", "0", "0.4"]),
+        (1.2, ["-1.2", "0", "1.2"]),
+        (2.938, ["-2.94", "-1", "0", "1", "2.94"]),
+        (10.0, ["-10", "-1", "0", "1", "10"]),
+        (25.0, ["-25", "-10", "-1", "0", "1", "10", "25"]),
+    ],
+)
+def test_both_ends_of_the_colour_bar_are_named(largest: float, labels: list[str]) -> None:
+    matrix = largest * np.array([[0.1, -1], [-1, 0.1]])
+    rows = {"theory": [matrix], "slice": [matrix / 2]}
+    figure = order_parameter_figure(rows, ["N=1"], ["a", "b"], "note")
+    ticks = figure.axes[-1].get_yticklabels()
+    assert [tick.get_text() for tick in ticks] == labels
 
 
 # --- summaries
