@@ -18,18 +18,16 @@ from study.errors import RequestError
 from study.posterior import hidden_markov
 from study.posterior.cell import SAMPLED, SAMPLING, PosteriorCell
 from study.posterior.network import parse, path_names, reduced
+from study.tasks.base import SPLITS
 from study.theory.attention_paths import (
     Predictor,
     gp_limit,
-    kernel,
     overlaps,
     sample,
     solve,
     without_interplay,
 )
 from study.theory.attention_paths.checks import Floats
-
-SPLITS = ("train", "validation", "test")
 
 _NOTHING: Mapping[str, Any] = {
     "status_reason": None, "steps": 0, "total_evaluate_seconds": 0.0, "shared_prefix": False,
@@ -101,7 +99,9 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
     try:
         found = method(cell, splits)
         seconds = time.perf_counter() - started
-        rows = [_row(cell, splits, found, split, seconds) for split in SPLITS]
+        whole = Predictor(*splits["train"], cell.temperature, found.order_parameter)
+        diagonal = without_interplay(whole)
+        rows = [_row(cell, splits[split], found, diagonal, split, seconds) for split in SPLITS]
     except LinAlgError as error:  # at a low temperature K + T has no factor in float64
         return _diverged(str(error), time.perf_counter() - started)
     if report is not None:
@@ -114,7 +114,6 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
                 "accuracy": rows[SPLITS.index("validation")]["accuracy"],
             }
         )
-    training = splits["train"]
     columns = {
         **_NOTHING,
         "status": "done",
@@ -123,9 +122,7 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         "total_evaluate_seconds": time.perf_counter() - started - seconds,
         "path_names": path_names(cell.network),
         "order_parameter": found.order_parameter.ravel().tolist(),
-        "overlaps": overlaps(
-            kernel(training.features, found.order_parameter), training.labels
-        ).tolist(),
+        "overlaps": overlaps(whole.kernel, whole.labels).tolist(),
         **found.columns,
     }
     return Ended(columns["status"], columns, rows)
@@ -220,14 +217,11 @@ def _sampled(cell: PosteriorCell, splits: Mapping[str, Split]) -> Found:
 
 
 def _row(
-    cell: PosteriorCell, splits: Mapping[str, Split], found: Found, split: str, seconds: float
+    cell: PosteriorCell, data: Split, found: Found, diagonal: Predictor, split: str, seconds: float
 ) -> dict[str, Any]:
-    """The evaluation of a split."""
-    features, labels = splits[split]
+    """The evaluation of a split; `diagonal` predicts without the interplay of paths."""
+    features, labels = data
     mean, variance, error, accuracy_error = found.predictions[split]
-    diagonal = without_interplay(
-        Predictor(*splits["train"], cell.temperature, found.order_parameter)
-    )
     return {
         "step": found.steps,
         "budget_fraction": 1.0,

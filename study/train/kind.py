@@ -85,8 +85,10 @@ class Training:
         sweep(storage, ended, {cell.first_phase_id for cell in cells} - needed)
 
     def run_name(self, row: Mapping[str, Any]) -> str:
-        held = f"alpha={row['alpha']:g} " if _is_known(row["alpha"]) else ""
-        model = f"{row['architecture']} " if _is_known(row["label_rule"]) else ""
+        from pandas import notna
+
+        held = f"alpha={row['alpha']:g} " if notna(row["alpha"]) else ""
+        model = f"{row['architecture']} " if notna(row["label_rule"]) else ""
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
@@ -95,19 +97,16 @@ class Training:
         With a held attention a map is one line; of a linear model the theory tells more.
         """
         import numpy as np
+        from pandas import notna
 
         from study.evaluate.heat_map_image import heatmap_png
 
-        if evaluations.empty or _is_known(row["alpha"]) or evaluations["mu"].notna().any():
+        if evaluations.empty or notna(row["alpha"]) or evaluations["mu"].notna().any():
             return {}
         last = evaluations[evaluations["step"] == evaluations["step"].max()]
         maps = zip(last["split"], last["heatmap"], strict=True)
         heatmaps = {split: np.reshape(each, (5, 5)) for split, each in maps if each is not None}
         return {"heatmap.png": heatmap_png(heatmaps, row["schedule"])} if heatmaps else {}
-
-
-def _is_known(value: Any) -> bool:
-    return value is not None and value == value  # not NaN
 
 
 TRAINING = Training()

@@ -102,19 +102,25 @@ def table(printed: str) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines}
 
 
-def test_scheduling_sends_cells_the_whole_way() -> None:
-    """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
-    options = "--cells 20 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
+def output_of(script: str, options: str) -> str:
+    """What a benchmark prints, which has to end well."""
     done = subprocess.run(
-        [sys.executable, "benchmarks/scheduling.py", *options.split()],
+        [sys.executable, script, *options.split()],
         cwd=PROJECT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "The driver: 10 trials on 1 workers" in done.stdout
-    found = table(done.stdout)
+    return done.stdout
+
+
+def test_scheduling_sends_cells_the_whole_way() -> None:
+    """Through Ray Tune and MLflow, in packs; the benchmark ends badly if a cell is missing."""
+    options = "--cells 20 --workers 1 --evaluations 3 --pack 2 --plan-cells 20"
+    text = output_of("benchmarks/scheduling.py", options)
+    assert "The driver: 10 trials on 1 workers" in text
+    found = table(text)
     assert len(found["driver CPU ms"]) == 5
     parts = sum(float(row[-1]) for name, row in found.items() if name.startswith("- "))
     assert parts == pytest.approx(float(found["driver CPU ms"][-1]), abs=0.1)
@@ -123,15 +129,7 @@ def test_scheduling_sends_cells_the_whole_way() -> None:
 
 
 def test_a_cell_asks_an_object_store_for_little() -> None:
-    done = subprocess.run(
-        [sys.executable, "benchmarks/scheduling.py", "--requests", "--evaluations", "3"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = table(done.stdout)
+    found = table(output_of("benchmarks/scheduling.py", "--requests --evaluations 3"))
     # The two files of a cell, each looked for and read, whatever else the directory holds.
     assert found["driver: reading what was recorded"] == ["2", "0", "0", "0", "0", "2"]
     assert int(found["worker: a cell from start to record"][-1]) <= 8
@@ -139,13 +137,6 @@ def test_a_cell_asks_an_object_store_for_little() -> None:
 
 def test_the_theory_of_attention_paths_is_timed_as_its_sizes_grow() -> None:
     options = "--samples 10 20 --layers-of-four 1 2 --layers-of-one 1 2 --tokens 4 8 --rounds 2"
-    done = subprocess.run(
-        [sys.executable, "benchmarks/attention_paths.py", *options.split()],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    text = output_of("benchmarks/attention_paths.py", options)
     for size in "PDLT":
-        assert f"solve s ~ {size}^" in done.stdout
+        assert f"solve s ~ {size}^" in text

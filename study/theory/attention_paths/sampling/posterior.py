@@ -10,11 +10,9 @@ U^{pi pi'} = g^pi . g^pi' (arXiv 2405.15926).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from study.theory.attention_paths import checks
@@ -59,20 +57,6 @@ class Draw:
     mean: Floats
     variance: Floats
     flops: int
-
-
-class Sampler(Protocol):
-    """A way to draw from a posterior.
-
-    Attributes:
-        setup_flops: spent before the first chain.
-    """
-
-    setup_flops: int
-
-    def chain(self, random: np.random.Generator, warmup: int, thin: int) -> Iterator[Draw]:
-        """Draws without end: from a start far off, `warmup` steps, then one each `thin` steps."""
-        ...
 
 
 def posterior_of(
