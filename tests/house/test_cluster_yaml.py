@@ -302,9 +302,8 @@ def test_every_package_of_a_node_is_pinned_to_the_version_tested() -> None:
         pin = Requirement(line)
         pins[canonical(pin.name)] = str(pin.specifier)
     extras = project["project"]["optional-dependencies"]
-    waiting = [
-        Requirement(line) for line in project["project"]["dependencies"] + extras["cluster"]
-    ]
+    lines = [*project["project"]["dependencies"], *extras["cluster"], *extras["captions"]]
+    waiting = [Requirement(line) for line in lines]
     seen: set[tuple[str, str]] = set()
     while waiting:
         needed = waiting.pop()
@@ -318,7 +317,7 @@ def test_every_package_of_a_node_is_pinned_to_the_version_tested() -> None:
                 further = Requirement(line)
                 if further.marker is None or further.marker.evaluate({"extra": extra}):
                     waiting.append(further)
-    assert {"ray", "torch", "boto3", "s3fs", "mlflow"} <= {name for name, _ in seen}
+    assert {"ray", "torch", "boto3", "s3fs", "mlflow", "sacrebleu"} <= {name for name, _ in seen}
 
 
 def canonical(name: str) -> str:
