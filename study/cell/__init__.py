@@ -8,6 +8,9 @@ from study.cell.cell import PRECISIONS as PRECISIONS
 from study.cell.cell import RATIONALE_RULES as RATIONALE_RULES
 from study.cell.cell import SPLIT_SCHEMES as SPLIT_SCHEMES
 from study.cell.cell import Cell as Cell
+from study.cell.decoder import DecoderSettings as DecoderSettings
+from study.cell.schedule import HYBRIDS as HYBRIDS
+from study.cell.schedule import OPTIMISERS as OPTIMISERS
 from study.cell.schedule import PARADIGMS as PARADIGMS
 from study.cell.schedule import Budget as Budget
 from study.cell.schedule import Phase as Phase

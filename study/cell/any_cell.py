@@ -25,6 +25,7 @@ class Options(NamedTuple):
     label_rule: str | None = None
     rationale_rule: str | None = None
     min_count: int | None = None
+    encoder: str | None = None
 
 
 NO_OPTIONS = Options()
@@ -98,8 +99,7 @@ class AnyCell(ABC):
         None is left out, so that a new field does not change the ids of older cells.
         """
         fields: Any = self  # every subclass is a dataclass
-        values = {k: v for k, v in dataclasses.asdict(fields).items() if v is not None}
-        return json.loads(json.dumps(values))
+        return json.loads(json.dumps(_without_none(dataclasses.asdict(fields))))
 
     @classmethod
     @abstractmethod
@@ -119,3 +119,12 @@ class AnyCell(ABC):
         payload = {**self.version, **values}
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _without_none(value: Any) -> Any:
+    """A value without the entries of its dictionaries that are None."""
+    if isinstance(value, dict):
+        return {key: _without_none(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(each) for each in value]
+    return value

@@ -19,14 +19,15 @@ class Axis:
         parse: one typed value -> value; raises ValueError.
         default: if a preset does not declare the axis; empty: it must.
         expects: what a value is, for error messages.
-        only: (another axis, its value) without which the axis means nothing; None: always.
+        only: (another axis, its values) without one of which the axis means nothing; None: always
+            has a meaning.
     """
 
     about: str
     parse: Callable[[str], Any]
     default: Values | By = ()
     expects: str = "a whole number"
-    only: tuple[str, Any] | None = None
+    only: tuple[str, Values] | None = None
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:

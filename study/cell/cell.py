@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import is_int, is_positive, require
+from study.cell.decoder import DecoderSettings
 from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 
 SPLIT_SCHEMES = ("disjoint", "shared-base")
@@ -67,6 +68,8 @@ class Cell(AnyCell):
             split; all others are one word, the unknown.
         inference: paradigm whose formula predicts at evaluations, one of `PARADIGMS`; None: that
             of the phase.
+        encoder: of captions, name in `study.models.encoders`.
+        decoder: of captions, its sizes and inference.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -97,6 +100,8 @@ class Cell(AnyCell):
     rationale_rule: str | None = None
     min_count: int | None = None
     inference: str | None = None
+    encoder: str | None = None
+    decoder: DecoderSettings | None = None
 
     def __post_init__(self) -> None:
         require(is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
@@ -156,6 +161,13 @@ class Cell(AnyCell):
             count,
             f"an integer >= 1 and at most {LARGEST_SIZE:,}",
         )
+        frozen = {phase.encoder_lr is None for phase in self.schedule.phases}
+        require(
+            len(frozen) == 1,
+            "encoder_lr",
+            [phase.encoder_lr for phase in self.schedule.phases],
+            "a number in all phases, or in none",
+        )
         points = tuple(float(point) for point in self.evaluation_points)
         require(
             len(points) > 0
@@ -193,14 +205,14 @@ class Cell(AnyCell):
         first phase.
         """
         shared = self.to_dict()
-        first = self.schedule.phases[0]
-        shared["schedule"] = {"paradigm": first.paradigm, "lr": first.lr}
+        first = shared["schedule"]["phases"][0]
+        shared["schedule"] = {name: first[name] for name in first if name != "until"}
         return self.content_hash(shared)
 
     @property
     def options(self) -> Options:
         """The options of its task's data."""
-        return Options(self.num_classes, self.label_rule, self.rationale_rule, self.min_count)
+        return Options(*(getattr(self, name) for name in Options._fields))
 
     @property
     def paradigm(self) -> str:
@@ -252,5 +264,6 @@ class Cell(AnyCell):
                 "schedule": Schedule(phases),
                 "budget": Budget(**values["budget"]),
                 "evaluation_points": tuple(values["evaluation_points"]),
+                "decoder": DecoderSettings(**known) if (known := values.get("decoder")) else None,
             }
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from study.cell.checks import is_int, is_positive, require
@@ -13,6 +14,18 @@ from study.paradigms import REGISTERED
 PARADIGMS: Collection[str] = REGISTERED
 """Names of the paradigms that a phase can train with."""
 
+HYBRIDS: Mapping[str, str] = {
+    "hybrid": "hard", "hybrid-sampled": "hard-sampled", "hybrid-running": "hard-running",
+}  # fmt: skip
+"""Schedules of soft and then hard attention -> the paradigm of the second (section 5)."""
+
+
+OPTIMISERS = ("sgd", "adam")
+"""Of a phase. SGD has the cell's momentum, Adam takes it for the decay of its first moment."""
+
+DROP = Fraction(1, 10)
+"""Factor of the learning rate where it drops (appendix A.4: 1e-3 to 1e-4, 1e-4 to 1e-5)."""
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -20,13 +33,21 @@ class Phase:
 
     Args:
         paradigm: one of `PARADIGMS`.
-        lr: learning rate of SGD, > 0, for focus and classifier alike.
+        lr: learning rate, > 0, for focus and classifier alike.
         until: fraction of the budget at which the phase ends, in (0, 1].
+        optimiser: one of `OPTIMISERS`; None: SGD.
+        encoder_lr: of captions, learning rate of the encoder, > 0; None: it is frozen. (The
+            encoder of posts trains with `lr`.)
+        teacher_forcing: of captions, the share of words in [0, 1] before which the decoder reads
+            the true word, not its own; None: all.
     """
 
     paradigm: str
     lr: float
     until: float = 1.0
+    optimiser: str | None = None
+    encoder_lr: float | None = None
+    teacher_forcing: float | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -39,8 +60,53 @@ class Phase:
             self.until,
             "a fraction of the budget in (0, 1]",
         )
-        object.__setattr__(self, "lr", float(self.lr))
-        object.__setattr__(self, "until", float(self.until))
+        require(
+            self.optimiser is None or self.optimiser in OPTIMISERS,
+            "optimiser",
+            self.optimiser,
+            f"one of {', '.join(OPTIMISERS)}",
+        )
+        rate, share = self.encoder_lr, self.teacher_forcing
+        require(rate is None or is_positive(rate), "encoder_lr", rate, "a number > 0")
+        require(
+            share is None
+            or (isinstance(share, int | float) and share is not True and 0 <= share <= 1),
+            "teacher_forcing",
+            share,
+            "a number in [0, 1]",
+        )
+        for name in ("lr", "until", "encoder_lr", "teacher_forcing"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, float(value))
+
+    @property
+    def text(self) -> str:
+        """The phase for people, without its end: ``soft lr=0.01``."""
+        parts = [f"{self.paradigm} lr={self.lr:g}", self.optimiser or ""]
+        if self.encoder_lr is not None:
+            parts.append(f"encoder_lr={self.encoder_lr:g}")
+        if self.teacher_forcing is not None:
+            parts.append(f"teacher_forcing={self.teacher_forcing:g}")
+        return " ".join(filter(None, parts))
+
+    def dropping(self, begin: float, share: float | None) -> tuple[Phase, ...]:
+        """The phase in two, or as it is: where the second begins, the learning rate drops.
+
+        The decoder of captions reads only true words from there on (appendix A.4).
+
+        Args:
+            begin: fraction of the budget at which this phase begins, in [0, 1).
+            share: of this phase, before its rate drops, in (0, 1); None: it never does.
+
+        Raises:
+            ValueError: the share is out of range.
+        """
+        if share is None:
+            return (self,)
+        require(is_positive(share) and share < 1, "drop", share, "a fraction in (0, 1)")
+        lr, start, end, part = (Fraction(str(n)) for n in (self.lr, begin, self.until, share))
+        dropped = replace(self, lr=float(DROP * lr), teacher_forcing=None)
+        return replace(self, until=float(start + part * (end - start))), dropped
 
 
 @dataclass(frozen=True)
@@ -81,23 +147,29 @@ class Schedule:
 
     @property
     def paradigm(self) -> str:
-        """The paradigm of a single phase, `hybrid` for soft then hard, else names joined by >."""
-        names = [phase.paradigm for phase in self.phases]
-        return "hybrid" if names == ["soft", "hard"] else ">".join(names)
+        """The paradigm of all phases, a name of `HYBRIDS`, else names joined by >.
+
+        Phases of one paradigm in sequence, which differ in their rates, count as one.
+        """
+        names = [name for name, _ in itertools.groupby(phase.paradigm for phase in self.phases)]
+        hybrids: dict[tuple[str, ...], str] = {
+            ("soft", hard): name for name, hard in HYBRIDS.items()
+        }
+        return hybrids.get(tuple(names), ">".join(names))
 
     @property
     def switch_point(self) -> float | None:
-        """The budget fraction at which the first phase ends; None for a single phase."""
-        return self.phases[0].until if len(self.phases) > 1 else None
+        """The budget fraction at which the first paradigm ends; None if there is no other."""
+        for phase, following in itertools.pairwise(self.phases):
+            if phase.paradigm != following.paradigm:
+                return phase.until
+        return None
 
     @property
     def text(self) -> str:
         """The schedule for people: ``soft lr=0.01 until 0.3 > hard lr=0.005``."""
-        parts = [
-            f"{p.paradigm} lr={p.lr:g}" + (f" until {p.until:g}" if p.until < 1 else "")
-            for p in self.phases
-        ]
-        return " > ".join(parts)
+        ends = (f" until {p.until:g}" if p.until < 1 else "" for p in self.phases)
+        return " > ".join(p.text + end for p, end in zip(self.phases, ends, strict=True))
 
 
 @dataclass(frozen=True)

@@ -109,10 +109,10 @@ def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _C
         raise unknown(f"axis in {name}@{where}", other, kind.axes)
     parsed = _parse_values(kind, other, values, of_tasks, f"{name}@{where}")
     only = kind.axes[name].only
-    if only is not None and only[0] == other and only[1] not in parsed:
+    if only is not None and only[0] == other and not set(only[1]) & set(parsed):
         raise RequestError(
-            f"--set {name}@{where}: only a {only[1]} has a {name}. Write {name}=VALUE; the rate "
-            f"of {parsed[0]} itself is lr@{parsed[0]}=VALUE."
+            f"--set {name}@{where}: only a {only[1][0]} has a {name}. Write {name}=VALUE; the "
+            f"rate of {parsed[0]} itself is lr@{parsed[0]}=VALUE."
         )
     return other, parsed
 

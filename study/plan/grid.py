@@ -84,7 +84,7 @@ def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, A
             return
         name, *rest = names
         only = kind.axes[name].only
-        if only is not None and point[only[0]] != only[1]:
+        if only is not None and point[only[0]] not in only[1]:
             yield from extend(point, rest)
             return
         for value in values_at(axes[name], name, point):

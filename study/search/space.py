@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from search_spaces.base import By, Values
+from study.cell import HYBRIDS
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
 from study.errors import RequestError, unknown
@@ -83,7 +84,7 @@ class Space:
                 fixed[name] = _only(name, values_at(axes[name], name, fixed))
         paradigms = {}
         for paradigm in values_at(axes["paradigm"], "paradigm", fixed):
-            names = _HYBRID_AXES if paradigm == "hybrid" else ("lr",)
+            names = _HYBRID_AXES if paradigm in HYBRIDS else ("lr",)
             point = {**fixed, "paradigm": paradigm}
             paradigms[paradigm] = {n: _range(n, values_at(axes[n], n, point)) for n in names}
         space = cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)

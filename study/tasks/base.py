@@ -34,6 +34,9 @@ class Modality:
         foreground: name of the true foreground, if it needs one.
         heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
         saif_threshold: least attention and score at which an input counts for SAIF.
+        score: name for people of the column `accuracy`.
+        evaluation: module and function that evaluates a model, as
+            `study.evaluate.classification.evaluate` does.
     """
 
     noun: str
@@ -42,6 +45,8 @@ class Modality:
     foreground: str = ""
     heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     saif_threshold: float = 0.8
+    score: str = "accuracy"
+    evaluation: str = "study.evaluate.classification:evaluate"
 
 
 MOSAICS = Modality("mosaics", counted="instances", m="segments m")
@@ -53,16 +58,31 @@ POSTS = Modality(
 )
 
 
+CAPTIONS = Modality(
+    "captions",
+    counted="categories with one box in an image",
+    m="regions m",
+    foreground="the box of the category",
+    heatmap_edges=(0.0, 0.2, 0.3, 1.0),
+    saif_threshold=0.3,
+    score="Bleu-4",
+    evaluation="study.evaluate.captions:evaluate",
+)
+
+
 class Batch(NamedTuple):
-    """A batch of inputs: mosaics or posts.
+    """A batch of inputs: mosaics, posts or captions.
 
     Attributes:
         segments: (B, m, ...) as `study.models.base.Model.encode` takes them: of mosaics
-            (B, m, C, H, W) float32 in [-1, 1], of posts (B, m) int64 numbers of words.
-        labels: (B,) int64, the index of the class.
+            (B, m, C, H, W) float32 in [-1, 1], of posts (B, m) int64 numbers of words, of captions
+            (B, m, D) float32 features of the image's regions, or its pixels (B, 3, P, P) uint8.
+        labels: (B,) int64, the index of the class; of captions (B, T) int64 numbers of words, the
+            end of the caption included.
         foreground: (B, m) bool, True at the hidden position z of a mosaic, or at the rationale of
-            a post, which may be empty; used to evaluate, never to train.
-        mask: (B, m) bool, True = real segment; None: all are real.
+            a post, which may be empty; used to evaluate, never to train. Of captions (B, 0).
+        mask: (B, m) bool, True = real segment; None: all are real. Of captions (B, T), True = real
+            word.
     """
 
     segments: Tensor

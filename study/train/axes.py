@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from search_spaces.base import By
 from study import models, tasks
-from study.cell import LABEL_RULES, PARADIGMS, PRECISIONS, RATIONALE_RULES, SPLIT_SCHEMES
+from study.cell import (
+    HYBRIDS,
+    LABEL_RULES,
+    OPTIMISERS,
+    PARADIGMS,
+    PRECISIONS,
+    RATIONALE_RULES,
+    SPLIT_SCHEMES,
+)
 from study.cell.axis import Axis
 
 SAME = "same"
@@ -28,8 +36,8 @@ OWN = "own"
 BUDGET_UNITS = ("flops", "mosaics")
 
 
-OF_HYBRIDS = ("paradigm", "hybrid")
-"""The axis and value without which an axis of hybrids means nothing."""
+OF_HYBRIDS = ("paradigm", tuple(HYBRIDS))
+"""The axis, and the values without which an axis of hybrids means nothing."""
 
 
 def _number(text: str) -> float:
@@ -38,6 +46,10 @@ def _number(text: str) -> float:
 
 def _number_or_same(text: str) -> float | str:
     return SAME if text == SAME else float(text)
+
+
+def _number_none_or_same(text: str) -> float | str | None:
+    return SAME if text == SAME else _number_or_none(text)
 
 
 def _number_or_none(text: str) -> float | None:
@@ -54,6 +66,11 @@ def _count_or_all(text: str) -> int | str:
 
 def _name_or_none(text: str) -> str | None:
     return None if text in (NONE, OWN) else text
+
+
+def _of_captions(value: object) -> By:
+    """Default of an axis that only tasks with captions have."""
+    return By("task", dict.fromkeys(tasks.taking("encoder"), (value,)), otherwise=(None,))
 
 
 def _of_some_tasks(option: str) -> By:
@@ -95,13 +112,26 @@ AXES: Mapping[str, Axis] = {
         _count_or_all,
         expects="a whole number or all",
     ),
-    "paradigm": Axis(", ".join((*PARADIGMS, "hybrid")), str, expects="a name"),
-    "lr": Axis("learning rate (of a hybrid: its soft phase)", _number, expects="a number"),
+    "paradigm": Axis(", ".join((*PARADIGMS, *HYBRIDS)), str, expects="a name"),
+    "lr": Axis("learning rate (of a hybrid: its soft part)", _number, expects="a number"),
     "hard_lr": Axis(
-        "learning rate of a hybrid's hard phase, or same",
+        "learning rate of a hybrid's hard part, or same",
         _number_or_same,
         (SAME,),
         "a number or same",
+        only=OF_HYBRIDS,
+    ),
+    "drop_at": Axis(
+        "share of the steps (of a hybrid: of its soft part) after which lr falls to a tenth; none",
+        _number_or_none,
+        (None,),
+        "a number or none",
+    ),
+    "hard_drop_at": Axis(
+        "the same of a hybrid's hard part, or same",
+        _number_none_or_same,
+        (SAME,),
+        "a number, none or same",
         only=OF_HYBRIDS,
     ),
     "switch_point": Axis(
@@ -130,13 +160,81 @@ AXES: Mapping[str, Axis] = {
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
     "batch_size": Axis("mosaics or posts a step", int, (256,)),
     "precision": Axis("float32, tf32 (on a GPU) or bfloat16", str, ("float32",), "a name"),
-    "momentum": Axis("of SGD", _number, (0.9,), "a number"),
+    "optimiser": Axis(
+        "sgd or adam",
+        str,
+        By("task", dict.fromkeys(tasks.taking("encoder"), ("adam",)), otherwise=("sgd",)),
+        "a name",
+    ),
+    "momentum": Axis("of SGD; of Adam the decay beta_1", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
     "inference": Axis(
         "paradigm whose formula predicts at evaluations; own: that of the phase",
         _name_or_none,
         (None,),
         "a name",
+    ),
+    "encoder": Axis(
+        "network that makes regions of images: vgg19, lite0 or small; none: no captions",
+        _name_or_none,
+        _of_some_tasks("encoder"),
+        "a name",
+    ),
+    "encoder_lr": Axis(
+        "its learning rate; none: it is frozen, and its features are computed once",
+        _number_or_none,
+        (None,),
+        "a number or none",
+    ),
+    "teacher_forcing": Axis(
+        "share of words before which a decoder reads the true word (of a hybrid: in its soft "
+        "part); all once lr has dropped",
+        _number_or_none,
+        _of_captions(1.0),
+        "a number or none",
+    ),
+    "hard_teacher_forcing": Axis(
+        "the same in a hybrid's hard part, or same",
+        _number_none_or_same,
+        (SAME,),
+        "a number, none or same",
+        only=OF_HYBRIDS,
+    ),
+    "embedding": Axis(
+        "of captions, size of a word's vector; none: no captions",
+        _count_or_none,
+        _of_captions(512),
+        "a whole number or none",
+    ),
+    "attention": Axis(
+        "of captions, size in which regions and state are compared; none: no captions",
+        _count_or_none,
+        _of_captions(512),
+        "a whole number or none",
+    ),
+    "hidden": Axis(
+        "of captions, size of the LSTM; none: no captions",
+        _count_or_none,
+        _of_captions(512),
+        "a whole number or none",
+    ),
+    "dropout": Axis(
+        "of captions, share of the LSTM's state that the output does not see; none: no captions",
+        _number_or_none,
+        _of_captions(0.5),
+        "a number or none",
+    ),
+    "longest": Axis(
+        "of captions, most words that are written; none: no captions",
+        _count_or_none,
+        _of_captions(15),
+        "a whole number or none",
+    ),
+    "beam": Axis(
+        "of captions, how many are followed while one is written, 1: greedy; none: no captions",
+        _count_or_none,
+        _of_captions(1),
+        "a whole number or none",
     ),
     "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
     "train_metrics_size": Axis(
@@ -161,7 +259,9 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
     """
     return {
         "task": list(tasks.TASKS),
-        "paradigm": (*PARADIGMS, "hybrid"),
+        "paradigm": (*PARADIGMS, *HYBRIDS),
+        "optimiser": OPTIMISERS,
+        "encoder": ("vgg19", "lite0", "small", NONE),
         "architecture": list(dict.fromkeys(n for task in of_tasks for n in models.names(task))),
         "budget_unit": BUDGET_UNITS,
         "split": SPLIT_SCHEMES,

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from study import models, paradigms, tasks
-from study.cell import PARADIGMS, Budget, Cell, Options, Schedule
+from study.cell import (
+    HYBRIDS,
+    PARADIGMS,
+    Budget,
+    Cell,
+    DecoderSettings,
+    Options,
+    Phase,
+    Schedule,
+)
 from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
 from study.cell.checks import is_positive, require
 from study.errors import RequestError
@@ -88,11 +98,6 @@ class CellMaker:
         task = point["task"]
         options = Options(**{name: point[name] for name in Options._fields})
         tasks.info(task, options)  # refuses options that the task does not take
-        if point["paradigm"] == "hybrid":
-            hard_lr = point["lr"] if point["hard_lr"] == SAME else point["hard_lr"]
-            schedule = Schedule.hybrid(point["lr"], hard_lr, point["switch_point"])
-        else:
-            schedule = Schedule.single(point["paradigm"], point["lr"])
         count = point["evaluations"]
         require(
             1 <= count <= MOST_EVALUATIONS, "evaluations", count, f"in 1..{MOST_EVALUATIONS:,}"
@@ -101,10 +106,12 @@ class CellMaker:
             "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
             "task", "alpha", "inference",
         )  # fmt: skip
+        decoder = {each.name: point[each.name] for each in dataclasses.fields(DecoderSettings)}
         facts = self._facts_of(task, options)
         cell = Cell(
             data_digest=facts.digest,
-            schedule=schedule,
+            schedule=_schedule(point),
+            decoder=None if options.encoder is None else DecoderSettings(**decoder),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             **{name: point[name] for name in named},
@@ -131,6 +138,30 @@ class CellMaker:
             )
             self._flops[key] = cost.model_flops(model, known.input_shape, facts.lengths, m)
         return self._flops[key]
+
+
+def _schedule(point: Mapping[str, Any]) -> Schedule:
+    """The phases of a point: those of its paradigms, each maybe with a drop of its rate."""
+
+    def of_hard(axis: str) -> Any:
+        value = point[f"hard_{axis}"]
+        return point[axis] if value == SAME else value
+
+    def forced(share: float | None) -> float | None:
+        return None if share == 1 else share
+
+    lr, drop, share = point["lr"], point["drop_at"], forced(point["teacher_forcing"])
+    optimiser = None if point["optimiser"] == "sgd" else point["optimiser"]
+    common = {"optimiser": optimiser, "encoder_lr": point["encoder_lr"]}
+    first = {**common, "teacher_forcing": share}
+    if (hard := HYBRIDS.get(point["paradigm"])) is None:
+        return Schedule(Phase(point["paradigm"], lr, **first).dropping(0, drop))
+    switch = point["switch_point"]
+    Schedule.hybrid(lr, lr, switch)  # refuses a switch point that is none
+    soft = Phase("soft", lr, switch, **first)
+    second = {**common, "teacher_forcing": forced(of_hard("teacher_forcing"))}
+    after = Phase(hard, of_hard("lr"), **second)
+    return Schedule(soft.dropping(0, drop) + after.dropping(switch, of_hard("drop_at")))
 
 
 def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:

@@ -26,7 +26,10 @@ class Training:
     cell = Cell
     trains = True
     axes = AXES
-    fastest = ("paradigm", "lr", "hard_lr", "switch_point")
+    fastest = (
+        "paradigm", "drop_at", "hard_drop_at", "teacher_forcing", "hard_teacher_forcing",
+        "lr", "hard_lr", "switch_point",
+    )  # fmt: skip
     columns = (
         "num_classes", "data_notes", "status", "status_reason", "steps", "total_train_seconds",
         "total_evaluate_seconds", "micro_batch", "shared_prefix",
