@@ -24,6 +24,7 @@ from study.cell.checks import require
 from study.errors import RequestError, unknown
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.json_values import expect, kind_of
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th class, as in the data set's own scripts."""
@@ -59,16 +60,6 @@ _PLACES = {
     _DIVISIONS: re.compile(rf'"({_ID})"\s*[,\]]'),
 }
 """Matches the beginning of a post in the text of a file."""
-
-_KINDS: dict[type, str] = {
-    dict: "an object",
-    list: "a list",
-    str: "text",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
-}
 
 
 class _Post(NamedTuple):
@@ -284,7 +275,7 @@ def _read(path: Path) -> _File:
     pairs, content = _parse(path, text)
     if not isinstance(content, dict):
         raise RequestError(
-            f"{path} must hold an object, got {_kind(content)}. HateXplain is {_ACCEPTED}."
+            f"{path} must hold an object, got {kind_of(content)}. HateXplain is {_ACCEPTED}."
         )
     file = _File(path, text, content)
     if len(pairs) > len(content):
@@ -356,7 +347,7 @@ def _ids(divisions: _File) -> dict[str, list[str]]:
             )
         ids[split] = divisions.content[split]
         try:
-            _expect(ids[split], list, f"the split {split!r}")
+            expect(ids[split], list, f"the split {split!r}")
             _expect_texts(ids[split], f"in the split {split!r}, entry")
         except RequestError as error:
             raise RequestError(f"{divisions.path}: {error}") from error
@@ -431,11 +422,11 @@ def _post(entry: Any) -> _Post:
     Raises:
         RequestError: it is incomplete or wrong; the message names neither file nor post.
     """
-    _expect(entry, dict, "a post")
+    expect(entry, dict, "a post")
     for key in _KEYS:
         if key not in entry:
             raise RequestError(f"{key!r} is missing.")
-        _expect(entry[key], list, repr(key))
+        expect(entry[key], list, repr(key))
     return _Post(
         _tokens(entry["post_tokens"]),
         _labels(entry["annotators"]),
@@ -457,11 +448,11 @@ def _labels(annotators: list[Any]) -> list[str]:
         raise RequestError("'annotators' is empty: nobody labelled the post.")
     labels = []
     for number, annotator in enumerate(annotators, 1):
-        _expect(annotator, dict, f"annotator {number}")
+        expect(annotator, dict, f"annotator {number}")
         if "label" not in annotator:
             raise RequestError(f"annotator {number} has no 'label'.")
         label = annotator["label"]
-        _expect(label, str, f"the label of annotator {number}")
+        expect(label, str, f"the label of annotator {number}")
         if label not in CLASSES:
             shown = label if re.fullmatch(_ID, label) else "(no single word)"
             raise RequestError(f"annotator {number}: {unknown('label', shown, CLASSES)}")
@@ -471,20 +462,14 @@ def _labels(annotators: list[Any]) -> list[str]:
 
 def _marks(rationales: list[Any]) -> list[list[int]]:
     for number, marks in enumerate(rationales, 1):
-        _expect(marks, list, f"rationale {number}")
+        expect(marks, list, f"rationale {number}")
         for place, value in enumerate(marks, 1):
             if type(value) is not int or value not in (0, 1):
-                shown = str(value)[:20] if type(value) in (int, float) else _kind(value)
+                shown = str(value)[:20] if type(value) in (int, float) else kind_of(value)
                 raise RequestError(
                     f"value {place} of rationale {number} must be 0 or 1, got {shown}."
                 )
     return rationales
-
-
-def _expect(value: Any, kind: type, what: str) -> None:
-    """Refuses a value of another type; the message shows its type, never the value."""
-    if not isinstance(value, kind):
-        raise RequestError(f"{what} must be {_KINDS[kind]}, got {_kind(value)}.")
 
 
 def _expect_texts(values: list[Any], what: str) -> None:
@@ -492,8 +477,4 @@ def _expect_texts(values: list[Any], what: str) -> None:
     if all(isinstance(value, str) for value in values):  # fast, as there are many words
         return
     for number, value in enumerate(values, 1):
-        _expect(value, str, f"{what} {number}")
-
-
-def _kind(value: Any) -> str:
-    return _KINDS[type(value)]
+        expect(value, str, f"{what} {number}")
