@@ -55,6 +55,7 @@ from study.plan.listed import left_to_run
 from study.plan.planning import planned
 from study.results import Results
 from study.run_options import requested
+from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
 from study.terminal.options import minutes
 
@@ -256,7 +257,7 @@ def _run(argv: Sequence[str] | None) -> int:
         try:
             this.begin()
             this.say(travels(args))
-            tasks.load(STUDY, str(args.data))
+            tasks.load(STUDY, Places(str(args.data)))
             progress(this)  # refuses --set before anything runs
             tests(this)
             benchmarks(this)

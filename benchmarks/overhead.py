@@ -30,6 +30,7 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import Results
+from study.tasks.sources.places import Places
 from study.terminal.progress import Progress
 
 
@@ -65,7 +66,7 @@ def main() -> None:
             space,
             "quick",
             axes,
-            lambda task, options: tasks.load(task, args.data_dir, None, options).facts,
+            lambda task, options: tasks.load(task, Places(args.data_dir), options).facts,
         )
     except RequestError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")

@@ -108,7 +108,7 @@ def main() -> int:
 
 def digits_facts(task: str, options: Any) -> Any:
     """The facts of the digits that ship with scikit-learn."""
-    return tasks.load(task, None, None, options).facts
+    return tasks.load(task, options=options).facts
 
 
 def plan_of(cells: int, evaluations: int, facts_of: Callable[[str, Any], Any]) -> Plan:

@@ -38,7 +38,7 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
     if shown and not trained.failures and trained.start_seconds and trained.ended_at:
         seconds = (time.monotonic() - trained.ended_at) / shown
         measured = Overhead(trained.start_seconds, seconds)
-        overhead.remember(cache_root(request.cache_dir), plan.where, measured)
+        overhead.remember(cache_root(request.places.cache_dir), plan.where, measured)
     if trained.search:
         print(terminal.fitted(trained.search.summary(request.select)))
     for failure in trained.failures:

@@ -63,8 +63,7 @@ def work_of(request: Request, plan: Plan) -> Work:
         code_version=code_version(),
         share=plan.share,
         threads=plan.threads,
-        data_dir=request.data_dir,
-        cache_dir=request.cache_dir,
+        **request.places._asdict(),
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
     )

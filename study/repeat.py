@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
+from study.terminal.options import add_places, places_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -14,11 +15,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
+    places = places_of(args)
     with importing():
         from study.launch.repetition import repeat
         from study.results import Results
 
-    found = repeat(Results(args.results_dir), args.cell_id, args.data_dir, args.cache_dir)
+    found = repeat(Results(args.results_dir), args.cell_id, places)
     print(found.text)
     return DONE if found.equal else FAILED
 
@@ -26,10 +28,8 @@ def _run(argv: Sequence[str] | None) -> int:
 def _parser() -> Parser:
     parser = Parser("study.repeat", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
-    add = parser.add_argument
-    add("cell_id", metavar="CELL_ID", help="id of a cell, or the beginning of it")
-    add("--data-dir", metavar="DIR", help="where the data set lies; default: downloaded")
-    add("--cache-dir", metavar="DIR", help="for downloads and prepared data")
+    parser.add_argument("cell_id", metavar="CELL_ID", help="id of a cell, or the beginning of it")
+    add_places(parser)
     return parser
 
 

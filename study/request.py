@@ -10,6 +10,7 @@ from typing import Literal
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import possible_values
 from study.errors import RequestError
+from study.tasks.sources.places import NO_PLACES, Places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Request:
         axes: as `study.plan.axes.resolve` gives them.
         changes: the assignments of --set, as typed.
         results: results directory, local path or fsspec URL, as typed.
-        data_dir, cache_dir: as `study.tasks.load` takes them; local paths are absolute.
+        places: of the tasks' files; local paths are absolute.
         write_cells: file for the cells that the plan leaves to run; None: not written.
         then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
         select: validation metric that chooses options.
@@ -51,8 +52,7 @@ class Request:
     axes: Mapping[str, Values | By]
     changes: tuple[str, ...] = ()
     results: str = "results"
-    data_dir: str | None = None
-    cache_dir: str | None = None
+    places: Places = NO_PLACES
     then: Literal["train", "plan", "dry run"] = "train"
     write_cells: str | None = None
     select: Literal["accuracy", "saif"] = "accuracy"

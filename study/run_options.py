@@ -13,9 +13,8 @@ from study.kinds import KINDS
 from study.plan.axes import resolve
 from study.request import Request
 from study.search.space import in_order
-from study.tasks import absolute
 from study.terminal.command import Parser
-from study.terminal.options import add_training_options, number, positive
+from study.terminal.options import add_training_options, number, places_of, positive
 from study.train import packs
 
 
@@ -26,7 +25,8 @@ def requested(argv: Sequence[str] | None = None) -> Request:
         RequestError: an option is unknown or wrong, or options contradict each other.
     """
     options = parser()
-    asked = vars(options.parse_args(argv))
+    args = options.parse_args(argv)
+    asked = vars(args)
     studies = all_studies()
     name, changes = asked.pop("study"), tuple(asked.pop("set"))
     if name not in studies:
@@ -34,10 +34,12 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     if not KINDS[studies[name].kind].trains:
         _refuse_options_of_training(name, asked, options)
     plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
-    for folder in ("data_dir", "cache_dir"):
-        asked[folder] = absolute(asked[folder])
+    places = places_of(args)
+    for place in places._fields:
+        del asked[place]
     return Request(
         **asked,
+        places=places,
         space=studies[name],
         axes=resolve(studies[name], asked["preset"], changes),
         changes=changes,
@@ -47,7 +49,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
 
 _OF_TRAINING = (
     "data_dir", "select", "pack", "micro_batch", "search", "num_samples", "objective",
-    "scheduler", "share", "gpus_per_trial",
+    "scheduler", "share", "gpus_per_trial", "weights", "category_words",
 )  # fmt: skip
 """Options that only studies whose cells train have."""
 

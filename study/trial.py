@@ -20,7 +20,7 @@ from study.terminal.command import (
     run_as_command,
     terminating,
 )
-from study.terminal.options import add_training_options, minutes, positive
+from study.terminal.options import add_training_options, minutes, places_of, positive
 
 if TYPE_CHECKING:
     from study.launch.failures import Failure
@@ -47,9 +47,8 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.launch.workplace import opened_here
         from study.plan.divide import usable_cores
         from study.plan.listed import plan_listed
-        from study.tasks import absolute
 
-    args.data_dir, args.cache_dir = map(absolute, (args.data_dir, args.cache_dir))
+    args.places = places_of(args)
     cores = usable_cores()
     if (args.threads or 0) > cores:
         raise RequestError(f"--threads {args.threads}, but this machine has {cores} cores.")
@@ -62,9 +61,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if args.device == "cuda" and not args.gpu:
         raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
     with terminating(), opened_here(args.results) as place:
-        plan = plan_listed(
-            listed, args.threads, args.gpu, args.data_dir, args.cache_dir, args.micro_batch
-        )
+        plan = plan_listed(listed, args.threads, args.gpu, args.places, args.micro_batch)
         place.prepare()
         place.set_damaged_aside()
         plan = plan.resumed(place.finished)
@@ -95,8 +92,7 @@ def _train(
         code_version=code_version(),
         threads=args.threads,
         gpu=args.gpu,
-        data_dir=args.data_dir,
-        cache_dir=args.cache_dir,
+        **args.places._asdict(),
         micro_batch=args.micro_batch,
         checkpoint_every=args.checkpoint_every,
         mark=place.results.mark(),

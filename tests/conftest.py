@@ -28,6 +28,7 @@ from study.launch.tune import Train, carry_out
 from study.models import build
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.tasks.sources.places import Places
 from study.terminal.command import DONE
 from study.train.cost import ModelFlops, model_flops, soft_epochs
 from tests.made_up.comparisons import make_results
@@ -179,7 +180,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def digits(cache_dir: Path) -> MosaicTask:
-    return tasks.load("digits", cache_dir=str(cache_dir))
+    return tasks.load("digits", Places(cache_dir=str(cache_dir)))
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ class Work:
         share: whether to start from fork points of other cells.
         threads: CPU threads of the worker, >= 1.
         gpu: whether to use a GPU if there is one.
-        data_dir, cache_dir: as `study.tasks.load` takes them.
+        data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints, >= 0.
         mark: of the results directory, see `study.results.Results.mark`. The command that leaves
@@ -53,6 +53,8 @@ class Work:
     gpu: bool = True
     data_dir: str | None = None
     cache_dir: str | None = None
+    weights: str | None = None
+    category_words: str | None = None
     micro_batch: int | None = None
     checkpoint_every: float = DEFAULT_INTERVAL
     mark: str | None = None

@@ -29,6 +29,7 @@ from study.kinds import Kind, kind_name, kind_of
 from study.launch.trial import train_cells
 from study.results import METRICS, RATIONALES, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
+from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.progress import Progress, duration
 
 CIRCUMSTANCES = {
@@ -98,9 +99,7 @@ class Repetition:
         return f"{text}; {_ON_A_GPU}" if self.gpu else text
 
 
-def repeat(
-    results: Results, cell_id: str, data_dir: str | None = None, cache_dir: str | None = None
-) -> Repetition:
+def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repetition:
     """Trains a recorded cell from its start, alone, and compares every evaluation.
 
     It uses the recorded threads and inputs a pass, and the recorded kind of device if there is
@@ -109,7 +108,7 @@ def repeat(
     Args:
         results: where the cell is recorded.
         cell_id: its id, or the beginning of it.
-        data_dir, cache_dir: as `study.tasks.load` takes them.
+        places: of the task's files.
 
     Raises:
         RequestError: no such cell or several, the cell cannot be repeated, or the data differs
@@ -118,7 +117,8 @@ def repeat(
     recorded, evaluations = _recorded(results, cell_id)
     kind = kind_of(recorded)
     cell = _cell(kind, recorded)
-    _require_same_data(kind, cell, data_dir, cache_dir)
+    tasks.require_use(places, [cell.task])
+    _require_same_data(kind, cell, places)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="study-repeat-") as folder, _progress(cell) as report:
         again = Results(folder)
@@ -131,8 +131,7 @@ def repeat(
             cells=(cell,),
             threads=int(recorded["threads"]),
             gpu=not str(recorded["device"]).startswith("cpu"),
-            data_dir=data_dir,
-            cache_dir=cache_dir,
+            **places._asdict(),
             micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,
         )
@@ -297,10 +296,8 @@ def _cell(kind: Kind, recorded: Mapping[Any, Any]) -> AnyCell:
     return cell
 
 
-def _require_same_data(
-    kind: Kind, cell: AnyCell, data_dir: str | None, cache_dir: str | None
-) -> None:
-    maker = kind.maker(lambda task, options: tasks.load(task, data_dir, cache_dir, options).facts)
+def _require_same_data(kind: Kind, cell: AnyCell, places: Places) -> None:
+    maker = kind.maker(lambda task, options: tasks.load(task, places, options).facts)
     digest = maker.facts(cell).digest
     if digest != cell.data_digest:
         raise RequestError(

@@ -14,6 +14,7 @@ from study.plan.estimate import choose_packing
 from study.plan.plan import Plan
 from study.request import Request
 from study.tasks.base import UNKNOWN_DIGEST, Facts
+from study.tasks.sources.places import NO_PLACES, Places
 from study.train.packs import Packing, form
 
 
@@ -35,8 +36,7 @@ def plan_listed(
     listed: CellList,
     threads: int,
     gpu: bool,
-    data_dir: str | None = None,
-    cache_dir: str | None = None,
+    places: Places = NO_PLACES,
     micro_batch: int | None = None,
 ) -> Plan:
     """Plans to train the cells of a list, one pack at a time.
@@ -45,21 +45,20 @@ def plan_listed(
         listed: the cells.
         threads: CPU threads.
         gpu: whether to use a GPU.
-        data_dir, cache_dir: as `study.tasks.load` takes them.
+        places: of the tasks' files.
         micro_batch: inputs a pass; None: by device.
 
     Raises:
         RequestError: an unknown kind or task, other data than the cells', or one cannot run.
     """
     names = {cell.task for cell in listed.cells}
-    tasks.require_use_of_data_dir(data_dir, sorted(names))
+    tasks.require_use(places, sorted(names))
 
     @functools.cache
     def facts_of(task: str, options: Options) -> Facts:
         if task not in tasks.TASKS:
             raise unknown("task", task, tasks.TASKS)
-        place = data_dir if tasks.takes_data_dir(task) else None
-        return tasks.load(task, place, cache_dir, options).facts
+        return tasks.load(task, places, options).facts
 
     maker = KINDS[listed.kind].maker(facts_of)
     for cell in listed.cells:

@@ -53,13 +53,12 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
     points = list(searched.examples()) if searched else axes
     make_plan(space, request.preset, points, _nominal)  # before any download
     names = tasks_of(axes)
-    tasks.require_use_of_data_dir(request.data_dir, names)
+    tasks.require_use(request.places, names)
 
     def facts_of(task: str, options: Options) -> Facts:
-        data_dir = request.data_dir if tasks.takes_data_dir(task) else None
-        if request.then == "plan" and not tasks.at_hand(task, data_dir, request.cache_dir):
+        if request.then == "plan" and not tasks.at_hand(task, request.places):
             return _nominal(task, options)
-        return tasks.load(task, data_dir, request.cache_dir, options).facts
+        return tasks.load(task, request.places, options).facts
 
     num_samples = request.num_samples or 0
     return dataclasses.replace(
@@ -115,7 +114,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         plan,
         seconds=seconds,
         notes=tuple(notes),
-        overhead=overhead.recall(cache_root(request.cache_dir), plan.where),
+        overhead=overhead.recall(cache_root(request.places.cache_dir), plan.where),
     )
 
 

@@ -12,7 +12,7 @@ from study.tasks.base import Declaration, Modality, Task, TaskInfo
 from study.tasks.mosaics import known as mosaics_known
 from study.tasks.posts import known as posts_known
 from study.tasks.sources import fetched
-from study.tasks.sources.cache import absolute as absolute
+from study.tasks.sources.places import NO_PLACES, Places
 
 TASKS: Mapping[str, Declaration] = {**mosaics_known.TASKS, **posts_known.TASKS}
 
@@ -53,45 +53,46 @@ def takes_data_dir(name: str) -> bool:
     return name in TASKS and TASKS[name].data_set is not None
 
 
-def require_use_of_data_dir(data_dir: str | None, names: Sequence[str]) -> None:
-    """Refuses a directory of data that none of these tasks reads.
+def require_use(places: Places, names: Sequence[str]) -> None:
+    """Refuses places that none of these tasks takes.
 
     Raises:
-        RequestError: a directory is given, and none does.
+        RequestError: one is given, and no task takes it.
     """
-    if data_dir and not any(map(takes_data_dir, names)):
-        raise RequestError(
-            f"--data-dir is of no use to {' and '.join(names)}; leave the option out."
-        )
+    for place, given in places._asdict().items():
+        if given and not any(_takes(name, place) for name in names):
+            raise RequestError(
+                f"--{place.replace('_', '-')} is of no use to {' and '.join(names)}; leave the "
+                "option out."
+            )
 
 
-def at_hand(name: str, data_dir: str | None = None, cache_dir: str | None = None) -> bool:
+def _takes(name: str, place: str) -> bool:
+    """Whether a task takes a place, a field of `Places`."""
+    if place == "data_dir":
+        return takes_data_dir(name)
+    return place == "cache_dir" or (name in TASKS and place in TASKS[name].files)
+
+
+def at_hand(name: str, places: Places = NO_PLACES) -> bool:
     """Whether `load` would neither download nor copy anything from shared storage.
 
     Raises:
         RequestError: shared storage cannot be read, or has no files of the data set.
     """
     data_set = TASKS[name].data_set
-    return data_set is None or fetched.at_hand(data_set, data_dir, cache_dir)
+    return data_set is None or fetched.at_hand(data_set, places)
 
 
-def load(
-    name: str,
-    data_dir: str | None = None,
-    cache_dir: str | None = None,
-    options: Options = NO_OPTIONS,
-) -> Task:
+def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> Task:
     """The task with its data.
 
     Args:
         name: of `TASKS`.
-        data_dir: directory of the data set, or a URL, which is copied to the cache; None: bundled,
-            cached or downloaded. Made-up tasks take none.
-        cache_dir: for downloads and prepared data; None: the user's cache directory. A URL keeps
-            only downloads, for all machines; the rest is in the user's cache directory.
+        places: of its files; those that it does not take are ignored.
         options: of its data, see `study.cell.Cell`.
 
     Raises:
         RequestError: no such task; or its data is not at hand, damaged or too small.
     """
-    return info(name, options).load(data_dir, cache_dir)
+    return info(name, options).load(places)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from study.cell import Cell, Options
 from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.places import Places
 
 if TYPE_CHECKING:
     import torch
@@ -217,14 +218,14 @@ class TaskInfo:
     Attributes:
         input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
         classes: names of the classes; of mosaics, those of the foreground.
-        load: (data_dir, cache_dir) -> the task.
+        load: places of its files -> the task.
         made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
         nominal: the facts that are assumed before the data is at hand.
     """
 
     input_shape: tuple[int, ...]
     classes: tuple[str, ...]
-    load: Callable[[str | None, str | None], Task]
+    load: Callable[[Places], Task]
     made_up: Callable[[Facts, int], Task]
     nominal: Facts
 
@@ -242,9 +243,11 @@ class Declaration:
         info: options -> the task with them; raises `RequestError` if one is of no use.
         options: fields of `study.cell.Options` that it takes -> default; the others are None.
         data_set: the data set that it reads; None: it is bundled or made up.
+        files: further places that it takes, of `study.tasks.sources.places.FILES`.
     """
 
     modality: Modality
     info: Callable[[Options], TaskInfo]
     options: Mapping[str, Any] = field(default_factory=dict)
     data_set: DataSet | None = None
+    files: tuple[str, ...] = ()

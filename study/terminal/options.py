@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+from typing import TYPE_CHECKING
 
 from study.cell.work import DEFAULT_INTERVAL
+from study.errors import RequestError
+from study.terminal.command import importing
+
+if TYPE_CHECKING:
+    from study.tasks.sources.places import Places
 
 
 def positive(text: str) -> int:
@@ -37,10 +44,9 @@ def minutes(text: str) -> float:
     return float(text)
 
 
-def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of all commands that train: where, on which data, and how carefully."""
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say where the files of the tasks lie."""
     add = parser.add_argument
-    add("--results", default="results", metavar="DIR", help="results directory (./results)")
     add(
         "--data-dir",
         metavar="DIR",
@@ -53,6 +59,41 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         help="for downloads and prepared data; a URL keeps downloads for all machines, the rest "
         "is then in the cache of each",
     )
+    add(
+        "--weights",
+        metavar="FILE",
+        help="pretrained weights of the encoder of captions; default: downloaded",
+    )
+    add(
+        "--category-words",
+        metavar="FILE",
+        help="words of each category of captions; default: beside the data",
+    )
+
+
+def places_of(args: argparse.Namespace) -> Places:
+    """The places that the options of `add_places` name, as absolute paths.
+
+    Raises:
+        RequestError: a file does not exist, or a URL has a mistake.
+    """
+    with importing():
+        from study.tasks.sources.cache import absolute
+        from study.tasks.sources.places import FILES, Places
+
+    places = Places(*(absolute(getattr(args, place)) for place in Places._fields))
+    for place in FILES:
+        file = getattr(places, place)
+        if file and not os.path.isfile(file):
+            raise RequestError(f"--{place.replace('_', '-')} {file}: there is no such file.")
+    return places
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of all commands that train: where, on which data, and how carefully."""
+    add = parser.add_argument
+    add("--results", default="results", metavar="DIR", help="results directory (./results)")
+    add_places(parser)
     add(
         "--micro-batch",
         type=positive,

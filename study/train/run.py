@@ -13,6 +13,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.storage.storage import Storage
 from study.tasks.base import Task
+from study.tasks.sources.places import Places
 from study.train.checkpoints import Checkpoints
 from study.train.loop import train_pack
 from study.train.pack_member import OnEvaluation, Outcome
@@ -21,8 +22,8 @@ from study.train.pack_member import OnEvaluation, Outcome
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
     """Trains a trial's cells as one pack; see `study.kinds.Kind.run`."""
     first = work.cells[0]
-    data_dir = work.data_dir if tasks.takes_data_dir(first.task) else None
-    task = _task(first.task, data_dir, work.cache_dir, first.options)
+    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
+    task = _task(first.task, places, first.options)
     _require_same_data(first, task)
     checkpoints = None if work.dry_run else _checkpoints(work, report)
     outcomes = train_pack(
@@ -32,9 +33,9 @@ def run(work: Work, device: torch.device, report: Report | None = None) -> list[
 
 
 @functools.lru_cache(maxsize=4)
-def _task(name: str, data_dir: str | None, cache_dir: str | None, options: Options) -> Task:
+def _task(name: str, places: Places, options: Options) -> Task:
     """Loads a task; the last ones stay in memory for further trials of this process."""
-    return tasks.load(name, data_dir, cache_dir, options)
+    return tasks.load(name, places, options)
 
 
 def _require_same_data(cell: Cell, task: Task) -> None:

@@ -32,6 +32,7 @@ from study.tasks.mosaics.layouts import FileNames
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.places import Places
 from tests.study.tasks import test_hatexplain_loader as posts
 from tests.study.tasks.test_base_images import assert_equal, entries
 from tests.study.tasks.test_layouts import make, write_official
@@ -44,7 +45,7 @@ class Source(NamedTuple):
 
     Attributes:
         module: that downloads it.
-        load: (data_dir, cache_dir) -> the data.
+        load: places -> the data.
         assert_equal: that two loads gave the same data.
         write: leaves the published files in a folder.
         publish: makes the module ask a URL; gives path -> content of what is asked for.
@@ -194,10 +195,12 @@ class Published(NamedTuple):
         return self.cache / "downloads" / self.data_set.folder
 
     def load(self, cache: Path | str | None = None) -> Any:
-        return self.source.load(cache_dir=str(cache or self.cache))
+        return self.source.load(Places(cache_dir=str(cache or self.cache)))
 
     def assert_whole(self, loaded: Any) -> None:
-        here = self.source.load(str(self.served), str(self.served.parent / "another cache"))
+        here = self.source.load(
+            Places(str(self.served), str(self.served.parent / "another cache"))
+        )
         self.source.assert_equal(loaded, here)
 
     def refusal(self) -> str:

@@ -20,6 +20,7 @@ from study.errors import RequestError
 from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import FileNames
+from study.tasks.sources.places import Places
 from tests.made_up.gpu import waits
 from tests.made_up.posts import write_posts
 from tests.study.tasks.test_layouts import make, write_official
@@ -63,7 +64,7 @@ def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     data = str(DATA[name](folder)) if name in DATA else None
 
     def load() -> Task:
-        return tasks.load(name, data, str(folder / "cache"), options)
+        return tasks.load(name, Places(data, str(folder / "cache")), options)
 
     task = load()
     cell = Cell(

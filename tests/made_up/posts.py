@@ -15,6 +15,7 @@ from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.models import build
 from study.tasks.posts.texts import TextTask
+from study.tasks.sources.places import Places
 from study.train.cost import ModelFlops, model_flops, soft_epochs
 
 OPTIONS = Options(None, "majority", "majority", 1)
@@ -49,7 +50,7 @@ def write_posts(
 
 
 def load(folder: Path, options: Options = OPTIONS) -> TextTask:
-    task = tasks.load("hatexplain", str(folder), None, options)
+    task = tasks.load("hatexplain", Places(str(folder)), options)
     assert isinstance(task, TextTask)
     return task
 

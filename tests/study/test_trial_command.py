@@ -259,6 +259,7 @@ def test_what_is_no_list_is_refused(text: str, words: str, call: Trial, listed: 
         ("--device cuda", "there is no CUDA device here"),
         ("--threads 100000", "but this machine has"),
         ("--data-dir somewhere", "--data-dir is of no use to digits"),
+        ("--category-words /no/such/file", "/no/such/file: there is no such file"),
     ],
 )
 def test_what_is_not_there_or_of_no_use_is_refused(

@@ -20,6 +20,7 @@ from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.mosaics.layouts import FileNames, Found, find, may_belong, read
 from study.tasks.sources.cache import cache_root
 from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.places import NO_PLACES, Places
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -100,31 +101,29 @@ _SILENCE_SECONDS = 20.0
 """A server that is silent for this long is given up."""
 
 
-def load_cifar10(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+def load_cifar10(places: Places = NO_PLACES) -> BaseImages:
     """CIFAR-10, images of 32 x 32 x 3.
 
     Args:
-        data_dir: its directory or URL, in a layout of `study.tasks.mosaics.layouts`; None: it is
-            downloaded.
-        cache_dir: for downloads and prepared images; None: the user's cache directory. A URL keeps
-            downloads for all machines.
+        places: of the data set, in a layout of `study.tasks.mosaics.layouts`, and of the cache,
+            for downloads and prepared images.
 
     Raises:
         RequestError: it is not at hand and cannot be downloaded; or its files are incomplete,
             damaged, or of another data set.
     """
-    return _load("cifar10", CIFAR10, data_dir, cache_dir)
+    return _load("cifar10", CIFAR10, places)
 
 
-def load_cifar100(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+def load_cifar100(places: Places = NO_PLACES) -> BaseImages:
     """CIFAR-100 with its 100 fine classes; see `load_cifar10`."""
-    return _load("cifar100", CIFAR100, data_dir, cache_dir)
+    return _load("cifar100", CIFAR100, places)
 
 
-def _load(task: str, names: FileNames, data_dir: str | None, cache_dir: str | None) -> BaseImages:
-    cache = cache_root(cache_dir)
+def _load(task: str, names: FileNames, places: Places) -> BaseImages:
+    cache = cache_root(places.cache_dir)
     return read_data_set(
-        data_set(names), data_dir, cache_dir, lambda folder: _load_from(folder, task, names, cache)
+        data_set(names), places, lambda folder: _load_from(folder, task, names, cache)
     )
 
 

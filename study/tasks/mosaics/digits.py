@@ -8,6 +8,7 @@ from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.sources.cache import cache_root
+from study.tasks.sources.places import NO_PLACES, Places
 
 DIGITS_CLASSES = tuple("0123456789")
 DIGITS_FOREGROUND = ("3", "5", "8")
@@ -17,23 +18,18 @@ _PREPARED = "digits-v1"
 """Name of the prepared form; raise the number when the images or their split change."""
 
 
-def load_digits(data_dir: str | None = None, cache_dir: str | None = None) -> BaseImages:
+def load_digits(places: Places = NO_PLACES) -> BaseImages:
     """The digits, about 2/3 of each class for training and 1/3 for testing.
 
     scikit-learn is needed only if the prepared form is missing.
 
     Args:
-        data_dir: must be None.
-        cache_dir: for the prepared form; None: the user's cache directory.
+        places: of the cache, for the prepared form.
 
     Raises:
-        RequestError: `data_dir` is given; or scikit-learn is needed and not installed.
+        RequestError: scikit-learn is needed and not installed.
     """
-    if data_dir is not None:
-        raise RequestError(
-            "digits ships with scikit-learn and takes no --data-dir; leave the option out."
-        )
-    return prepared(cache_root(cache_dir) / "prepared" / _PREPARED, _read)
+    return prepared(cache_root(places.cache_dir) / "prepared" / _PREPARED, _read)
 
 
 def _read() -> BaseImages:

@@ -15,8 +15,9 @@ from study.tasks.mosaics.linear_orthogonal import (
     base_vectors,
     foreground_names,
 )
+from study.tasks.sources.places import Places
 
-_Read = Callable[[str | None, str | None], BaseImages]
+_Read = Callable[[Places], BaseImages]
 
 
 def _info(
@@ -28,7 +29,7 @@ def _info(
     return TaskInfo(
         shape,
         foreground,
-        load=lambda *where: MosaicTask(name, read(*where), foreground),
+        load=lambda places: MosaicTask(name, read(places), foreground),
         made_up=lambda _, count: MosaicTask(
             name, made_up_images(shape, foreground, count), foreground
         ),
@@ -57,7 +58,7 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
         )
     shape = (1, 1, count + BACKGROUND_AXES)
     return _info(
-        "linear-orthogonal", shape, foreground_names(count), lambda *_: base_vectors(count)
+        "linear-orthogonal", shape, foreground_names(count), lambda _: base_vectors(count)
     )
 
 

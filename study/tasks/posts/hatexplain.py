@@ -25,6 +25,7 @@ from study.errors import RequestError, unknown
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
 from study.tasks.sources.json_values import expect, kind_of
+from study.tasks.sources.places import NO_PLACES, Places
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th class, as in the data set's own scripts."""
@@ -113,18 +114,15 @@ class _File:
 
 
 def load_posts(
-    data_dir: str | None = None,
-    cache_dir: str | None = None,
+    places: Places = NO_PLACES,
     label_rule: str = "majority",
     rationale_rule: str = "majority",
 ) -> Posts:
     """The posts of HateXplain, split as its authors split them.
 
     Args:
-        data_dir: directory or URL where `dataset.json` and `post_id_divisions.json` lie, or the
-            parent of their folder `Data`; None: they are downloaded.
-        cache_dir: where downloads are kept; None: the user's cache directory; a URL keeps them
-            for all machines.
+        places: of the data set, where `dataset.json` and `post_id_divisions.json` lie, or of the
+            parent of their folder `Data`; and of the cache.
         label_rule: one of `study.cell.LABEL_RULES`. majority: the label that more annotators gave
             than any other; posts without one are left out. first: the first annotator's.
         rationale_rule: one of `study.cell.RATIONALE_RULES`. majority: the tokens that at least
@@ -141,10 +139,7 @@ def load_posts(
     ):
         require(rule in known, name, rule, f"one of {', '.join(known)}")
     return read_data_set(
-        DATA_SET,
-        data_dir,
-        cache_dir,
-        lambda folder: _load_from(folder, label_rule, rationale_rule),
+        DATA_SET, places, lambda folder: _load_from(folder, label_rule, rationale_rule)
     )
 
 

@@ -8,6 +8,7 @@ from study.cell import Options
 from study.errors import RequestError
 from study.tasks.base import POSTS, Declaration, Facts, Task, TaskInfo
 from study.tasks.posts import hatexplain
+from study.tasks.sources.places import Places
 
 _SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
 _WORDS, _LENGTH = 24_991, 23  # vocabulary and mean words a post of its training split
@@ -23,8 +24,8 @@ def _hatexplain(options: Options) -> TaskInfo:
             "them out, or give them with --set."
         )
 
-    def load(data_dir: str | None, cache_dir: str | None) -> Task:
-        posts = hatexplain.load_posts(data_dir, cache_dir, label_rule, rationale_rule)
+    def load(places: Places) -> Task:
+        posts = hatexplain.load_posts(places, label_rule, rationale_rule)
         return text_task("hatexplain", posts, options)
 
     def made_up(facts: Facts, count: int) -> Task:

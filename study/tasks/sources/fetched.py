@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 from study.errors import RequestError
 from study.storage.storage import ResultsError, Storage
 from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
+from study.tasks.sources.places import Places
 
 T = TypeVar("T")
 
@@ -67,20 +68,18 @@ class DataSet:
         return f"downloads/{self.folder}"
 
 
-def read_data_set(
-    data_set: DataSet, data_dir: str | None, cache_dir: str | None, read: Callable[[Path], T]
-) -> T:
+def read_data_set(data_set: DataSet, places: Places, read: Callable[[Path], T]) -> T:
     """Reads a data set from its directory, copy or download; makes those if they are missing.
 
     Args:
         data_set: to read.
-        data_dir: its directory or URL; None: it is downloaded.
-        cache_dir: directory of the cache, or URL that keeps downloads for all machines.
+        places: of the data set and the cache.
         read: reads the files in a folder; raises a `RequestError`.
 
     Raises:
         RequestError: the data set cannot be copied or downloaded; or from `read`.
     """
+    data_dir, cache_dir, *_ = places
     cache = cache_root(cache_dir)
     if data_dir is not None and not is_url(data_dir):
         return read(Path(os.path.expanduser(data_dir)))
@@ -100,12 +99,13 @@ def read_data_set(
         ) from error
 
 
-def at_hand(data_set: DataSet, data_dir: str | None, cache_dir: str | None) -> bool:
+def at_hand(data_set: DataSet, places: Places) -> bool:
     """Whether `read_data_set` would neither copy nor download anything.
 
     Raises:
         RequestError: shared storage cannot be read, or has no file of the data set.
     """
+    data_dir, cache_dir, *_ = places
     cache = cache_root(cache_dir)
     if data_dir is not None:
         return not is_url(data_dir) or _listed(data_set, _Source(data_dir)).copy(cache).is_dir()

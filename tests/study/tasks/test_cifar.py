@@ -26,6 +26,7 @@ from study.tasks.mosaics.cifar import (
     load_cifar100,
 )
 from study.tasks.mosaics.layouts import FileNames
+from study.tasks.sources.places import Places
 from tests.conftest import PROJECT, REAL_DATA, needs_data
 from tests.study.tasks.test_base_images import assert_equal, entries
 from tests.study.tasks.test_layouts import (
@@ -69,7 +70,7 @@ def test_files_are_those_that_torchvision_keeps(names: FileNames, load: Load) ->
 @BOTH
 def test_the_layout_makes_no_difference(tmp_path: Path, names: FileNames, load: Load) -> None:
     first, *others = (
-        load(str(write(tmp_path / layout, names, make(names))), str(tmp_path / "cache"))
+        load(Places(str(write(tmp_path / layout, names, make(names))), str(tmp_path / "cache")))
         for layout, write in WRITERS.items()
     )
     assert first.max_value == 255
@@ -83,7 +84,9 @@ def test_jpeg_copies_do_not_meet_the_official_images(tmp_path: Path) -> None:
     train, test = make(CIFAR10)
     copy = train._replace(images=train.images ^ 1)
     digests = [
-        load_cifar10(str(write_parquet(tmp_path / name, CIFAR10, (each, test))), str(tmp_path))
+        load_cifar10(
+            Places(str(write_parquet(tmp_path / name, CIFAR10, (each, test))), str(tmp_path))
+        )
         for name, each in (("official", train), ("copy", copy))
     ]
     assert digests[0].digest != digests[1].digest
@@ -94,9 +97,9 @@ def test_jpeg_copies_do_not_meet_the_official_images(tmp_path: Path) -> None:
 
 def test_second_load_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_class_folders(tmp_path / "data", CIFAR10, make(CIFAR10))
-    first = load_cifar10(str(folder), str(tmp_path / "cache"))
+    first = load_cifar10(Places(str(folder), str(tmp_path / "cache")))
     monkeypatch.setattr("study.tasks.mosaics.cifar.read", None)
-    assert_equal(load_cifar10(str(folder), str(tmp_path / "cache")), first)
+    assert_equal(load_cifar10(Places(str(folder), str(tmp_path / "cache"))), first)
 
 
 @pytest.mark.parametrize("layout", WRITERS)
@@ -104,21 +107,21 @@ def test_a_changed_file_is_read_again(tmp_path: Path, layout: str) -> None:
     train, test = make(CIFAR10)
     folder, cache = tmp_path / "data", str(tmp_path / "cache")
     WRITERS[layout](folder, CIFAR10, (train, test))
-    before = load_cifar10(str(folder), cache)
+    before = load_cifar10(Places(str(folder), cache))
     folder.rename(tmp_path / "old")
     changed = train._replace(images=train.images[::-1].copy())
     WRITERS[layout](folder, CIFAR10, (changed, test))
-    after = load_cifar10(str(folder), cache)
+    after = load_cifar10(Places(str(folder), cache))
     assert after.digest != before.digest
     np.testing.assert_array_equal(after.train_images, changed.images)
 
 
 def test_a_file_of_equal_size_but_another_time_is_read_again(tmp_path: Path) -> None:
     folder, cache = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)), tmp_path / "cache"
-    load_cifar10(str(folder), str(cache))
+    load_cifar10(Places(str(folder), str(cache)))
     status = (folder / "test_batch").stat()
     os.utime(folder / "test_batch", ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
-    load_cifar10(str(folder), str(cache))
+    load_cifar10(Places(str(folder), str(cache)))
     assert len(entries(cache / "prepared")) == 2
 
 
@@ -126,8 +129,8 @@ def test_goes_on_without_a_cache(tmp_path: Path) -> None:
     folder = write_official(tmp_path / "data", CIFAR10, make(CIFAR10))
     (tmp_path / "file").touch()
     with pytest.warns(UserWarning, match="cannot keep the prepared images"):
-        base = load_cifar10(str(folder), str(tmp_path / "file"))
-    assert_equal(base, load_cifar10(str(folder), str(tmp_path / "cache")))
+        base = load_cifar10(Places(str(folder), str(tmp_path / "file")))
+    assert_equal(base, load_cifar10(Places(str(folder), str(tmp_path / "cache"))))
 
 
 def test_a_dangling_link_is_named(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_dangling_link_is_named(tmp_path: Path) -> None:
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(tmp_path / "nowhere")
     with pytest.raises(RequestError, match=r"bird/link\.png cannot be read \(No such file"):
-        load_cifar10(str(folder), str(tmp_path / "cache"))
+        load_cifar10(Places(str(folder), str(tmp_path / "cache")))
 
 
 # The rest
@@ -152,11 +155,11 @@ def test_importing_needs_neither_torchvision_nor_pillow_nor_scikit_learn() -> No
 
 @needs_data
 def test_the_real_images(tmp_path: Path) -> None:
-    base = load_cifar10(str(REAL_DATA / "cifar10"), str(tmp_path))
+    base = load_cifar10(Places(str(REAL_DATA / "cifar10"), str(tmp_path)))
     assert base.train_images.shape == (50_000, 32, 32, 3)
     assert base.test_images.shape == (10_000, 32, 32, 3)
     np.testing.assert_array_equal(np.bincount(base.train_labels), [5_000] * 10)
     np.testing.assert_array_equal(np.bincount(base.test_labels), [1_000] * 10)
     assert 0.45 < base.train_images.mean() / 255 < 0.5  # CIFAR-10's mean is .473
-    again = load_cifar10(str(REAL_DATA / "cifar10"), str(tmp_path))
+    again = load_cifar10(Places(str(REAL_DATA / "cifar10"), str(tmp_path)))
     assert dataclasses.astuple(again)[4:] == dataclasses.astuple(base)[4:]

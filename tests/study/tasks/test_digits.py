@@ -11,11 +11,12 @@ from sklearn import datasets
 
 from study.errors import RequestError
 from study.tasks.mosaics.digits import DIGITS_FOREGROUND, load_digits
+from study.tasks.sources.places import Places
 from tests.study.tasks.test_base_images import assert_equal
 
 
 def test_shapes_and_values(tmp_path: Path) -> None:
-    base = load_digits(cache_dir=str(tmp_path))
+    base = load_digits(Places(cache_dir=str(tmp_path)))
     assert base.train_images.shape == (1198, 8, 8, 1)
     assert base.test_images.shape == (599, 8, 8, 1)
     assert base.max_value == base.train_images.max() == base.test_images.max() == 16
@@ -24,7 +25,7 @@ def test_shapes_and_values(tmp_path: Path) -> None:
 
 
 def test_train_and_test_are_the_bundled_images(tmp_path: Path) -> None:
-    base = load_digits(cache_dir=str(tmp_path))
+    base = load_digits(Places(cache_dir=str(tmp_path)))
     images = np.concatenate([base.train_images, base.test_images]).reshape(-1, 64)
     labels = np.concatenate([base.train_labels, base.test_labels])
     bundled = datasets.load_digits()
@@ -36,21 +37,21 @@ def test_train_and_test_are_the_bundled_images(tmp_path: Path) -> None:
 
 
 def test_a_third_of_each_class_is_for_testing(tmp_path: Path) -> None:
-    base = load_digits(cache_dir=str(tmp_path))
+    base = load_digits(Places(cache_dir=str(tmp_path)))
     train, test = np.bincount(base.train_labels), np.bincount(base.test_labels)
     np.testing.assert_array_equal(test, np.round((train + test) / 3))
 
 
 def test_digest_is_the_same_on_every_machine(tmp_path: Path) -> None:
-    assert load_digits(cache_dir=str(tmp_path)).digest == "1abbb00ff3099ecb"
+    assert load_digits(Places(cache_dir=str(tmp_path))).digest == "1abbb00ff3099ecb"
 
 
 def test_prepared_digits_need_no_scikit_learn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = load_digits(cache_dir=str(tmp_path))
+    first = load_digits(Places(cache_dir=str(tmp_path)))
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert_equal(load_digits(cache_dir=str(tmp_path)), first)
+    assert_equal(load_digits(Places(cache_dir=str(tmp_path))), first)
 
 
 def test_without_scikit_learn_says_what_to_install(
@@ -58,9 +59,4 @@ def test_without_scikit_learn_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(RequestError, match=r"pip install scikit-learn"):
-        load_digits(cache_dir=str(tmp_path))
-
-
-def test_takes_no_data_dir(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"^digits ships with scikit-learn and takes no --data"):
-        load_digits(data_dir=str(tmp_path), cache_dir=str(tmp_path))
+        load_digits(Places(cache_dir=str(tmp_path)))

@@ -32,6 +32,7 @@ from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources import fetched
 from study.tasks.sources.cache import locked, whole
 from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.sources.places import Places
 from tests.conftest import PROJECT
 from tests.study.tasks.test_base_images import assert_equal, entries
 from tests.study.tasks.test_base_images import make as make_base
@@ -99,34 +100,36 @@ def test_a_copy_is_the_data_set(tmp_path: Path, cache: Path, layout: str) -> Non
     """And has its digest, wherever it comes from and lies."""
     folder = WRITERS[layout](tmp_path / "data", CIFAR10, make(CIFAR10))
     urls = [folder.as_uri(), upload(folder, f"memory://{uuid.uuid4().hex}/data")]
-    here = load_cifar10(str(folder))
+    here = load_cifar10(Places(str(folder)))
     for url in urls:
-        assert_equal(load_cifar10(url), here)
-    assert_equal(load_cifar10(urls[0], str(tmp_path / "another cache")), here)
+        assert_equal(load_cifar10(Places(url)), here)
+    assert_equal(load_cifar10(Places(urls[0], str(tmp_path / "another cache"))), here)
     assert len(entries(cache / "fetched")) == 2
 
 
 def test_posts_are_copied_alike(tmp_path: Path, cache: Path) -> None:
     folder = write_posts(tmp_path / "data" / "Data")
     options = Options(label_rule="majority", rationale_rule="majority", min_count=1)
-    here = tasks.load("hatexplain", str(folder), options=options)
+    here = tasks.load("hatexplain", Places(str(folder)), options=options)
     for place in (folder, folder.parent):
-        assert tasks.load("hatexplain", place.as_uri(), options=options).facts == here.facts
+        assert (
+            tasks.load("hatexplain", Places(place.as_uri()), options=options).facts == here.facts
+        )
 
 
 def test_copies_once_and_changed_data_anew(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     url = write_files(tmp_path / "data")
-    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert read_data_set(fruit(), Places(url), contents) == FILES
     printed = capfd.readouterr()
     assert printed.out == ""
     (copy,) = (cache / "fetched" / name for name in entries(cache / "fetched"))
     assert printed.err == f"copying Fruit (3 files, 0 MB) from {tmp_path / 'data'} to {copy}\n"
-    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert read_data_set(fruit(), Places(url), contents) == FILES
     assert capfd.readouterr().err == ""
     (tmp_path / "data" / "pear").write_bytes(b"brown")  # as long as before
-    assert read_data_set(fruit(), url, None, contents)["pear"] == b"brown"
+    assert read_data_set(fruit(), Places(url), contents)["pear"] == b"brown"
     assert "copying Fruit" in capfd.readouterr().err
     assert contents(copy) == FILES
 
@@ -136,7 +139,7 @@ def test_only_what_a_reader_reads_is_copied(tmp_path: Path, cache: Path) -> None
     for name in ("readme.txt", ".hidden", ".git/apple"):
         (tmp_path / "data" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "data" / name).touch()
-    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert read_data_set(fruit(), Places(url), contents) == FILES
 
 
 @LAYOUTS
@@ -157,7 +160,7 @@ def test_every_file_that_cifar_needs_belongs_to_it(tmp_path: Path, layout: str) 
 def test_what_is_wrong_with_a_copy_names_where_it_is_from(tmp_path: Path, cache: Path) -> None:
     folder = write_official(tmp_path / "data", CIFAR10, make(CIFAR10))
     os.truncate(folder / "data_batch_5", 100)
-    message = refusal(lambda: load_cifar10(folder.as_uri()))
+    message = refusal(lambda: load_cifar10(Places(folder.as_uri())))
     (copy,) = entries(cache / "fetched")
     assert "data_batch_5 is damaged" in message
     assert f"It was copied from {folder}: mend it there, or delete" in message
@@ -184,7 +187,7 @@ def test_an_unusable_url_is_one_clear_line(
     tmp_path: Path, cache: Path, url: str, message: str
 ) -> None:
     (tmp_path / "empty").mkdir()
-    got = refusal(lambda: load_cifar10(url.format(tmp=tmp_path)))
+    got = refusal(lambda: load_cifar10(Places(url.format(tmp=tmp_path))))
     assert got.startswith(message.format(tmp=tmp_path))
     assert "secret" not in got
     assert not cache.exists()
@@ -193,7 +196,7 @@ def test_an_unusable_url_is_one_clear_line(
 def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    message = refusal(lambda: load_cifar10("s3://bucket/data"))
+    message = refusal(lambda: load_cifar10(Places("s3://bucket/data")))
     assert message.startswith("cannot open the data directory s3://bucket/data: s3:// needs")
     assert "`uv sync --extra cluster`" in message
 
@@ -227,7 +230,7 @@ def test_what_breaks_off_is_never_taken(
 
     monkeypatch.setattr(Storage, "read", broken_read)
     monkeypatch.setattr(Path, "write_bytes", full_disk)
-    message = refusal(lambda: read_data_set(fruit(), url, None, contents))
+    message = refusal(lambda: read_data_set(fruit(), Places(url), contents))
     assert {
         "lost": "plum (Connection reset by peer)",
         "gone": "changed while it was copied (plum is gone). Run the command again",
@@ -238,13 +241,13 @@ def test_what_breaks_off_is_never_taken(
     assert entries(cache / "fetched") == []
     monkeypatch.undo()
     monkeypatch.setenv("ATTENTION_STUDY_CACHE", str(cache))
-    assert read_data_set(fruit(), url, None, contents) == contents(tmp_path / "data")
+    assert read_data_set(fruit(), Places(url), contents) == contents(tmp_path / "data")
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
     cache.touch()
     url = write_files(tmp_path / "data")
-    message = refusal(lambda: read_data_set(fruit(), url, None, contents))
+    message = refusal(lambda: read_data_set(fruit(), Places(url), contents))
     assert "(Not a directory). It takes 0 MB: free space there, or set ATTENTION_STUDY" in message
 
 
@@ -275,7 +278,7 @@ def test_one_machine_downloads_for_all(
         (folder / "readme.txt").touch()
 
     cache = machine(monkeypatch, tmp_path / "first")
-    assert read_data_set(fruit(download), None, shared.as_uri(), contents) == FILES
+    assert read_data_set(fruit(download), Places(None, shared.as_uri()), contents) == FILES
     assert asked == [str(cache / "downloads" / "fruit")]
     kept = contents(shared / "downloads" / "fruit")
     manifest = json.loads(kept.pop("manifest.json"))
@@ -285,9 +288,9 @@ def test_one_machine_downloads_for_all(
         for name, data in FILES.items()
     }
     machine(monkeypatch, tmp_path / "second")
-    assert read_data_set(fruit(), None, shared.as_uri(), contents) == FILES
+    assert read_data_set(fruit(), Places(None, shared.as_uri()), contents) == FILES
     shutil.rmtree(tmp_path / "second" / "fetched")
-    assert read_data_set(fruit(), None, shared.as_uri(), contents) == FILES
+    assert read_data_set(fruit(), Places(None, shared.as_uri()), contents) == FILES
 
 
 def test_the_manifest_is_written_last(
@@ -308,21 +311,23 @@ def test_the_manifest_is_written_last(
 
         with monkeypatch.context() as patch:
             patch.setattr(Storage, "write", broken)
-            message = refusal(lambda: read_data_set(fruit(pick), None, shared.as_uri(), contents))
+            message = refusal(
+                lambda: read_data_set(fruit(pick), Places(None, shared.as_uri()), contents)
+            )
         assert message == (
             f"Fruit cannot be kept in {shared}/downloads/fruit (No space left on device). Make it "
             "writable, choose another place with --cache-dir, or leave the option out."
         )
-        assert not fetched.at_hand(fruit(), None, shared.as_uri())
+        assert not fetched.at_hand(fruit(), Places(None, shared.as_uri()))
         assert not (cache / "fetched").exists() or entries(cache / "fetched") == []
     # What was downloaded for it is taken now.
-    assert read_data_set(fruit(), None, shared.as_uri(), contents) == FILES
+    assert read_data_set(fruit(), Places(None, shared.as_uri()), contents) == FILES
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_download(
     cache: Path,
 ) -> None:
-    message = refusal(lambda: read_data_set(fruit(), None, "file:///proc/none", contents))
+    message = refusal(lambda: read_data_set(fruit(), Places(None, "file:///proc/none"), contents))
     assert message.startswith("Fruit cannot be kept in /proc/none/downloads/fruit (No such file")
 
 
@@ -342,7 +347,7 @@ def test_what_differs_from_its_manifest_is_refused(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, damage: str, fault: str
 ) -> None:
     machine(monkeypatch, tmp_path / "first")
-    read_data_set(fruit(pick), None, shared.as_uri(), contents)
+    read_data_set(fruit(pick), Places(None, shared.as_uri()), contents)
     folder = shared / "downloads" / "fruit"
     plum, manifest = folder / "plum", folder / "manifest.json"
     known = {"size": 4, "sha256": hashlib.sha256(b"blue").hexdigest()}
@@ -359,14 +364,14 @@ def test_what_differs_from_its_manifest_is_refused(
         }[damage]
         path.write_bytes(data)
     cache = machine(monkeypatch, tmp_path / "second")
-    message = refusal(lambda: read_data_set(fruit(), None, shared.as_uri(), contents))
+    message = refusal(lambda: read_data_set(fruit(), Places(None, shared.as_uri()), contents))
     assert message == (
         f"the download in {folder} is not what its manifest.json says ({fault}). Delete that "
         "folder: the next run downloads it again."
     )
     assert not (cache / "fetched").exists() or entries(cache / "fetched") == []
     shutil.rmtree(folder)
-    assert read_data_set(fruit(pick), None, shared.as_uri(), contents) == FILES
+    assert read_data_set(fruit(pick), Places(None, shared.as_uri()), contents) == FILES
 
 
 def test_official_data_sets_are_kept_alike(
@@ -378,8 +383,8 @@ def test_official_data_sets_are_kept_alike(
     write_posts(tmp_path / "first" / "downloads" / "hatexplain")
     images, posts = load_cifar10(), load_posts()
     for name in ("second", "third"):
-        assert_equal(load_cifar10(None, shared.as_uri()), images)
-        assert load_posts(None, shared.as_uri()).tokens == posts.tokens
+        assert_equal(load_cifar10(Places(None, shared.as_uri())), images)
+        assert load_posts(Places(None, shared.as_uri())).tokens == posts.tokens
         machine(monkeypatch, tmp_path / name)
 
 
@@ -387,7 +392,7 @@ def test_tasks_without_a_download_use_the_cache_of_the_machine(
     shared: Path, digits: MosaicTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)  # prepared before, in that cache
-    assert tasks.load("digits", cache_dir=shared.as_uri()).facts == digits.facts
+    assert tasks.load("digits", Places(cache_dir=shared.as_uri())).facts == digits.facts
     assert not shared.exists()
 
 
@@ -396,18 +401,18 @@ def test_tasks_without_a_download_use_the_cache_of_the_machine(
 
 def test_at_hand_copies_nothing(tmp_path: Path, cache: Path, shared: Path) -> None:
     url = write_official(tmp_path / "data", CIFAR10, make(CIFAR10)).as_uri()
-    assert not tasks.at_hand("cifar10", url)
-    assert not tasks.at_hand("cifar10", None, shared.as_uri())
+    assert not tasks.at_hand("cifar10", Places(url))
+    assert not tasks.at_hand("cifar10", Places(None, shared.as_uri()))
     assert not cache.exists()
     assert not shared.exists()
-    load_cifar10(url)
-    assert tasks.at_hand("cifar10", url)
-    assert tasks.at_hand("cifar10", str(tmp_path / "data"))
+    load_cifar10(Places(url))
+    assert tasks.at_hand("cifar10", Places(url))
+    assert tasks.at_hand("cifar10", Places(str(tmp_path / "data")))
     shutil.copytree(tmp_path / "data", cache / "downloads" / CIFAR10.folder)
-    load_cifar10(None, shared.as_uri())
-    assert tasks.at_hand("cifar10", None, shared.as_uri())
+    load_cifar10(Places(None, shared.as_uri()))
+    assert tasks.at_hand("cifar10", Places(None, shared.as_uri()))
     (tmp_path / "data" / "test_batch").touch()
-    assert not tasks.at_hand("cifar10", url)
+    assert not tasks.at_hand("cifar10", Places(url))
 
 
 def test_a_plan_copies_nothing(
@@ -471,6 +476,7 @@ print(prepared(here / "cache" / "prepared", read).digest)
 _COPY = """
 from study.storage.storage import Storage
 from study.tasks.mosaics.cifar import load_cifar10
+from study.tasks.sources.places import Places
 read = Storage.read
 def slow_read(storage, name):
     tell("begins") if name == "data_batch_1" else None
@@ -479,7 +485,7 @@ def slow_read(storage, name):
     return read(storage, name)
 Storage.read = slow_read
 ready()
-print(load_cifar10(sys.argv[2], str(here / "cache")).digest)
+print(load_cifar10(Places(sys.argv[2], str(here / "cache"))).digest)
 """
 
 
@@ -568,7 +574,7 @@ def test_processes_that_begin_at_once_copy_once(
     (partial,) = entries(processes.here / "cache" / "fetched")
     assert partial.endswith(".part")
     printed, errors = processes.release()
-    assert printed == {f"{load_cifar10(str(folder)).digest}\n"}
+    assert printed == {f"{load_cifar10(Places(str(folder))).digest}\n"}
     assert errors.count("copying CIFAR-10 (7 files, 0 MB)") == 1  # the killed one's is not read
     assert len(processes.said("begins")) == 2
     (copy,) = entries(processes.here / "cache" / "fetched")
@@ -590,7 +596,7 @@ def test_a_cache_that_cannot_be_locked_still_works(
     monkeypatch.setattr(fcntl, "flock", no_locks)
     assert_equal(prepared(tmp_path / "prepared", make_base), make_base())
     url = write_files(tmp_path / "data")
-    assert read_data_set(fruit(), url, str(tmp_path / "cache"), contents) == FILES
+    assert read_data_set(fruit(), Places(url, str(tmp_path / "cache")), contents) == FILES
     assert len(entries(tmp_path / "cache" / "fetched")) == 1
 
 
@@ -620,7 +626,7 @@ def test_processes_that_begin_at_once_copy_from_s3_once(
     url = put(bucket, "data", contents(folder) | {"": b"", "../plum": b"x", "readme.md": b"x"})
     processes = together(_COPY, 2, url)
     printed, errors = processes.release()
-    assert printed == {f"{load_cifar10(str(folder)).digest}\n"}
+    assert printed == {f"{load_cifar10(Places(str(folder))).digest}\n"}
     assert errors.count("\n") == errors.count(f"(7 files, 0 MB) from {url} to ") == 1
     assert len(processes.said("begins")) == 1
     (copy,) = entries(processes.here / "cache" / "fetched")
@@ -630,10 +636,10 @@ def test_processes_that_begin_at_once_copy_from_s3_once(
 @pytest.mark.faults
 def test_changed_objects_are_copied_anew(bucket: Any) -> None:
     url = put(bucket, "data", FILES)
-    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert read_data_set(fruit(), Places(url), contents) == FILES
     put(bucket, "data", {"pear": b"brown"})
-    assert not fetched.at_hand(fruit(), url, None)
-    assert read_data_set(fruit(), url, None, contents) == FILES | {"pear": b"brown"}
+    assert not fetched.at_hand(fruit(), Places(url))
+    assert read_data_set(fruit(), Places(url), contents) == FILES | {"pear": b"brown"}
 
 
 @pytest.mark.faults
@@ -642,7 +648,7 @@ def test_no_name_leads_out_of_the_copy(tmp_path: Path, bucket: Any) -> None:
     url = put(bucket, "data", FILES)
     bucket.put_object(Key=f"data/{tmp_path}/apple", Body=b"out")
     bucket.put_object(Key="data/a/../../apple", Body=b"out")
-    assert read_data_set(fruit(), url, None, contents) == FILES
+    assert read_data_set(fruit(), Places(url), contents) == FILES
     assert list(tmp_path.rglob("apple")) == list((tmp_path / "cache" / "fetched").rglob("apple"))
 
 
@@ -653,7 +659,7 @@ def test_a_download_is_kept_on_s3(
     url = f"s3://{bucket.name}/cache"
     for name, download in (("first", pick), ("second", no_download)):
         machine(monkeypatch, tmp_path / name)
-        assert read_data_set(fruit(download), None, url, contents) == FILES
+        assert read_data_set(fruit(download), Places(None, url), contents) == FILES
     kept = ["apple", "manifest.json", "pear", "plum"]
     assert [each.key for each in bucket.objects.all()] == [
         f"cache/downloads/fruit/{n}" for n in kept
@@ -668,8 +674,8 @@ def test_what_is_wrong_on_s3_is_one_clear_line(
 
     def refused(url: str) -> str:
         s3fs.S3FileSystem.clear_instance_cache()
-        by_data_dir = refusal(lambda: read_data_set(fruit(), url, None, contents))
-        by_cache_dir = refusal(lambda: read_data_set(fruit(), None, url, contents))
+        by_data_dir = refusal(lambda: read_data_set(fruit(), Places(url), contents))
+        by_cache_dir = refusal(lambda: read_data_set(fruit(), Places(None, url), contents))
         for text in (by_data_dir, by_cache_dir):
             assert "test-" not in text
             assert "results" not in text.replace("BUCKET/results", "")
@@ -679,7 +685,7 @@ def test_what_is_wrong_on_s3_is_one_clear_line(
     assert refused("s3://no-such-bucket/x").startswith("there is no bucket no-such-bucket, for t")
     here = f"s3://{bucket.name}/x"
     s3fs.S3FileSystem.clear_instance_cache()
-    message = refusal(lambda: read_data_set(fruit(), here, None, contents))
+    message = refusal(lambda: read_data_set(fruit(), Places(here), contents))
     assert message == f"{here} holds no file of Fruit. Accepted: files of fruit."
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")

@@ -18,6 +18,7 @@ import pytest
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import CLASSES, load_posts
 from study.tasks.posts.posts import Posts
+from study.tasks.sources.places import Places
 from tests.conftest import PROJECT, REAL_DATA, needs_data
 
 HATE, NORMAL, OFFENSIVE = CLASSES
@@ -63,7 +64,7 @@ def write(folder: Path, posts: Any = None, divisions: Any = None, indent: int | 
 def refused(folder: Path, **rules: str) -> str:
     """The message of the error, which is one line."""
     with pytest.raises(RequestError) as caught:
-        load_posts(str(folder), **rules)
+        load_posts(Places(str(folder)), **rules)
     message = str(caught.value)
     assert "\n" not in message
     return message.replace(str(folder), "DIR")
@@ -85,7 +86,7 @@ def assert_equal(posts: Posts, others: Posts) -> None:
 @pytest.mark.parametrize("inside", ["", "Data"])
 def test_reads_both_files(tmp_path: Path, inside: str, indent: int | None) -> None:
     write(tmp_path / inside, indent=indent)
-    posts = load_posts(str(tmp_path))
+    posts = load_posts(Places(str(tmp_path)))
     assert posts.tokens == {
         "train": [["yellow", "plum"]],
         "validation": [["green", "pear", "tree"]],
@@ -106,7 +107,7 @@ def test_posts_are_in_the_order_of_the_split(tmp_path: Path) -> None:
     colours = ["teal", "amber", "violet", "beige"]
     data = {**fruit(), **{colour: entry([colour]) for colour in sorted(colours)}}
     write(tmp_path, data, splits(train=colours))
-    assert load_posts(str(tmp_path)).tokens["train"] == [[colour] for colour in colours]
+    assert load_posts(Places(str(tmp_path))).tokens["train"] == [[colour] for colour in colours]
 
 
 def test_the_home_directory_can_be_written_short(
@@ -114,13 +115,15 @@ def test_the_home_directory_can_be_written_short(
 ) -> None:
     write(tmp_path / "fruit")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert load_posts("~/fruit").tokens["test"] == [["fig"]]
+    assert load_posts(Places("~/fruit")).tokens["test"] == [["fig"]]
 
 
 def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "without")
     write(tmp_path / "with", "\ufeff" + json.dumps(fruit()))
-    assert_equal(load_posts(str(tmp_path / "with")), load_posts(str(tmp_path / "without")))
+    assert_equal(
+        load_posts(Places(str(tmp_path / "with"))), load_posts(Places(str(tmp_path / "without")))
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,10 +144,10 @@ def test_label_rules(
 ) -> None:
     posts = {**fruit(), "4_kiwi": entry(FRUIT, labels)}
     write(tmp_path, posts, splits(train=["1_plum", "4_kiwi"]))
-    got = load_posts(str(tmp_path), label_rule="first")
+    got = load_posts(Places(str(tmp_path)), label_rule="first")
     np.testing.assert_array_equal(got.labels["train"], [1, CLASSES.index(first)])
     assert got.left_out == {}
-    got = load_posts(str(tmp_path))
+    got = load_posts(Places(str(tmp_path)))
     if majority is None:
         np.testing.assert_array_equal(got.labels["train"], [1])
         assert got.left_out == {"undecided between labels": 1}
@@ -174,7 +177,7 @@ def test_rationale_rules(
 ) -> None:
     write(tmp_path, {**fruit(), "1_plum": entry(FRUIT, rationales=rationales)})
     for rule, expected in (("majority", majority), ("union", union), ("first", first)):
-        (got,) = load_posts(str(tmp_path), rationale_rule=rule).rationales["train"]
+        (got,) = load_posts(Places(str(tmp_path)), rationale_rule=rule).rationales["train"]
         if expected is None:
             assert got is None
         else:
@@ -186,9 +189,9 @@ def test_rationale_rules(
 def test_unknown_rules_are_refused(tmp_path: Path) -> None:
     write(tmp_path)
     with pytest.raises(ValueError, match=r"label_rule must be one of .*majority.*, got 'last'"):
-        load_posts(str(tmp_path), label_rule="last")
+        load_posts(Places(str(tmp_path)), label_rule="last")
     with pytest.raises(ValueError, match=r"rationale_rule must be one of .*union.*, got 'last'"):
-        load_posts(str(tmp_path), rationale_rule="last")
+        load_posts(Places(str(tmp_path)), rationale_rule="last")
 
 
 # What is left out
@@ -209,7 +212,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     )
     divisions["test"].append("short")
     for rule in ("majority", "union", "first"):
-        got = load_posts(str(write(tmp_path, posts, divisions)), rationale_rule=rule)
+        got = load_posts(Places(str(write(tmp_path, posts, divisions))), rationale_rule=rule)
         assert list(got.left_out.items()) == [
             ("in no split", 2),
             ("named in a split but not in the data", 2),
@@ -223,7 +226,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
 def test_a_post_is_counted_once(tmp_path: Path) -> None:
     posts = {**fruit(), "bad": entry([], (HATE, NORMAL), [[1]])}
     write(tmp_path, posts, splits(train=["bad", "1_plum"]))
-    assert load_posts(str(tmp_path)).left_out == {"without a token": 1}
+    assert load_posts(Places(str(tmp_path))).left_out == {"without a token": 1}
 
 
 # Bad input
@@ -393,7 +396,7 @@ def test_a_bad_post_is_placed_and_not_quoted(
 
 def test_a_bad_post_in_no_split_harms_nobody(tmp_path: Path) -> None:
     write(tmp_path, {**fruit(), "spare": None})
-    assert load_posts(str(tmp_path)).left_out == {"in no split": 1}
+    assert load_posts(Places(str(tmp_path))).left_out == {"in no split": 1}
 
 
 def test_a_key_that_might_be_a_text_is_not_quoted(tmp_path: Path) -> None:
@@ -480,7 +483,7 @@ def test_importing_needs_no_torch() -> None:
 
 @needs_data
 def test_the_real_posts() -> None:
-    posts = load_posts(str(REAL_DATA / "hatexplain"))
+    posts = load_posts(Places(str(REAL_DATA / "hatexplain")))
     assert {split: len(tokens) for split, tokens in posts.tokens.items()} == {
         "train": 15_383,
         "validation": 1_922,

@@ -14,6 +14,7 @@ from study import tasks
 from study.errors import RequestError
 from study.tasks.posts.hatexplain import load_posts
 from study.tasks.posts.texts import PADDING, UNKNOWN, Texts, TextTask
+from study.tasks.sources.places import Places
 from tests.made_up.posts import OPTIONS, SIZES, M, load, text_cell, write_posts
 
 
@@ -29,7 +30,7 @@ def task(folder: Path) -> TextTask:
 
 def spelt(task: TextTask, folder: Path, split: str, m: int = M) -> dict[tuple[str, ...], int]:
     """The posts of a split as words -> label, in the numbers of the task's vocabulary."""
-    posts = load_posts(str(folder), None, "majority", "majority")
+    posts = load_posts(Places(str(folder)), "majority", "majority")
     words = sorted({word for post in posts.tokens["train"] for word in post})
     number = {word: i for i, word in enumerate(words, start=2)}
     return {
@@ -105,7 +106,7 @@ def test_the_foreground_is_the_rationale_and_may_be_missing(task: TextTask) -> N
 
 
 def test_seldom_words_and_new_ones_are_the_unknown(folder: Path, task: TextTask) -> None:
-    posts = load_posts(str(folder), None, "majority", "majority")
+    posts = load_posts(Places(str(folder)), "majority", "majority")
     words, counts = np.unique([w for p in posts.tokens["train"] for w in p], return_counts=True)
     often = int(np.median(counts)) + 1
     seldom = load(folder, OPTIONS._replace(min_count=often))
