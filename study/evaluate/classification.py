@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.evaluate.plausibility import plausibility
-from study.evaluate.saif_and_heat_map import heatmap, saif
+from study.evaluate.saif_and_heat_map import foreground_metrics
 from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
 from study.paradigms.held import held_attention, incentive
 from study.paradigms.padding import padded, real
-from study.tasks.base import Distinct, Modality, Split
-
-_FOREGROUND_METRICS = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")
+from study.tasks.base import Distinct, Split
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,9 @@ def evaluate(
     }
     if with_incentive:
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
-    if not known.any():
-        return metrics | dict.fromkeys((*_FOREGROUND_METRICS, "heatmap"))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
-    metrics |= _of_foreground(*of_known, split.modality)
-    return metrics | (_of_rationales(attended) if attended else {})
+    metrics |= foreground_metrics(*of_known, split.modality)
+    return metrics | (_of_rationales(attended) if attended and known.any() else {})
 
 
 def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
@@ -129,25 +125,6 @@ def _measured(attention: Tensor, probabilities: Tensor, part: _Part) -> Tensor:
     prediction_true = probabilities.argmax(dim=1) == part.labels
     known = part.foreground.any(dim=1)
     return torch.stack([a_z, s_y, focus_true, prediction_true, known]).double()
-
-
-def _of_foreground(
-    a_z: NDArray[np.float64],
-    s_y: NDArray[np.float64],
-    focus_true: NDArray[np.float64],
-    prediction_true: NDArray[np.float64],
-    modality: Modality,
-) -> dict[str, Any]:
-    """The metrics of inputs with a known foreground, at least one, from their values (B,)."""
-    return {
-        "saif": saif(a_z, s_y, modality.saif_threshold),
-        "foreground_attention_mean": float(a_z.mean()),
-        "ftpt": float((focus_true * prediction_true).mean()),
-        "ffpt": float(((1 - focus_true) * prediction_true).mean()),
-        "ftpf": float((focus_true * (1 - prediction_true)).mean()),
-        "ffpf": float(((1 - focus_true) * (1 - prediction_true)).mean()),
-        "heatmap": heatmap(a_z, s_y, modality.heatmap_edges).ravel().tolist(),
-    }
 
 
 def _of_rationales(parts: list[tuple[Tensor, Tensor, Tensor]]) -> dict[str, float]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from study.tasks.base import MOSAICS
+from study.tasks.base import MOSAICS, Modality
 
 HEATMAP_EDGES = MOSAICS.heatmap_edges
 """Edges of the recorded heat map on both axes; bins [lo, hi), the last closed."""
@@ -15,6 +16,8 @@ HEATMAP_EDGES = MOSAICS.heatmap_edges
 SAIF_THRESHOLD = MOSAICS.saif_threshold
 OVERSHOOT = 1e-6
 """How far a probability may exceed 1 by rounding; more is an error."""
+
+_SHARES = ("saif", "foreground_attention_mean", "ftpt", "ffpt", "ftpf", "ffpf")
 
 
 def heatmap(
@@ -53,6 +56,39 @@ def saif(
     """
     a_z, s_y = _clean(foreground_attention, true_class_score)
     return float(np.mean((a_z >= threshold) & (s_y >= threshold))) if len(a_z) else float("nan")
+
+
+def foreground_metrics(
+    a_z: NDArray[np.float64],
+    s_y: NDArray[np.float64],
+    focus_true: NDArray[np.float64],
+    prediction_true: NDArray[np.float64],
+    modality: Modality,
+) -> dict[str, Any]:
+    """The metrics of instances with a known foreground, by their columns.
+
+    Args:
+        a_z: attention on the foreground, (B,), in [0, 1].
+        s_y: score of the true class, (B,), in [0, 1].
+        focus_true: (B,), 1 where the focus is on the foreground, else 0.
+        prediction_true: (B,), 1 where the true class is predicted, else 0.
+        modality: has the heat map's edges and the threshold of SAIF.
+
+    Returns:
+        Fractions of the instances, `heatmap` row by row; all None if there is no instance.
+    """
+    if not len(a_z):
+        return dict.fromkeys((*_SHARES, "heatmap"))
+    shares = (
+        saif(a_z, s_y, modality.saif_threshold),
+        float(a_z.mean()),
+        float((focus_true * prediction_true).mean()),
+        float(((1 - focus_true) * prediction_true).mean()),
+        float((focus_true * (1 - prediction_true)).mean()),
+        float(((1 - focus_true) * (1 - prediction_true)).mean()),
+    )
+    heat_map = heatmap(a_z, s_y, modality.heatmap_edges).ravel().tolist()
+    return {**dict(zip(_SHARES, shares, strict=True)), "heatmap": heat_map}
 
 
 def _clean(
