@@ -14,9 +14,9 @@ import pyarrow as pa
 from study.results import (
     CELLS_SCHEMA,
     EVALUATIONS_SCHEMA,
+    FURTHER,
     KEY,
     METRICS,
-    RATIONALES,
     Results,
     ResultsError,
     agree,
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
 CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
-_REPEATED = ["status", "steps", *_COUNTS, *METRICS, *RATIONALES]
+_REPEATED = ["status", "steps", *_COUNTS, *METRICS, *FURTHER]
 """Columns in which two records of one evaluation agree; the others are circumstances."""
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from analysis.comparison.choice import PLAUSIBILITY
 from analysis.comparison.cut import Cut, CutCells, saif_at
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
-from study.results import METRICS, RATIONALES, SPLITS, ResultsError
+from study.results import FURTHER, METRICS, SPLITS, ResultsError
 
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
 _ROUNDING = 1e-6
@@ -66,7 +66,7 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
 
 def _refuse_impossible(table: pd.DataFrame) -> None:
     """Refuses metrics outside [0, 1]; the loss is no fraction, and IOU F1 may exceed 1."""
-    names = (*METRICS, *RATIONALES)
+    names = (*METRICS, *FURTHER)
     for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
         if wrong.any():

@@ -33,7 +33,7 @@ from analysis.words import (
     share_of_budget,
     told_apart,
 )
-from study.results import KEY, RATIONALES, SAIF_THRESHOLD, Results, ResultsError
+from study.results import FURTHER, KEY, SAIF_THRESHOLD, Results, ResultsError
 
 if TYPE_CHECKING:
     pass
@@ -44,7 +44,7 @@ _SETTINGS = [
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
-    "foreground_attention_mean", *RATIONALES,
+    "foreground_attention_mean", *FURTHER,
 ]  # fmt: skip
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
@@ -363,7 +363,12 @@ def _comparison(
 
 
 def _columns(evaluations: pd.DataFrame) -> list[str]:
-    return [name for name in EVALUATION_COLUMNS if name in evaluations and name != "heatmap"]
+    """Those that follow the cut; a heat map and examples are of one evaluation each."""
+    return [
+        name
+        for name in EVALUATION_COLUMNS
+        if name in evaluations and name not in ("heatmap", "examples")
+    ]
 
 
 def _refuse_mixture(parts: list[pd.DataFrame]) -> None:

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis
 from study.results import (
+    FURTHER,
     HEATMAP_EDGES,
     METRICS,
-    RATIONALES,
     SAIF_THRESHOLD,
     SPLITS,
     ResultsError,
@@ -431,7 +431,7 @@ class _Reduction:
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
         between = last["weight"].to_numpy() > 0  # 0 times NaN is NaN
-        measured = {*METRICS, *RATIONALES, *_COUNTS, "train_seconds"}
+        measured = {*METRICS, *FURTHER, *_COUNTS, "train_seconds"}
         for name in measured & set(self._columns):
             old, new = last[name].to_numpy(float), after[name].to_numpy(float)
             values = old + share * (new - old)

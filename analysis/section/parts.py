@@ -11,13 +11,18 @@ import pandas as pd
 from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
 from analysis.section.claim import Claim
-from study.results import NETWORK, RATIONALES, SOLUTION
+from study import tasks
+from study.results import CAPTIONING, FURTHER, NETWORK, SOLUTION
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
 
-TEXT_COLUMNS = ["label_rule", "rationale_rule", "min_count", *RATIONALES]
-"""Columns of cells that apply to text only."""
+_RULES = ("label_rule", "rationale_rule", "min_count")
+_OF_MODALITY = {
+    tasks.POSTS: {*_RULES, "foreground_share"},
+    tasks.CAPTIONS: {"min_count", *CAPTIONING},
+}
+"""Columns of cells that apply to some modalities only, besides their measures."""
 
 _VERBS = {
     "holds": ("holds", "hold"),
@@ -29,10 +34,17 @@ _VERBS = {
 _WRAPPED = ("claim of the paper", "where", "measured")  # columns of claims
 
 
-def without_long_columns(cells: pd.DataFrame, is_text: bool = False) -> pd.DataFrame:
-    """Trained cells without long columns, for tables; columns of text only if `is_text`."""
-    dropped = [*LONG_COLUMNS, *NETWORK, *SOLUTION, *([] if is_text else TEXT_COLUMNS)]
-    return cells.drop(columns=dropped, errors="ignore")
+def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
+    """Trained cells without long columns, and without those that are of other modalities only.
+
+    Args:
+        cells: rows of `cells`, maybe with their metrics.
+        task: of all of them; empty: of mosaics.
+    """
+    modality = tasks.modality(task)
+    own = {measure.column for measure in modality.measures} | _OF_MODALITY.get(modality, set())
+    others = {*_RULES, *CAPTIONING, *FURTHER} - own
+    return cells.drop(columns=[*LONG_COLUMNS, *NETWORK, *SOLUTION, *others], errors="ignore")
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

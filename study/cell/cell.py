@@ -253,6 +253,19 @@ class Cell(AnyCell):
             "switch_point": self.switch_point,
             "budget_amount": self.budget.amount,
             "budget_unit": self.budget.unit,
+            **(self._captioning if self.decoder else {}),
+        }
+
+    @property
+    def _captioning(self) -> dict[str, Any]:
+        """The columns of a cell that writes captions."""
+        phases = self.schedule.phases
+        forced = [1.0 if p.teacher_forcing is None else p.teacher_forcing for p in phases]
+        return {
+            "encoder": self.encoder,
+            "optimiser": phases[0].optimiser or "sgd",
+            "encoder_lr": phases[0].encoder_lr,
+            "teacher_forcing": min(forced),
         }
 
     @classmethod

@@ -27,7 +27,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.kinds import Kind, kind_name, kind_of
 from study.launch.trial import train_cells
-from study.results import METRICS, RATIONALES, Results, ResultsError
+from study.results import FURTHER, METRICS, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.progress import Progress, duration
@@ -178,7 +178,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
     if one.empty:  # the cell diverged before its first evaluation
         return 0.0, "", True
-    names = [*METRICS, *(name for name in RATIONALES if one[name].notna().any())]
+    names = [*METRICS, *(name for name in FURTHER if one[name].notna().any())]
     columns = [*names, *(name for name in _LISTS if one[name].notna().any())]
     both = pd.concat([one, other])
     widths = [max(np.size(each) for each in both[name]) for name in columns]

@@ -11,12 +11,13 @@ from study.results.parquet import DICTIONARIES as DICTIONARIES
 from study.results.report_folder import report_files as report_files
 from study.results.report_folder import report_folder as report_folder
 from study.results.results import Results as Results
+from study.results.schema import CAPTIONING as CAPTIONING
 from study.results.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.results.schema import DYNAMICS as DYNAMICS
 from study.results.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
+from study.results.schema import FURTHER as FURTHER
 from study.results.schema import METRICS as METRICS
 from study.results.schema import NETWORK as NETWORK
-from study.results.schema import RATIONALES as RATIONALES
 from study.results.schema import SOLUTION as SOLUTION
 from study.results.schema import SPLITS as SPLITS
 from study.results.schema import cell_columns as cell_columns

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from study.cell.any_cell import AnyCell
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 OLDEST_READABLE = 2
 """Files from this version on are read; columns that they lack become missing values."""
 
@@ -46,13 +46,22 @@ _RATIONALES = {
     "iou_f1": pa.float64(),
     "auprc": pa.float64(),
 }
-RATIONALES = tuple(_RATIONALES)
-"""Columns of an evaluation on how far the foreground is known and attended to.
+_CAPTIONS = {
+    "bleu_1": pa.float64(),
+    "bleu_2": pa.float64(),
+    "bleu_3": pa.float64(),
+    "bleu_4": pa.float64(),
+    "cider": pa.float64(),
+    "caption_length": pa.float64(),
+}
+FURTHER = tuple(_RATIONALES | _CAPTIONS)
+"""Columns of an evaluation that only some modalities have.
 
 `foreground_share` is the share of the instances whose foreground is known, 1 for mosaics. SAIF,
 heat map, `foreground_attention_mean` and `ftpt` to `ffpf` are of these instances, and missing if
-there are none. The others are of text only, see `study.evaluate.plausibility`; `iou_f1` may exceed
-1."""
+there are none. `token_f1`, `iou_f1` (which may exceed 1) and `auprc` are of posts, see
+`study.evaluate.plausibility`; the others of captions: `bleu_1` to `bleu_4`, fractions, `cider`,
+with its own scale, and the mean number of words."""
 
 _PREDICTOR = {
     "accuracy_error": pa.float64(),
@@ -83,6 +92,17 @@ _NETWORK = {
 }
 NETWORK = tuple(_NETWORK)
 """Columns of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`."""
+
+_CAPTIONING = {
+    "encoder": pa.string(),
+    "optimiser": pa.string(),
+    "encoder_lr": pa.float64(),
+    "teacher_forcing": pa.float64(),
+}
+
+CAPTIONING = tuple(_CAPTIONING)
+"""Columns of a cell that writes captions. The optimiser and the encoder's learning rate (missing:
+it is frozen) are the first phase's; teacher forcing is the least of all phases."""
 
 _SOLUTION = {
     "path_names": pa.list_(pa.string()),
@@ -131,6 +151,7 @@ CELLS_SCHEMA = pa.schema(
         "budget_amount": pa.int64(),
         "budget_unit": pa.string(),
         **_NETWORK,
+        **_CAPTIONING,
         "cell": pa.string(),
         "status": pa.string(),
         "status_reason": pa.string(),
@@ -153,10 +174,10 @@ CELLS_SCHEMA = pa.schema(
 of other kinds are missing. `schedule` is text for people, `cell` the JSON of the cell. `alpha` is
 the attention held on the foreground, missing if the focus was trained. `last_lr` is the last
 phase's learning rate. `status` is done, diverged or censored (stopped early by a scheduler).
-`label_rule`, `rationale_rule` and `min_count` are of text only (`study.cell.Cell`). `data_notes`
-are sentences about the data for people, one a line, missing for mosaics. `total_seconds` is the
-wall time from the cell's start to its record, `total_train_seconds` that of its training steps; of
-a packed cell, both are those of the whole pack."""
+`label_rule` and `rationale_rule` are of posts, `min_count` also of captions (`study.cell.Cell`).
+`data_notes` are sentences about the data for people, one a line, missing for mosaics.
+`total_seconds` is the wall time from the cell's start to its record, `total_train_seconds` that of
+its training steps; of a packed cell, both are those of the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {
@@ -174,11 +195,15 @@ EVALUATIONS_SCHEMA = pa.schema(
         **_DYNAMICS,
         "heatmap": pa.list_(pa.float64()),
         **_PREDICTOR,
+        **_CAPTIONS,
+        "examples": pa.string(),
     }
 )
 """`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
-are those of the whole pack. `heatmap` is the 5 x 5 heat map row by row, axis 0 the foreground
-attention. `inference` names the paradigm whose formula made the predictions."""
+are those of the whole pack. `heatmap` is the heat map row by row, axis 0 the foreground attention,
+5 x 5, of captions 3 x 3. `inference` names the paradigm whose formula made the predictions.
+`examples` are some captions of the validation split at the end, as
+`study.evaluate.caption_image.examples_of` reads them."""
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""
@@ -188,10 +213,12 @@ SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUAT
 NEW_COLUMNS: dict[Table, dict[str, int]] = {
     "cells": {"alpha": 3}
     | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4)
-    | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5),
+    | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5)
+    | dict.fromkeys(_CAPTIONING, 6),
     "evaluations": dict.fromkeys(DYNAMICS, 3)
-    | dict.fromkeys(RATIONALES, 4)
-    | dict.fromkeys(_PREDICTOR, 5),
+    | dict.fromkeys(_RATIONALES, 4)
+    | dict.fromkeys(_PREDICTOR, 5)
+    | dict.fromkeys((*_CAPTIONS, "examples"), 6),
 }
 """Columns added since `OLDEST_READABLE` -> the version that added them."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
+from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
 from study.tasks.base import POSTS as POSTS
 from study.tasks.base import Declaration, Modality, Task, TaskInfo

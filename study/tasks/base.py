@@ -6,6 +6,7 @@ known, a `TaskInfo` a task with its options, a `Task` a task with its data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
@@ -24,6 +25,22 @@ UNKNOWN_DIGEST = "unknown"
 SPLITS = ("train", "validation", "test")
 
 
+class Measure(NamedTuple):
+    """A measure that tables of one modality show beside SAIF and score.
+
+    Attributes:
+        column: of `study.results.EVALUATIONS_SCHEMA`.
+        name: for people.
+        is_share: whether it is a fraction, which people read in per cent.
+        lost: what a diverged cell counts as; NaN: it is not known.
+    """
+
+    column: str
+    name: str
+    is_share: bool = True
+    lost: float = math.nan
+
+
 @dataclass(frozen=True)
 class Modality:
     """A sort of inputs: their names for people, and how SAIF counts them.
@@ -36,6 +53,9 @@ class Modality:
         heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
+        chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
+        measures: its further measures, in the order of tables.
+        measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, as
             `study.evaluate.classification.evaluate` does.
     """
@@ -47,6 +67,9 @@ class Modality:
     heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     saif_threshold: float = 0.8
     score: str = "accuracy"
+    chance: bool = True
+    measures: tuple[Measure, ...] = ()
+    measures_text: str = ""
     evaluation: str = "study.evaluate.classification:evaluate"
 
 
@@ -56,9 +79,17 @@ POSTS = Modality(
     counted="posts that have a rationale",
     m="most tokens m",
     foreground="the tokens of the rationale",
+    measures=(
+        Measure("token_f1", "token F1"),
+        Measure("iou_f1", "IOU F1"),
+        Measure("auprc", "AUPRC"),
+    ),
+    measures_text="Plausibility: how far the attention agrees with the tokens that people marked, "
+    "by the measures of the HateXplain data set, those of ERASER, with t intervals. Predicted are "
+    "the 5 tokens with most attention: token F1 compares them with the marked tokens, IOU F1 with "
+    "the marked spans, where a token matches a span of at most two. AUPRC is the area under the "
+    "precision-recall curve of the attention itself.",
 )
-
-
 CAPTIONS = Modality(
     "captions",
     counted="categories with one box in an image",
@@ -67,6 +98,18 @@ CAPTIONS = Modality(
     heatmap_edges=(0.0, 0.2, 0.3, 1.0),
     saif_threshold=0.3,
     score="Bleu-4",
+    chance=False,
+    measures=(
+        Measure("saif", "SAIF", lost=0.0),
+        *(Measure(f"bleu_{n}", f"Bleu-{n}", lost=0.0) for n in (1, 2, 3, 4)),
+        Measure("cider", "CIDEr", is_share=False, lost=0.0),
+        Measure("caption_length", "words a caption", is_share=False),
+    ),
+    measures_text="Captions compared with those that people wrote of the same image, with t "
+    "intervals. Bleu-n is the geometric mean, over lengths 1 to n, of the share of a caption's "
+    "word sequences that people's captions have, too, and is lowered where captions are shorter "
+    "than people's. CIDEr gives more weight to sequences that are rare among images and has a "
+    "scale of its own.",
     evaluation="study.evaluate.captions:evaluate",
 )
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from study.results import DYNAMICS, METRICS, NETWORK, RATIONALES
+from study.results import DYNAMICS, FURTHER, METRICS, NETWORK
 
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
@@ -22,7 +22,8 @@ PARENT = ""
 PARAMS = (
     "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
     "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
-    "rationale_rule", "min_count", "budget_amount", "budget_unit", *NETWORK,
+    "rationale_rule", "min_count", "encoder", "optimiser", "encoder_lr", "teacher_forcing",
+    "budget_amount", "budget_unit", *NETWORK,
 )  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[A
         step = row["compute_flops"] // METRIC_STEP_FLOPS
         seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
         milliseconds = int(1000 * seconds)
-        for name in (*METRICS, *RATIONALES, *_SOLVED):
+        for name in (*METRICS, *FURTHER, *_SOLVED):
             if name == "loss" or _says(name, row[name]):
                 yield Metric(f"{row['split']}/{name}", row[name], milliseconds, step)
         if row["split"] == "train":

@@ -10,6 +10,7 @@ from study.cell import Budget, Cell, Schedule
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.storage.storage import Storage
+from study.tasks import modality
 from study.tasks.base import Facts, FactsOf
 from study.train.axes import AXES, choices
 
@@ -92,24 +93,36 @@ class Training:
 
         held = f"alpha={row['alpha']:g} " if notna(row["alpha"]) else ""
         model = f"{row['architecture']} " if notna(row["label_rule"]) else ""
+        model = f"{row['encoder']} " if notna(row["encoder"]) else model
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The heat maps of the last evaluation, of the splits with a known foreground.
+        """The heat maps of the last evaluation, of the splits with a known foreground; captions.
 
         With a held attention a map is one line; of a linear model the theory tells more.
         """
         import numpy as np
         from pandas import notna
 
+        from study.evaluate.caption_image import captions_png, examples_of
         from study.evaluate.heat_map_image import heatmap_png
 
         if evaluations.empty or notna(row["alpha"]) or evaluations["mu"].notna().any():
             return {}
         last = evaluations[evaluations["step"] == evaluations["step"].max()]
         maps = zip(last["split"], last["heatmap"], strict=True)
-        heatmaps = {split: np.reshape(each, (5, 5)) for split, each in maps if each is not None}
-        return {"heatmap.png": heatmap_png(heatmaps, row["schedule"])} if heatmaps else {}
+        kind = modality(row["task"])
+        bins = len(kind.heatmap_edges) - 1
+        heatmaps = {
+            split: np.reshape(each, (bins, bins)) for split, each in maps if each is not None
+        }
+        files = {}
+        if heatmaps:
+            files["heatmap.png"] = heatmap_png(heatmaps, row["schedule"], kind)
+        for text in last["examples"].dropna():
+            shown = {f"{e['image']}, {e['category']}": e for e in examples_of(text)}
+            files["captions.png"] = captions_png(shown)
+        return files
 
 
 TRAINING = Training()

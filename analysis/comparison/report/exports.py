@@ -21,8 +21,7 @@ from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
 from analysis.section.parts import stacked, without_long_columns
-from analysis.words import is_text
-from study.results import METRICS, RATIONALES
+from study.results import FURTHER, METRICS
 
 _PAIRED_LEFT = (0, 1, 2)
 _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops", "train_seconds"]
@@ -72,19 +71,19 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
         comparison: one comparison.
 
     Returns:
-        One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones, of which
-        those that are of text only where it is text; where the cut was; the metrics that
+        One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones and those of
+        other modalities; where the cut was; the metrics that
         `at_budget` holds (fractions, `loss` in nats; missing where the cell recorded none within
         the cut); `counted_as_diverged`; `chosen`, whether its option was; what tells the
         comparison from others.
     """
     test = comparison.at_budget[comparison.at_budget["split"] == "test"]
-    columns = [name for name in (*_AT_THE_CUT, *METRICS, *RATIONALES) if name in test]
+    columns = [name for name in (*_AT_THE_CUT, *METRICS, *FURTHER) if name in test]
     numbers = test[["cell_id", *columns, "diverged"]].rename(
         columns={"diverged": "counted_as_diverged"}
     )
     table = comparison.cells.merge(numbers, on="cell_id", how="left")
-    table = without_long_columns(table, is_text(comparison.task))
+    table = without_long_columns(table, comparison.task)
     table["chosen"] = table["cell_id"].isin(set(comparison.chosen["cell_id"]))
     by = ["task", "m", "paradigm", *OPTION, "seed", "cell_id"]
     return table.sort_values(by, ignore_index=True).assign(**_setting(comparison))

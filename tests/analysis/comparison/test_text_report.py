@@ -37,7 +37,7 @@ from analysis.report import main
 from analysis.section.picture import FILE_STEM
 from analysis.words import percent
 from study.launch.repetition import compare_evaluations
-from study.results import METRICS, RATIONALES, Results, ResultsError
+from study.results import FURTHER, METRICS, Results, ResultsError
 from study.tracking.store import RunStore
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import (
@@ -558,7 +558,7 @@ def test_mlflow_is_given_what_is_known(
     }
     posts, bare, mosaics = (found[cell.id].data for cell in cells)
     names = {"loss", "accuracy"}
-    known = {*names, *METRICS, *RATIONALES}
+    known = {*names, *METRICS, *FURTHER}
     none, mosaic_metrics = {*names, "foreground_share"}, set(METRICS)
     wanted = {
         "posts": {"train": none, "validation": known, "test": known},
@@ -593,7 +593,7 @@ def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
     assert changed(train, "saif", 0.0) == "saif"
     assert changed(train, "heatmap", [0.0] * 25) == "heat map"
     assert changed(test, "heatmap", None) == "heat map"
-    for name in RATIONALES:
+    for name in FURTHER:
         assert changed(test, name, 0.01) == name
         assert changed(test, name, math.nan) == name
 
@@ -601,6 +601,6 @@ def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
 def test_what_an_older_version_did_not_record_is_not_compared(results: Results) -> None:
     write(results, make_cell(), shares=ALL)
     rows = results.evaluations()
-    older = rows.assign(**dict.fromkeys(RATIONALES, math.nan))
+    older = rows.assign(**dict.fromkeys(FURTHER, math.nan))
     assert compare_evaluations(older, rows) == (0.0, "", True)
     assert not compare_evaluations(rows, older)[2]

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from study.evaluate.heat_map_image import _LEFT, _SIDE, _TOP, heatmap_png
+from study.evaluate.heat_map_image import _LEFT, _PANEL, _TOP, heatmap_png
 
 VERMILION = (213, 94, 0)
 
@@ -42,7 +42,7 @@ def test_more_instances_are_darker() -> None:
     for share in (0.0, 0.2, 0.5, 1.0):
         heatmap = np.full((5, 5), (1 - share) / 24)
         heatmap[2, 2] = share
-        corner = 2 * _SIDE + 2  # of the bin in the middle, where no number stands
+        corner = 2 * _PANEL // 5 + 2  # of the bin in the middle, where no number stands
         red, green, blue = map(int, pixels(heatmap)[_TOP + corner, _LEFT + corner])
         assert red == green == blue
         shades.append(red / 255)
@@ -52,7 +52,7 @@ def test_more_instances_are_darker() -> None:
 def test_splits_stand_side_by_side() -> None:
     even, diagonal = np.full((5, 5), 0.04), np.eye(5) / 5
     one, two = pixels(diagonal), pixels(diagonal, even)
-    bins = slice(_TOP, _TOP + 5 * _SIDE)
+    bins = slice(_TOP, _TOP + _PANEL)
     assert two.shape == (one.shape[0], 2 * one.shape[1], 3)
     np.testing.assert_array_equal(two[bins, : one.shape[1]], one[bins])
     np.testing.assert_array_equal(two[bins, one.shape[1] :], pixels(even)[bins])
