@@ -2,8 +2,9 @@
 
 One multiply-add is 2 FLOPs, and a training step costs 3 forward passes (one forward, two
 backward). Convolutions, linear layers and attention between segments are counted; biases,
-activations, pooling and embedding look-ups are not. Evaluation is free. The budget of a comparison
-is the cost of E epochs of *soft*, so a costlier paradigm takes fewer steps.
+activations, normalisation by fixed statistics, pooling and embedding look-ups are not. Evaluation
+is free. The budget of a comparison is the cost of E epochs of *soft*, so a costlier paradigm takes
+fewer steps.
 
 Posts differ in length, and padding costs nothing. Each post counts the mean cost of all training
 posts, which is exact at the end of every whole epoch.
@@ -86,7 +87,7 @@ def _counted(module: nn.Module, run: Callable[[], object]) -> int:
         elif isinstance(layer, SelfAttention):  # its projections are counted as layers
             segments, size = output.shape
             total += 2 * segments * segments * 2 * size  # scores and weighted sums
-        elif isinstance(layer, nn.Embedding):
+        elif isinstance(layer, nn.Embedding) or _scales(layer):
             pass
         elif next(layer.parameters(recurse=False), None) is not None:
             raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
@@ -99,6 +100,11 @@ def _counted(module: nn.Module, run: Callable[[], object]) -> int:
         for hook in hooks:
             hook.remove()
     return total
+
+
+def _scales(layer: nn.Module) -> bool:
+    """Whether a layer only scales and shifts: batch normalisation by fixed statistics."""
+    return isinstance(layer, nn.BatchNorm2d) and not layer.training
 
 
 def model_flops(

@@ -311,6 +311,9 @@ def test_what_cannot_be_repeated_is_refused(
     status, line = run(copied, other.id)
     assert (status, "digest of another copy, here it has digest" in line) == (2, True)
 
+    status, line = run(copied, other.id, "--data-dir", "somewhere")
+    assert (status, "--data-dir is of no use to digits" in line) == (2, True)
+
     values = {**other.to_dict(), "colour": "red"}
     rewrite(copied, other.id, {"cell": json.dumps(values)})
     status, line = run(copied, other.id)

@@ -1,0 +1,55 @@
+"""What all encoders share: they normalise pixels, and normalise batches by fixed statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from study.cell.seeds import stream_seed
+from study.models.base import initialise
+
+
+class EncoderNetwork(nn.Module):
+    """Layers on normalised pixels.
+
+    It stays in evaluation mode: batch normalisation keeps its statistics, whether the weights are
+    trained or not, so that an image's features depend on no other image.
+
+    Args:
+        layers: pixels (N, 3, P, P) float32 -> features (N, D, g, g), with g = P / stride.
+        mean: of red, green and blue, in [0, 1]; it is subtracted.
+        std: what pixels are divided by then.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, layers: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        self.layers = layers
+        for name, values in (("mean", mean), ("std", std)):
+            self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
+        self.to(memory_format=torch.channels_last)
+        self.eval()
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Pixels (N, 3, P, P) uint8 -> features (N, D, g, g) float32."""
+        values = pixels.contiguous(memory_format=torch.channels_last).float() / 255
+        return self.layers((values - self.mean) / self.std)
+
+    def train(self, mode: bool = True) -> Self:
+        """Stays in evaluation mode."""
+        return super().train(False)
+
+
+def new(
+    layers: Callable[[], nn.Module], mean: Sequence[float], std: Sequence[float], seed: int
+) -> EncoderNetwork:
+    """A freshly initialised encoder, whose seed draws the weights."""
+    with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
+        network = EncoderNetwork(layers(), mean, std)
+    initialise(network, stream_seed("init", "encoder", seed))
+    return network

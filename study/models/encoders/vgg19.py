@@ -1,0 +1,122 @@
+"""VGG19 up to its last convolution (Simonyan & Zisserman, 2015), as torchvision publishes it."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import shutil
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from torch import nn
+
+from study.errors import RequestError
+from study.tasks.sources import fetched
+from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.places import Places
+
+T = TypeVar("T")
+
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
+
+URL = "https://download.pytorch.org/models/vgg19-dcbb9e9d.pth"
+"""`torchvision.models.VGG19_Weights.IMAGENET1K_V1.url`."""
+
+_SHA256 = "dcbb9e9d"
+"""Of the file, the beginning, which is in its name."""
+
+PREFIX = "features."
+"""Of the layers' names in the file."""
+
+_FILE = "vgg19.pth"
+_SILENCE_SECONDS = 20.0
+"""A server that is silent for this long is given up."""
+
+_BLOCKS = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))
+"""(channels, number of convolutions) between poolings."""
+
+
+def layers() -> nn.Sequential:
+    """The layers `features[:36]` of torchvision's VGG19: all but the last pooling."""
+    made: list[nn.Module] = []
+    channels = 3
+    for out, count in _BLOCKS:
+        for _ in range(count):
+            made += [nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(inplace=True)]
+            channels = out
+        made.append(nn.MaxPool2d(2))
+    return nn.Sequential(*made[:-1])
+
+
+def read_weights(places: Places, read: Callable[[Path], T]) -> T:
+    """Reads the file of weights at its place, or the download.
+
+    Raises:
+        RequestError: it cannot be downloaded; or from `read`.
+    """
+    if places.weights is not None:
+        return read(Path(places.weights))
+    return read_data_set(_DOWNLOAD, _cache(places), lambda folder: read(folder / _FILE))
+
+
+def at_hand(places: Places) -> bool:
+    """Whether nothing is downloaded."""
+    return places.weights is not None or fetched.at_hand(_DOWNLOAD, _cache(places))
+
+
+def _cache(places: Places) -> Places:
+    return Places(cache_dir=places.cache_dir)
+
+
+def _download(folder: Path, where: str) -> None:
+    """Downloads the file into `folder`.
+
+    Raises:
+        RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
+    """
+    title = _DOWNLOAD.title
+    print(f"downloading {title} (575 MB) from {URL} to {where}", file=sys.stderr, flush=True)
+    try:
+        _fetch(folder / _FILE)
+    # URLError and time-outs are OSErrors.
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise RequestError(
+            f"{title} are not at hand and could not be downloaded from {URL} ({why(error)}). Pass "
+            "the file with --weights FILE, or --set encoder=lite0, whose weights are in a package."
+        ) from error
+
+
+def _fetch(file: Path) -> None:
+    """Downloads the file.
+
+    Raises:
+        OSError: no connection, a broken one, silence, the server refuses, or a full disk.
+        http.client.HTTPException: less arrived than was announced.
+        ValueError: a wrong checksum.
+    """
+    try:
+        with (
+            urllib.request.urlopen(URL, timeout=_SILENCE_SECONDS) as response,
+            open(file, "wb") as target,
+        ):
+            shutil.copyfileobj(response, target, 2**20)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
+    with open(file, "rb") as written:
+        if not hashlib.file_digest(written, "sha256").hexdigest().startswith(_SHA256):
+            raise ValueError("the file arrived damaged: its checksum is wrong")
+
+
+_DOWNLOAD = DataSet(
+    title="the weights of VGG19",
+    folder="vgg19-weights",
+    accepted=_FILE,
+    belongs=lambda name: name == _FILE,
+    download=_download,
+)
