@@ -10,12 +10,17 @@ from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
 from study.tasks.base import POSTS as POSTS
 from study.tasks.base import Declaration, Modality, Task, TaskInfo
+from study.tasks.captions import known as captions_known
 from study.tasks.mosaics import known as mosaics_known
 from study.tasks.posts import known as posts_known
 from study.tasks.sources import fetched
 from study.tasks.sources.places import NO_PLACES, Places
 
-TASKS: Mapping[str, Declaration] = {**mosaics_known.TASKS, **posts_known.TASKS}
+TASKS: Mapping[str, Declaration] = {
+    **mosaics_known.TASKS,
+    **posts_known.TASKS,
+    **captions_known.TASKS,
+}
 
 
 def modality(name: str) -> Modality:

@@ -9,6 +9,7 @@ import hashlib
 import http.client
 import io
 import os
+import re
 import socket
 import tarfile
 import threading
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from study import tasks
+from study.cell import Options
 from study.errors import RequestError
 from study.tasks.mosaics import cifar
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
@@ -111,6 +113,9 @@ SOURCES = {
         damaged="what arrived as {name} is damaged or no JSON",
     ),
 }
+
+NOT_DOWNLOADED = {"mscoco"}
+"""Data sets that are too large to be downloaded without being asked for."""
 
 FAULTS: dict[str, Callable[[bytes], bytes | None]] = {
     "half": lambda content: content[: len(content) // 2],
@@ -240,7 +245,20 @@ def published(
 
 
 def test_every_data_set_is_tested() -> None:
-    assert SOURCES.keys() == {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
+    found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
+    assert SOURCES.keys() | NOT_DOWNLOADED == found
+
+
+@pytest.mark.parametrize("name", NOT_DOWNLOADED)
+def test_where_to_get_what_is_not_downloaded(name: str, tmp_path: Path) -> None:
+    places = Places(cache_dir=str(tmp_path))
+    assert not tasks.at_hand(name, places)
+    with pytest.raises(RequestError) as caught:
+        tasks.load(name, places, Options(**tasks.TASKS[name].options))
+    assert re.match(
+        r"MSCOCO is not at hand.*\.zip.* with --data-dir DIR\. [^\n]*$", str(caught.value)
+    )
+    assert entries(tmp_path / "downloads") == []
 
 
 def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str]) -> None:

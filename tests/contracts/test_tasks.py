@@ -21,6 +21,7 @@ from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import FileNames
 from study.tasks.sources.places import Places
+from tests.made_up.coco import coco, write_coco
 from tests.made_up.gpu import waits
 from tests.made_up.posts import write_posts
 from tests.study.tasks.test_layouts import make, write_official
@@ -37,13 +38,17 @@ DATA: Mapping[str, Callable[[Path], Path]] = {
     "cifar10": _cifar(CIFAR10),
     "cifar100": _cifar(CIFAR100),
     "hatexplain": write_posts,
+    "mscoco": lambda folder: write_coco(folder / "data", coco(12, 12)),
 }
 """Task that reads a data set -> what writes a small one into a folder."""
 
 OPTIONS = {
     "linear-orthogonal": Options(num_classes=3),
     "hatexplain": Options(None, "majority", "majority", 1),
+    "mscoco": Options(min_count=1, encoder="small"),
 }
+CLASSIFIED = [name for name in tasks.TASKS if tasks.modality(name) is not tasks.CAPTIONS]
+"""Tasks whose inputs have one label each; captions are in tests/study/tasks/captions."""
 
 
 class Known(NamedTuple):
@@ -99,7 +104,7 @@ def test_a_task_reads_a_data_set_or_takes_none() -> None:
 def test_the_data_are_what_was_declared(known: Known) -> None:
     task, facts = known.task, known.task.facts
     assert task.name == known.name
-    assert task.num_classes == known.info.num_classes
+    assert task.num_classes == (known.info.num_classes or facts.input_shape[0])
     assert re.fullmatch("[0-9a-f]{16}", facts.digest)
     assert known.load().facts == facts
     if facts.sizes:
@@ -112,7 +117,10 @@ def test_the_data_are_what_was_declared(known: Known) -> None:
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_options_that_a_task_has_not_are_refused(name: str) -> None:
     own = OPTIONS.get(name, NO_OPTIONS)
-    foreign = {"num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2}
+    foreign = {
+        "num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2,
+        "encoder": "small",
+    }  # fmt: skip
     assert foreign.keys() == set(Options._fields)
     for option in foreign.keys() - tasks.TASKS[name].options.keys():
         owners = ", ".join(tasks.taking(option))
@@ -168,6 +176,7 @@ def test_neither_paradigm_nor_rate_touches_the_data(known: Known) -> None:
 # --- batches
 
 
+@pytest.mark.parametrize("known", CLASSIFIED, indirect=True)
 def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -> None:
     sizes = {"train": N, "validation": 20, "test": 22}
     for name, split in known.task.splits(known.cell).items():
@@ -192,6 +201,7 @@ def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -
             assert not (foreground & ~mask).any()
 
 
+@pytest.mark.parametrize("known", CLASSIFIED, indirect=True)
 def test_rows_of_a_batch_do_not_depend_on_the_others(known: Known) -> None:
     for split in known.task.splits(known.cell).values():
         every = whole(split)
@@ -212,7 +222,9 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
     for name, split in known.task.splits(known.cell).items():
         for rows in torch.arange(len(split)).split(3):
             exact, (width,) = split.batch(rows), split.widths(rows[None])
-            assert exact.segments.shape[1] <= width <= M
+            captions = split.modality is tasks.CAPTIONS  # whose width counts words
+            assert (exact.labels if captions else exact.segments).shape[1] <= width
+            assert captions or width <= M
             assert elsewhere[name].widths(rows[None]) == [width]
             with waits() as found:
                 batch = split.batch(rows, width)
@@ -223,9 +235,11 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
                     assert ours is theirs is least
                     continue
                 assert ours.shape == theirs.shape
-                assert ours.dim() == 1 or ours.shape[1] == width
+                assert captions or ours.dim() == 1 or ours.shape[1] == width
                 narrow = ours if ours.dim() == 1 else ours[:, : least.shape[1]]
                 assert torch.equal(narrow, least)
+            if batch.mask is not None:
+                assert batch.mask.shape[1] == width
             assert batch.mask is None or batch.mask.sum() == exact.mask.sum()
 
 

@@ -37,7 +37,7 @@ STOREYS = [
     ["study.train", "study.posterior"],
     ["study.evaluate"],
     ["study.tasks"],
-    ["study.tasks.mosaics", "study.tasks.posts"],
+    ["study.tasks.captions", "study.tasks.mosaics", "study.tasks.posts"],
     ["study.models", "study.request", "study.terminal", "study.theory", "study.tasks.base"],
     ["study.models.encoders"],
     ["study.tasks.sources", "study.cell", "study.models.base"],

@@ -1,0 +1,1 @@
+"""Captions: images whose regions are segments, described word by word."""

@@ -1,0 +1,79 @@
+"""Arrays that are computed once a machine, kept in the cache and memory-mapped."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+from study.errors import RequestError
+from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
+from study.tasks.sources.fetched import why
+
+_FILE = "array.npy"
+
+
+def kept(
+    folder: Path, shape: tuple[int, ...], dtype: type, make: Callable[[], Iterable[np.ndarray]]
+) -> np.ndarray:
+    """The array in `folder`; if it is missing or damaged, made and kept there.
+
+    If several processes of a machine ask at once, one makes it and the others wait. It is never
+    in memory as a whole: it is written part by part, and memory-mapped, so that the processes
+    share its pages. The map is copy-on-write, as PyTorch wants arrays that can be written.
+
+    Args:
+        folder: its name stands for the content.
+        shape: of the array.
+        dtype: of the array.
+        make: gives the array's parts along the first axis, in order.
+
+    Raises:
+        RequestError: it cannot be written, as when the disk is full; or from `make`.
+    """
+    array = opened(folder, shape, dtype)
+    if array is not None:
+        return array
+    with locked(folder):
+        array = opened(folder, shape, dtype)  # another process may have made it meanwhile
+        if array is not None:
+            return array
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            with whole(folder) as partial:
+                _write(partial / _FILE, shape, dtype, make())
+            array = opened(folder, shape, dtype)
+        except OSError as error:
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            raise RequestError(
+                f"{folder} cannot be written ({why(error)}). It takes {size / 1e6:,.0f} MB: free "
+                f"space there, or set {CACHE_VARIABLE} to a directory that can be written."
+            ) from error
+    assert array is not None, "its parts are of another shape or type"
+    return array
+
+
+def opened(folder: Path, shape: tuple[int, ...], dtype: type) -> np.ndarray | None:
+    """The array in `folder`; None if it is missing or damaged."""
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        mapped = np.load(folder / _FILE, mmap_mode="c", allow_pickle=False)
+        if mapped.shape == shape and mapped.dtype == dtype:
+            # As a plain array: a np.memmap would pass its type on to every result.
+            return np.asarray(mapped)
+    return None
+
+
+def _write(path: Path, shape: tuple[int, ...], dtype: type, parts: Iterable[np.ndarray]) -> None:
+    """Writes without a memory map: a full disk is an error here, and kills the process there."""
+    with open(path, "wb") as file:
+        header = {
+            "descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape,
+        }  # fmt: skip
+        npy.write_array_header_1_0(file, header)
+        for part in parts:
+            file.write(np.ascontiguousarray(part, dtype).data)

@@ -1,0 +1,290 @@
+"""Captions as tasks: segments are the regions of an image, and attention is anew for every word.
+
+Captions differ in length, so a batch is padded to its longest caption, or to the next of a few
+widths. A mask marks the real words, among them the end.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from study.cell import Cell
+from study.cell.seeds import stream_seed
+from study.tasks.base import CAPTIONS, Batch, Facts
+from study.tasks.captions.boxes import Boxed, Single, boxed
+from study.tasks.captions.images import Images
+from study.tasks.captions.vocabulary import PADDING
+
+_WIDTH_STEP = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
+_COPIED = 256  # images that go to the device at a time
+
+
+@dataclass(frozen=True)
+class Captions:
+    """The captions of one split, on one device, with their images.
+
+    The captions of an image follow each other, and the images are in the order of their first
+    captions.
+
+    Attributes:
+        words: (n, T) int64 numbers of words, the end of the caption after the last one, `PADDING`
+            behind it; the start is not among them.
+        lengths: (n,) int64 in [2, T], with the end, on the host, where widths are decided.
+        image_of: (n,) int64, the number of each caption's image in this split.
+        images: (N, m, D) float16 features or (N, 3, P, P) uint8 pixels, see `images_at`.
+        rows: (num_images,) int64, the row in `images` of each image.
+        references: of each image, all its captions, even those that this split leaves out; the
+            words of each, joined by blanks.
+        vocabulary: (V,) the word of each number, "" for those that are none.
+        objects: that captions are held against, in the order of their images.
+        file_names: of each image.
+        draw: number of an image -> the image as JPEG, for people.
+    """
+
+    words: Tensor
+    lengths: Tensor
+    image_of: Tensor
+    images: Tensor
+    rows: Tensor
+    references: Sequence[Sequence[str]]
+    vocabulary: Sequence[str]
+    objects: Sequence[Boxed]
+    file_names: Sequence[str]
+    draw: Callable[[int], bytes]
+
+    modality = CAPTIONS
+    distinct = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def num_images(self) -> int:
+        return len(self.references)
+
+    @property
+    def labels(self) -> Tensor:
+        """(n, T) int64: the words."""
+        return self.words
+
+    @property
+    def foreground(self) -> Tensor:
+        """(n, 0) bool: an image has several foregrounds or none, see `objects`."""
+        return self.words.new_empty((len(self), 0), dtype=torch.bool)
+
+    @property
+    def bytes_each(self) -> int:
+        """Size of one image's features or pixels as float32, in bytes."""
+        return 4 * self.images[0].numel()
+
+    def images_at(self, index: Tensor) -> Tensor:
+        """The images of these numbers: (B, m, D) float32 features or (B, 3, P, P) uint8 pixels.
+
+        On a CPU they are read from a memory map. On a GPU the images of the split are held: of
+        features 2 m D bytes each, so 17 GB of the 82,783 of 2014's training images with VGG19 at
+        m=196; of pixels 3 P^2 bytes each, 12 GB. Then nothing waits for the device.
+
+        Args:
+            index: (B,) int64, on the device.
+        """
+        images = self.images[self.rows[index]]
+        return images.float() if images.is_floating_point() else images
+
+    def batch(self, rows: Tensor, width: int | None = None) -> Batch:
+        """See `study.tasks.base.Split`; the width counts words, with the end."""
+        if width is None:
+            width = int(self.lengths[rows.cpu()].max())
+        words = self.words[rows, :width]
+        return Batch(
+            segments=self.images_at(self.image_of[rows]),
+            labels=words,
+            foreground=self.foreground[rows],
+            mask=words != PADDING,
+        )
+
+    def widths(self, rows: Tensor) -> Sequence[int]:
+        """Of each batch the longest caption, up to a multiple of 4 or the longest of all."""
+        longest = self.lengths[rows].amax(dim=1)
+        up = (longest + _WIDTH_STEP - 1) // _WIDTH_STEP * _WIDTH_STEP
+        return up.clamp(max=self.words.shape[1]).tolist()
+
+    def passes(self, count: int) -> Sequence[Tensor]:
+        """All rows in parts of at most `count`, captions of similar length together."""
+        return self.lengths.argsort(stable=True).to(self.words.device).split(count)
+
+    def head(self, count: int) -> Captions:
+        """The first `count` captions, and the images that they are of."""
+        image_of = self.image_of[:count]
+        num_images = int(image_of[-1]) + 1
+        return replace(
+            self,
+            words=self.words[:count],
+            lengths=self.lengths[:count],
+            image_of=image_of,
+            rows=self.rows[:num_images],
+            references=self.references[:num_images],
+            objects=[each for each in self.objects if each.image < num_images],
+            file_names=self.file_names[:num_images],
+        )
+
+    def thumbnail(self, image: int) -> bytes:
+        """An image of this split for people: JPEG, squashed to a square."""
+        return self.draw(image)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedCaptions:
+    """The captions of one split, one after another, those of an image together.
+
+    Attributes:
+        words: (sum of lengths,) int64 numbers of words, with the end of each caption.
+        lengths: (N,) int64, with the end.
+        image_of: (N,) int64, increasing from 0 without a gap.
+        rows: (images,) int64, the row of each image among all of the task.
+        references: of each image, its captions, words joined by blanks.
+        singles: of each image, its objects.
+        file_names: of each image.
+    """
+
+    words: np.ndarray
+    lengths: np.ndarray
+    image_of: np.ndarray
+    rows: np.ndarray
+    references: Sequence[Sequence[str]]
+    singles: Sequence[Sequence[Single]]
+    file_names: Sequence[str]
+
+    def drawn(self, seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The first captions of a random order of images.
+
+        Args:
+            seed: draws the order.
+            count: of captions; of the last image there may be fewer than it has.
+
+        Returns:
+            captions: (count,) int64, in the order of their images.
+            images: (images,) int64, those that the captions are of, in their order.
+        """
+        order = np.random.default_rng(seed).permutation(len(self.rows))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        captions = np.argsort(place[self.image_of], kind="stable")[:count]
+        return captions, order[: place[self.image_of[captions[-1]]] + 1]
+
+    def padded(self, captions: np.ndarray) -> np.ndarray:
+        """(captions, longest of them) int64 numbers of words, padded."""
+        lengths = self.lengths[captions]
+        starts = (np.cumsum(self.lengths) - self.lengths)[captions]
+        positions = np.arange(lengths.max())
+        real = positions < lengths[:, None]
+        places = np.where(real, starts[:, None] + positions, 0)
+        return np.where(real, self.words[places], PADDING)
+
+
+class CaptionTask:
+    """Captioning of images, word by word, with attention to their regions.
+
+    Args:
+        name: of the task; part of the seeds.
+        parts: split -> captions.
+        vocabulary: (V,) the word of each number.
+        images: of all splits.
+        facts: of the data.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: Mapping[str, NumberedCaptions],
+        vocabulary: Sequence[str],
+        images: Images,
+        facts: Facts,
+    ) -> None:
+        self.name = name
+        self.facts = facts
+        self._parts = parts
+        self._vocabulary = vocabulary
+        self._images = images
+        self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
+        self._stored = functools.lru_cache(maxsize=4)(self._read)
+        self._held = functools.lru_cache(maxsize=4)(self._copied)
+
+    @property
+    def num_classes(self) -> int:
+        """V, the words of the vocabulary and the four numbers that are no word."""
+        return len(self._vocabulary)
+
+    @property
+    def encoder_weights(self) -> Mapping[str, Tensor] | None:
+        """What a trained encoder starts from; None: it is drawn.
+
+        Raises:
+            RequestError: they are not at hand, or of another network.
+        """
+        return self._images.encoder_weights
+
+    def splits(self, cell: Cell, device: torch.device | str = "cpu") -> dict[str, Captions]:
+        """The splits of a cell: `train`, `validation`, `test`.
+
+        A cell that takes fewer captions than a split has takes the first of a random order of its
+        images: of training images by its seed, of the others by fixed seeds. Images are pixels if
+        the encoder is trained, else its features.
+        """
+        device = torch.device(device)
+        trained = cell.schedule.phases[0].encoder_lr is not None
+        images = (cell.m, trained, device)
+        return {
+            "train": self._drawn("train", cell.n, *images, cell.seed),
+            "validation": self._fixed("validation", cell.validation_size, *images),
+            "test": self._fixed("test", cell.test_size, *images),
+        }
+
+    def _drawn(
+        self, split: str, count: int, m: int, trained: bool, device: torch.device, *seed: int
+    ) -> Captions:
+        part = self._parts[split]
+        captions, drawn = part.drawn(stream_seed("captions", self.name, split, *seed), count)
+        number_of = np.empty_like(part.rows)
+        number_of[drawn] = np.arange(len(drawn))
+        rows = part.rows[drawn]
+        if device.type == "cpu":
+            images = self._stored(m, trained, device)
+        else:
+            held = np.sort(rows)
+            images = self._held(m, trained, device, held.tobytes())
+            rows = np.searchsorted(held, rows)
+        return Captions(
+            words=torch.from_numpy(part.padded(captions)).to(device),
+            lengths=torch.from_numpy(part.lengths[captions]),
+            image_of=torch.from_numpy(number_of[part.image_of[captions]]).to(device),
+            images=images,
+            rows=torch.from_numpy(rows).to(device),
+            references=[part.references[image] for image in drawn],
+            vocabulary=self._vocabulary,
+            objects=boxed([part.singles[image] for image in drawn], m, device),
+            file_names=[part.file_names[image] for image in drawn],
+            draw=lambda image: self._images.thumbnail(int(part.rows[drawn[image]])),
+        )
+
+    def _read(self, m: int, trained: bool, device: torch.device) -> Tensor:
+        """The images of all splits, on the host."""
+        return self._images.pixels(m) if trained else self._images.features(m, device)
+
+    def _copied(self, m: int, trained: bool, device: torch.device, rows: bytes) -> Tensor:
+        """Images on a device that is no CPU, a few at a time, as the host may not hold them all.
+
+        Args:
+            rows: of the images, as the bytes of int64. Splits of the same images share them.
+        """
+        stored = self._stored(m, trained, device)
+        index = torch.from_numpy(np.frombuffer(rows, np.int64).copy())
+        images = stored.new_empty((len(index), *stored.shape[1:]), device=device)
+        for part, into in zip(index.split(_COPIED), images.split(_COPIED), strict=True):
+            into.copy_(stored[part])
+        return images

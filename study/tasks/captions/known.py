@@ -1,0 +1,50 @@
+"""The declared tasks of captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from study.cell import Options
+from study.errors import RequestError, unknown
+from study.tasks.base import CAPTIONS, Declaration, Facts, Task, TaskInfo
+from study.tasks.captions.layout import DATA_SET
+from study.tasks.sources.places import FILES, Places
+
+# Of 2014: captions of its training images, and of the halves of its validation images.
+_SIZES = {"train": 414_113, "validation": 101_327, "test": 101_327}
+_WORDS, _LENGTH = 8_733, 12  # the paper's vocabulary; mean words of a caption, with the end
+
+
+def _mscoco(options: Options) -> TaskInfo:
+    encoder, min_count = options.encoder, options.min_count
+    if encoder is None or min_count is None:
+        raise RequestError(
+            "mscoco takes a min_count and an encoder, none is none. Leave them out, or give them "
+            "with --set."
+        )
+    from study.models.encoders import ENCODERS
+    from study.tasks.captions.mscoco import load_coco
+    from study.tasks.captions.numbered import caption_task, made_up_captions, nominal_facts
+    from study.tasks.captions.vocabulary import read_category_words
+
+    if encoder not in ENCODERS:
+        raise unknown("encoder", encoder, ENCODERS)
+
+    def load(places: Places) -> Task:
+        coco = load_coco(places)
+        folder, chosen = coco.layout.folder, places.category_words
+        words_of = read_category_words(folder, chosen, coco.categories)
+        return caption_task("mscoco", coco, words_of, encoder, min_count, places)
+
+    def made_up(facts: Facts, count: int) -> Task:
+        return made_up_captions("mscoco", facts, count, encoder)
+
+    nominal = nominal_facts(_WORDS, _SIZES, _LENGTH)
+    return TaskInfo(nominal.input_shape, (), load, made_up, nominal)
+
+
+TASKS: Mapping[str, Declaration] = {
+    "mscoco": Declaration(
+        CAPTIONS, _mscoco, {"min_count": 5, "encoder": "vgg19"}, DATA_SET, FILES
+    ),
+}

@@ -1,0 +1,112 @@
+"""Words: how a caption becomes words, which have a number, and which stand for a category."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from study.errors import RequestError
+from study.tasks.captions.layout import CATEGORY_WORDS
+from study.tasks.sources.fetched import why
+
+PADDING, START, END, UNKNOWN = range(4)
+"""Numbers of what is no word of the vocabulary: what is behind the end of a caption, what comes
+before its first word and after its last one, and every word that is not in the vocabulary."""
+
+FIRST_WORD = 4
+
+_WORD = re.compile(
+    r"[^\W_]+?(?=n't\b)"  # do of don't
+    r"|n't\b|'(?:s|m|d|re|ve|ll)\b"
+    r"|[^\W_]+(?:-[^\W_]+)*"  # t-shirt is one word
+)
+
+
+def tokenise(text: str) -> list[str]:
+    """The words of a caption, in lower case and without punctuation.
+
+    As the tokeniser of MSCOCO's own evaluation (Penn Treebank, then without punctuation) leaves
+    them, but for numbers with a point or colon: "8:25" is two words here.
+    """
+    return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+
+
+def make_vocabulary(name: str, captions: Iterable[str], min_count: int) -> tuple[str, ...]:
+    """The word of each number: those that occur at least `min_count` times, by the alphabet.
+
+    Args:
+        name: of the task, for the message.
+        captions: of the training split, words joined by blanks; at least one.
+        min_count: see above.
+
+    Returns:
+        (V,) words; the first four, which are none, are empty.
+
+    Raises:
+        RequestError: no word occurs so often.
+    """
+    counts = Counter(word for caption in captions for word in caption.split())
+    words = sorted(word for word, count in counts.items() if count >= min_count)
+    if not words:
+        raise RequestError(
+            f"{name}: the vocabulary is empty: no word occurs {min_count} times in the training "
+            f"captions, the most frequent one {max(counts.values())} times. Lower it with "
+            "--set min_count=N."
+        )
+    return ("",) * FIRST_WORD + tuple(words)
+
+
+def numbers(vocabulary: Sequence[str]) -> dict[str, int]:
+    """Word -> its number."""
+    return {word: n for n, word in enumerate(vocabulary) if n >= FIRST_WORD}
+
+
+def read_category_words(
+    folder: Path, chosen: str | None, categories: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Category -> the single words that stand for it.
+
+    The file has one line a category, in the order of their ids: words and phrases separated by
+    commas, the category's own name among them. Phrases of several words are passed over, as they
+    are no single step of a caption.
+
+    Args:
+        folder: of the data set, where the file is looked for.
+        chosen: another file; None: that in `folder`.
+        categories: their names.
+
+    Raises:
+        RequestError: the file is missing, cannot be read, or has other categories.
+    """
+    path = Path(os.path.expanduser(chosen)) if chosen else folder / CATEGORY_WORDS
+    try:
+        lines = path.read_text(encoding="utf-8-sig").strip().splitlines()
+    except FileNotFoundError as error:
+        raise RequestError(
+            f"{path} is missing: the words that stand for each of the {len(categories)} "
+            f"categories, one line a category in the order of their ids, separated by commas. Put "
+            f"it there, or pass another one with --category-words FILE."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else why(error)
+        raise RequestError(f"{path} cannot be read ({reason}).") from error
+    if len(lines) != len(categories):
+        raise RequestError(
+            f"{path} has {len(lines)} lines, must have one for each of the {len(categories)} "
+            "categories, in the order of their ids. Mend it, or pass another one with "
+            "--category-words FILE."
+        )
+    words = {}
+    for number, (category, line) in enumerate(zip(categories, lines, strict=True), 1):
+        phrases = [" ".join(tokenise(phrase)) for phrase in line.split(",")]
+        if " ".join(tokenise(category)) not in phrases:
+            raise RequestError(
+                f"{path}, line {number} does not name its category, {category!r}: the lines must "
+                "be in the order of the categories' ids. Mend it, or pass another one with "
+                "--category-words FILE."
+            )
+        words[category] = tuple(sorted({p for p in phrases if p and " " not in p}))
+    return words

@@ -1,0 +1,56 @@
+"""How much of each region lies in a box, on grids that a hand can check."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given
+
+from study.errors import RequestError
+from study.tasks.captions.boxes import Single, boxed, shares_inside
+
+CPU = torch.device("cpu")
+
+
+def shares(box: tuple[float, ...], side: int) -> torch.Tensor:
+    (found,) = shares_inside(torch.tensor([box], dtype=torch.float64), side)
+    return found.reshape(side, side)
+
+
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [
+        ((0, 0, 1, 1), [[1, 1], [1, 1]]),
+        ((0.5, 0, 0.5, 0.5), [[0, 1], [0, 0]]),  # on the edges of a region: upper right
+        ((0, 0.25, 0.25, 0.75), [[0.25, 0], [0.5, 0]]),  # at the left edge, down to the bottom
+        ((0.25, 0.25, 0.5, 0.5), [[0.25, 0.25], [0.25, 0.25]]),
+        ((0.75, 0.75, 0.25, 0.25), [[0, 0], [0, 0.25]]),  # in the last corner
+    ],
+)
+def test_shares_of_boxes_by_hand(box: tuple[float, ...], expected: list[list[float]]) -> None:
+    assert shares(box, 2).tolist() == expected
+
+
+@given(st.tuples(*[st.floats(0, 1)] * 4), st.integers(1, 14))
+def test_shares_add_up_to_the_area(corners: tuple[float, ...], side: int) -> None:
+    (left, right), (top, bottom) = sorted(corners[:2]), sorted(corners[2:])
+    found = shares((left, top, right - left, bottom - top), side)
+    assert found.min() >= 0
+    assert found.max() <= 1
+    area = (right - left) * (bottom - top)
+    assert found.double().mean().item() == pytest.approx(area, abs=1e-6)
+
+
+def test_objects_keep_the_order_of_their_images() -> None:
+    cat, dog = (Single(name, (4,), (0.0, 0.0, 0.5, 0.5)) for name in ("cat", "dog"))
+    found = boxed([[cat, dog], [], [dog]], 4, CPU)
+    assert [(each.image, each.category) for each in found] == [(0, "cat"), (0, "dog"), (2, "dog")]
+    assert all(each.inside.tolist() == [1, 0, 0, 0] for each in found)
+    assert all(each.inside.dtype == torch.float32 for each in found)
+    assert boxed([[]], 4, CPU) == []
+
+
+def test_regions_are_a_square() -> None:
+    with pytest.raises(RequestError, match=r"^m=50: .* such as 49 or 64\. Change it with --set m"):
+        boxed([[]], 50, CPU)

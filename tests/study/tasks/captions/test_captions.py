@@ -1,0 +1,337 @@
+"""Captions as tasks: numbers, splits by image, objects and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from study import tasks
+from study.cell import Budget, Cell, Options, Phase, Schedule
+from study.errors import RequestError
+from study.tasks.base import CAPTIONS, SPLITS
+from study.tasks.captions import image_files
+from study.tasks.captions.captions import Captions, CaptionTask
+from study.tasks.captions.vocabulary import END, FIRST_WORD, PADDING, UNKNOWN
+from study.tasks.sources.places import Places
+from tests.conftest import REAL_DATA, needs_cuda, needs_data
+from tests.made_up.coco import CATEGORY_WORDS, OPTIONS, Content, coco, load, write_coco
+
+M = 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_coco(tmp_path_factory.mktemp("captions") / "coco")
+
+
+@pytest.fixture(scope="module")
+def task(folder: Path) -> CaptionTask:
+    return load(folder)
+
+
+def cell(task: CaptionTask, **changes: Any) -> Cell:
+    """All captions, with a frozen encoder."""
+    sizes = task.facts.sizes
+    values: dict[str, Any] = {
+        "task": "mscoco", "data_digest": task.facts.digest, "m": M, "n": sizes["train"],
+        "architecture": "any", "schedule": Schedule.single("soft", 0.1), "seed": 0,
+        "budget": Budget(1), "train_metrics_size": 5, "validation_size": sizes["validation"],
+        "test_size": sizes["test"], **OPTIONS._asdict(), **changes,
+    }  # fmt: skip
+    return Cell(**values)
+
+
+def texts(split: Captions) -> list[str]:
+    """The captions, from their numbers."""
+    return [
+        " ".join(split.vocabulary[word] for word in words[: length - 1])
+        for words, length in zip(split.words.tolist(), split.lengths.tolist(), strict=True)
+    ]
+
+
+# What captions are
+
+
+def test_numbers_stand_for_the_words_of_captions(task: CaptionTask) -> None:
+    for split in task.splits(cell(task)).values():
+        assert split.modality is CAPTIONS
+        assert split.vocabulary[:FIRST_WORD] == ("",) * FIRST_WORD
+        assert len(split.vocabulary) == task.num_classes == task.facts.input_shape[0]
+        for caption, image in zip(texts(split), split.image_of.tolist(), strict=True):
+            assert caption in split.references[image]
+        for words, length in zip(split.words, split.lengths, strict=True):
+            assert words[length - 1] == END
+            assert (words[:length] != PADDING).all()
+            assert (words[length:] == PADDING).all()
+        assert split.words.shape[1] == split.lengths.max()
+
+
+def test_seldom_words_are_one_word(folder: Path) -> None:
+    many = load(folder, Options(min_count=20, encoder="small"))
+    split = many.splits(cell(many, min_count=20))["train"]
+    assert (split.words == UNKNOWN).any()
+    counts = torch.bincount(split.words.flatten(), minlength=many.num_classes)
+    assert counts[FIRST_WORD:].min() >= 20
+    assert all(number != UNKNOWN for each in split.objects for number in each.words)
+
+
+def test_batches_hold_images_words_and_where_words_are(task: CaptionTask) -> None:
+    split = task.splits(cell(task))["train"]
+    rows = torch.tensor([7, 0, 7])
+    (width,) = split.widths(rows[None])
+    assert split.lengths[rows].max() <= width <= split.words.shape[1]
+    for given in (None, width):
+        batch = split.batch(rows, given)
+        assert (batch.segments.shape, batch.segments.dtype) == ((3, M, 256), torch.float32)
+        assert torch.equal(batch.segments, split.images_at(split.image_of[rows]))
+        assert torch.equal(batch.labels, split.words[rows, : batch.labels.shape[1]])
+        assert batch.mask is not None
+        assert batch.mask.sum(1).tolist() == split.lengths[rows].tolist()
+        assert batch.foreground.shape == (3, 0)
+    assert torch.equal(split.labels, split.words)
+
+
+def test_passes_hold_each_row_once(task: CaptionTask) -> None:
+    split = task.splits(cell(task))["train"]
+    passes = split.passes(7)
+    assert sorted(torch.cat(list(passes)).tolist()) == list(range(len(split)))
+    longest = [split.lengths[rows].max() for rows in passes]
+    assert longest == sorted(longest)
+
+
+# Splits
+
+
+def test_splits_are_by_image(task: CaptionTask) -> None:
+    splits = task.splits(cell(task))
+    names = {name: set(split.file_names) for name, split in splits.items()}
+    assert {name: len(split.file_names) for name, split in splits.items()} == {
+        "train": 12, "validation": 5, "test": 4,
+    }  # fmt: skip
+    assert all(name.startswith("train2017/") for name in names["train"])
+    assert all(name.startswith("val2017/") for name in names["validation"] | names["test"])
+    assert not names["validation"] & names["test"]
+    assert {name: len(split) for name, split in splits.items()} == task.facts.sizes
+
+
+def test_fewer_captions_are_of_fewer_images(task: CaptionTask) -> None:
+    """Whatever is left out of them, their references are all captions of an image."""
+    few = task.splits(cell(task, n=12, validation_size=7, test_size=5))
+    every = task.splits(cell(task))
+    assert {name: (len(split), split.num_images) for name, split in few.items()} == {
+        "train": (12, 3), "validation": (7, 2), "test": (5, 1),
+    }  # fmt: skip
+    for name, split in few.items():
+        assert texts(split) == texts(every[name])[: len(split)]
+        assert all(len(references) == 5 for references in split.references)
+        assert split.file_names == every[name].file_names[: split.num_images]
+        assert {each.image for each in split.objects} == set(range(split.num_images))
+
+
+def test_the_seed_draws_images(task: CaptionTask) -> None:
+    one, other = (task.splits(cell(task, seed=seed)) for seed in (0, 1))
+    assert one["train"].file_names != other["train"].file_names
+    assert sorted(one["train"].file_names) == sorted(other["train"].file_names)
+    assert one["validation"] is other["validation"]
+
+
+def test_a_head_keeps_the_images_of_its_captions(task: CaptionTask) -> None:
+    split = task.splits(cell(task))["train"]
+    head = split.head(6)
+    assert (len(head), head.num_images) == (6, 2)
+    rows = torch.arange(6)
+    assert torch.equal(head.batch(rows).segments, split.batch(rows).segments)
+    assert [each.image for each in head.objects] == [0, 1]
+    assert head.references == split.references[:2]
+    assert head.thumbnail(1) == split.thumbnail(1)
+
+
+def test_images_are_pixels_where_the_encoder_trains(task: CaptionTask) -> None:
+    trained = Schedule((Phase("soft", 0.1, encoder_lr=1e-5),))
+    split = task.splits(cell(task, schedule=trained))["train"]
+    images = split.batch(torch.tensor([0, 5])).segments
+    assert (images.shape, images.dtype) == ((2, 3, 32, 32), torch.uint8)
+    assert split.bytes_each == 4 * 3 * 32 * 32
+    assert task.encoder_weights is None
+
+
+def test_images_are_those_that_are_named(folder: Path, task: CaptionTask) -> None:
+    trained = Schedule((Phase("soft", 0.1, encoder_lr=1e-5),))
+    for split in task.splits(cell(task, n=12, schedule=trained)).values():
+        for number, name in enumerate(split.file_names):
+            (image,) = split.images_at(torch.tensor([number]))
+            np.testing.assert_array_equal(image, image_files.image_pixels(folder / name, 32))
+            assert split.thumbnail(number) == image_files.thumbnail(folder / name)
+
+
+@needs_cuda
+def test_a_gpu_holds_the_images_of_a_split(task: CaptionTask) -> None:
+    here = task.splits(cell(task, n=12))
+    there = task.splits(cell(task, n=12), "cuda")
+    other = task.splits(cell(task, n=60, seed=1), "cuda")
+    for name in SPLITS:
+        rows = torch.arange(5)
+        torch.cuda.set_sync_debug_mode("error")
+        batch = there[name].batch(rows.cuda(non_blocking=True), 8)
+        torch.cuda.set_sync_debug_mode("default")
+        for one, two in zip(here[name].batch(rows, 8), batch, strict=True):
+            assert torch.equal(one, two.cpu())
+        assert len(there[name].images) == there[name].num_images
+    assert there["test"].images is other["test"].images
+
+
+# Objects
+
+
+def test_objects_are_categories_with_a_box_and_words(task: CaptionTask) -> None:
+    for split in task.splits(cell(task)).values():
+        assert [each.image for each in split.objects] == list(range(split.num_images))
+        for each in split.objects:
+            words = {split.vocabulary[number] for number in each.words}
+            assert words == {each.category}  # no caption has a kitten or puppy
+            assert any(each.category in text for text in split.references[each.image])
+            assert each.inside.shape == (M,)
+            assert each.inside.mean() == pytest.approx(each.box[2] * each.box[3], abs=1e-6)
+
+
+def test_objects_of_categories_that_no_word_stands_for_are_counted(tmp_path: Path) -> None:
+    content = coco(3, 2)
+    for part in content.values():
+        for box in part["boxes"]:
+            box["category_id"] = 9
+    task = load(write_coco(tmp_path / "coco", content))
+    assert (
+        "not scored: 5 objects of 1 categories (traffic light), of whose single words none is in "
+        "the vocabulary" in task.facts.notes
+    )
+    assert all(split.objects == [] for split in task.splits(cell(task)).values())
+
+
+# Facts
+
+
+def test_notes_say_what_the_data_are(tmp_path: Path, task: CaptionTask) -> None:
+    assert task.facts.notes[:2] == (
+        "captions: 60 of 12 images (train), 25 of 5 images (validation), 20 of 4 images (test); "
+        "layout of 2017",
+        "validation and test are halves of val2017, by image",
+    )
+    assert "objects, of categories with exactly one box in an image: 12 (train), " in str(
+        task.facts.notes
+    )
+    small = "12 training images: a try-out, no reproduction of the paper"
+    assert task.facts.notes[-1] == small
+
+    content = coco(3, 3)
+    content["train"]["captions"][0]["caption"] = "!"
+    content["val"]["boxes"][0]["bbox"][0] = -4
+    write_coco(tmp_path / "coco", coco(2, 2))
+    notes = load(write_coco(tmp_path / "coco", content, year=2014)).facts.notes
+    assert notes[0].endswith("layout of 2014, which the paper uses; that of 2017 is there, too")
+    assert "left out: captions without words: 1 (caption 1000)" in notes
+    assert any(
+        note.startswith("mended: boxes cut at the edge of their images: 1") for note in notes
+    )
+
+
+def test_lengths_count_the_end(task: CaptionTask) -> None:
+    lengths = task.splits(cell(task))["train"].lengths.tolist()
+    assert task.facts.lengths == {each: lengths.count(each) for each in sorted(set(lengths))}
+
+
+def other_caption(content: Content) -> None:
+    content["val"]["captions"][0]["caption"] = "a dog"
+
+
+def other_box(content: Content) -> None:
+    content["val"]["boxes"][0]["bbox"][0] += 1
+
+
+def test_the_digest_stands_for_all_that_counts(tmp_path: Path) -> None:
+    def digest(name: str, change: Callable[[Content], None] | None = None, **kwargs: Any) -> str:
+        content = coco(3, 3)
+        if change:
+            change(content)
+        options = kwargs.pop("options", OPTIONS)
+        return load(write_coco(tmp_path / name, content, **kwargs), options).facts.digest
+
+    first = digest("first")
+    assert digest("copy") == first
+    (tmp_path / "image" / "train2017").mkdir(parents=True)
+    write_coco(tmp_path / "image", coco(3, 3))
+    path = min((tmp_path / "image" / "train2017").iterdir())
+    path.write_bytes(path.read_bytes() + b"\0")
+    others = [
+        digest("caption", other_caption),
+        digest("box", other_box),
+        digest("words", category_words=CATEGORY_WORDS.replace("kitten", "kitty")),
+        digest("encoder", options=Options(min_count=1, encoder="lite0")),
+        load(tmp_path / "image").facts.digest,
+    ]
+    assert len({first, *others}) == 1 + len(others)
+
+
+def test_a_plan_computes_no_features(tmp_path: Path) -> None:
+    task = load(write_coco(tmp_path / "coco", coco(3, 3)))
+    kept = tmp_path / "coco-cache" / "prepared"
+    assert not list(kept.glob("mscoco-features-*"))
+    task.splits(cell(task))
+    assert len(list(kept.glob("mscoco-features-*"))) == 1
+
+
+def test_a_single_validation_image_cannot_be_halved(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(2, 1))
+    with pytest.raises(RequestError, match=r"val2017 has a single usable image, but validation"):
+        load(folder)
+
+
+def test_a_missing_file_of_category_words_is_refused_and_another_taken(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(2, 2), category_words=None)
+    with pytest.raises(RequestError, match=r"category_words\.txt is missing: .*--category-words"):
+        load(folder)
+    words = tmp_path / "words"
+    words.write_text(CATEGORY_WORDS)
+    places = Places(str(folder), str(tmp_path / "cache"), category_words=str(words))
+    assert tasks.load("mscoco", places, OPTIONS).facts.sizes["train"] == 10
+
+
+def test_a_url_is_copied_and_read(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(2, 2))
+    copied = tasks.load("mscoco", Places(folder.as_uri(), str(tmp_path / "cache")), OPTIONS)
+    assert copied.facts == load(folder).facts
+    assert isinstance(copied, CaptionTask)
+    assert copied.splits(cell(copied))["train"].thumbnail(0)
+
+
+def test_encoders_that_are_not_known_are_refused() -> None:
+    with pytest.raises(RequestError, match=r"unknown encoder 'smal'\. Did you mean 'small'"):
+        tasks.info("mscoco", Options(min_count=1, encoder="smal"))
+
+
+# Made-up data
+
+
+def test_noise_has_captions_of_real_lengths(task: CaptionTask) -> None:
+    info = tasks.info("mscoco", OPTIONS)
+    assert info.nominal.sizes["validation"] + info.nominal.sizes["test"] == 202_654
+    noise = info.made_up(task.facts, 400)
+    splits = noise.splits(cell(task, n=400, validation_size=400, test_size=30))
+    train = splits["train"]
+    assert isinstance(train, Captions)
+    assert set(train.lengths.tolist()) == set(task.facts.lengths)
+    assert train.num_images == 80
+    assert train.objects
+    assert train.batch(torch.arange(8)).segments.shape == (8, M, 256)
+
+
+@needs_data
+def test_the_data_at_hand_are_a_try_out(tmp_path: Path) -> None:
+    places = Places(str(REAL_DATA / "coco"), str(tmp_path))
+    facts = tasks.load("mscoco", places, OPTIONS._replace(min_count=5)).facts
+    assert facts.sizes == {"train": 650, "validation": 520, "test": 520}
+    assert facts.notes[-1].startswith("130 training images: a try-out")

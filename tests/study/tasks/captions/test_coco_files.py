@@ -1,0 +1,306 @@
+"""MSCOCO: what is read, what is left out and counted, bad files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.errors import RequestError
+from study.tasks.captions import mscoco
+from study.tasks.captions.mscoco import Coco, load_coco
+from study.tasks.captions.tally import LEFT_OUT, MENDED
+from study.tasks.sources.places import Places
+from tests.conftest import REAL_DATA, needs_data
+from tests.made_up.coco import CATEGORIES, SIZE, Content, coco, write_coco
+
+
+def read(folder: Path) -> Coco:
+    return load_coco(Places(str(folder), str(folder.parent / "cache")))
+
+
+def refused(folder: Path) -> str:
+    """The message of the error, which is one line."""
+    with pytest.raises(RequestError) as caught:
+        read(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(folder), "DIR")
+
+
+def changed(tmp_path: Path, change: Callable[[Content], object]) -> Path:
+    content = coco(3, 3)
+    change(content)
+    return write_coco(tmp_path / "coco", content)
+
+
+# What is read
+
+
+@pytest.mark.parametrize("year", [2014, 2017])
+def test_reads_both_layouts(tmp_path: Path, year: int) -> None:
+    content = coco()
+    found = read(write_coco(tmp_path / "coco", content, year))
+    assert (found.layout.year, found.layout.both) == (year, False)
+    assert found.categories == tuple(CATEGORIES.values())
+    assert not found.tally.counts
+    for part, images in found.parts.items():
+        ids = sorted(image["id"] for image in content[part]["images"])
+        assert [image.file for image in images] == [f"{part}{year}/{i:012}.jpg" for i in ids]
+        for i, image in zip(ids, images, strict=True):
+            captions = [c["caption"] for c in content[part]["captions"] if c["image_id"] == i]
+            assert len(image.captions) == len(captions) == 5
+            assert image.captions[4] == captions[4].lower().strip("!")
+            ((category, (x, y, w, h)),) = image.objects
+            (box,) = [b for b in content[part]["boxes"] if b["image_id"] == i]
+            assert [*CATEGORIES][category] == box["category_id"]
+            width, height = SIZE
+            assert [x * width, y * height, w * width, h * height] == pytest.approx(box["bbox"])
+
+
+def test_of_two_layouts_the_papers_is_read(tmp_path: Path) -> None:
+    write_coco(tmp_path / "coco", year=2014)
+    found = read(write_coco(tmp_path / "coco", coco(5, 5), year=2017))
+    assert (found.layout.year, found.layout.both) == (2014, True)
+    shutil.rmtree(tmp_path / "coco" / "val2014")
+    assert read(tmp_path / "coco").layout.year == 2017
+
+
+def test_categories_with_several_boxes_are_no_objects(tmp_path: Path) -> None:
+    """A crowd is a box, too."""
+
+    def crowd(content: Content) -> None:
+        first = content["train"]["boxes"][0]
+        content["train"]["boxes"].append({**first, "id": 1, "iscrowd": 1, "bbox": [0, 0, 9, 9]})
+
+    found = read(changed(tmp_path, crowd))
+    assert sorted(len(image.objects) for image in found.parts["train"]) == [0, 1, 1]
+
+
+def test_nothing_is_looked_through_twice(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_coco(tmp_path / "coco", coco(3, 3))
+    first = read(folder)
+    assert capfd.readouterr().err == f"looking through 6 images in {folder}\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(mscoco, "read_part", None)
+        patch.setattr(mscoco, "look_through", None)
+        again = read(folder)
+    assert (again.parts, again.categories, again.layout) == (
+        first.parts, first.categories, first.layout,
+    )  # fmt: skip
+    image = folder / first.parts["val"][0].file
+    other = folder / first.parts["val"][1].file
+    image.write_bytes(other.read_bytes())
+    assert read(folder).parts["val"][0].sha256 == first.parts["val"][1].sha256
+
+
+def test_a_damaged_prepared_form_is_made_again(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(3, 3))
+    first = read(folder)
+    (kept,) = (tmp_path / "cache" / "prepared").glob("mscoco-*/captioned.json")
+    os.truncate(kept, 100)
+    assert read(folder).parts == first.parts
+    assert kept.stat().st_size > 100
+
+
+def test_a_cache_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(3, 3))
+    (tmp_path / "file").touch()
+    with pytest.warns(UserWarning, match="ATTENTION_STUDY_CACHE"):
+        found = load_coco(Places(str(folder), str(tmp_path / "file")))
+    assert len(found.parts["train"]) == 3
+
+
+# What is left out or mended, and counted
+
+
+def drop_image(content: Content) -> None:
+    del content["val"]["images"][0]
+
+
+def no_words(content: Content) -> None:
+    content["train"]["captions"][0]["caption"] = " ... !"
+
+
+def no_captions(content: Content) -> None:
+    first = content["train"]["images"][0]["id"]
+    content["train"]["captions"] = [
+        each for each in content["train"]["captions"] if each["image_id"] != first
+    ]
+
+
+def box(*values: float) -> Callable[[Content], None]:
+    def change(content: Content) -> None:
+        content["train"]["boxes"][0]["bbox"] = list(values)
+
+    return change
+
+
+def other_size(content: Content) -> None:
+    content["train"]["images"][0]["width"] *= 2
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (drop_image, {"captions of unlisted images": 5,
+                      "boxes of unlisted images": 1}),
+        (no_words, {"captions without words": 1}),
+        (no_captions, {"images without captions": 1}),
+        (box(50, 0, 9, 9), {"boxes outside their images": 1}),
+        (box(9, 9, 0, 9), {"boxes outside their images": 1}),
+        (box(9, 9, -4, 9), {"boxes outside their images": 1}),
+        (box(-3, 20, 9, 30), {"boxes cut at the edge of their images": 1}),
+        (box(40, 0, 8.01, 9), {}),
+        (other_size, {"images of another size than annotated, whose boxes are scaled": 1}),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_few_is_counted(
+    tmp_path: Path, change: Callable[[Content], None], expected: dict[str, int]
+) -> None:
+    assert expected.keys() <= {*LEFT_OUT, *MENDED}
+    tally = read(changed(tmp_path, change)).tally
+    assert dict(tally.counts) == expected
+    assert all(tally.first[sort] for sort in expected)
+
+
+def test_boxes_are_cut_at_the_edge_of_their_image(tmp_path: Path) -> None:
+    content = coco(1, 1)
+    box(-3, 20, 9, 30)(content)
+    (image,) = read(write_coco(tmp_path / "coco", content)).parts["train"]
+    ((_, cut),) = image.objects
+    assert cut == pytest.approx((0, 20 / 32, 6 / 48, 12 / 32))
+
+
+def test_missing_and_damaged_images_are_left_out_and_named(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(8, 3))
+    damaged, missing, *_ = sorted((folder / "train2017").iterdir())
+    os.truncate(damaged, damaged.stat().st_size - 40)
+    missing.unlink()
+    found = read(folder)
+    assert len(found.parts["train"]) == 6
+    assert found.tally.listed(LEFT_OUT) == (
+        f"missing images: 1 (train2017/{missing.name}); "
+        f"damaged images: 1 (train2017/{damaged.name})"
+    )
+    for path in sorted((folder / "train2017").iterdir())[1:4]:
+        path.write_bytes(b"no image")
+    listed = read(folder).tally.listed(LEFT_OUT)
+    assert listed.count(".jpg") == 1 + 3
+    assert "damaged images: 4 (" in listed
+    assert listed.endswith(", ...)")
+
+
+def test_a_part_without_a_usable_image_is_refused(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(3, 3))
+    first, *rest = (folder / "val2017").iterdir()
+    first.write_bytes(b"")
+    for path in rest:
+        path.unlink()
+    assert refused(folder) == (
+        "DIR/val2017: none of the 3 images that captions_val2017.json lists can be used "
+        "(missing images: 2, damaged images: 1). Unpack val2017.zip in DIR again."
+    )
+
+
+# What is refused
+
+
+def test_a_directory_without_the_data_set_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path / "nowhere").startswith("DIR does not exist. Pass MSCOCO with ")
+    folder = write_coco(tmp_path / "coco", coco(3, 3))
+    (folder / "annotations" / "captions_val2017.json").unlink()
+    shutil.rmtree(folder / "train2017")
+    message = refused(folder)
+    assert message.startswith(
+        "DIR has no annotations/captions_val2017.json and no train2017. MSCOCO is annotations/"
+    )
+    assert "annotations_trainval2017.zip" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"images": [{"id": 1, "fi', "is no JSON, or not all of it: Unterminated string starting"
+         " at, line 1, column 23. Unpack it again from annotations_trainval2017.zip."),
+        ("", "is no JSON, or not all of it: Expecting value, line 1, column 1. Unpack"),
+        (b'{"a": "\xff"}', "is not UTF-8: byte 7. Unpack it again"),
+        ("[" * 100_000, "holds numbers or lists that no file of MSCOCO holds. Unpack it"),
+        ("[]", ": the content must be an object, got a list. Unpack it again"),
+        ('{"images": []}', ": 'annotations' is missing: it is none of MSCOCO's files. Pass the"),
+        ('{"images": 3}', ": 'images' must be a list, got a number. Pass the official file."),
+        ('{"images": [3]}', ", entry 1 of 'images': it must be an object, got a number."),
+        ('{"images": [{"id": 4}]}', ", entry 1 of 'images', id 4: 'file_name' is missing."),
+        ('{"images": [{"id": true}]}', ", entry 1 of 'images': 'id' must be a number, got true"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_of_the_layout_is_refused(
+    tmp_path: Path, content: str | bytes, reason: str
+) -> None:
+    folder = write_coco(tmp_path / "coco", coco(2, 2))
+    path = folder / "annotations" / "captions_train2017.json"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert refused(folder).startswith(
+        f"DIR/annotations/captions_train2017.json{'' if reason[0] in ':,' else ' '}{reason}"
+    )
+
+
+def set_value(kind: str, key: str, value: Any) -> Callable[[Content], None]:
+    def change(content: Content) -> None:
+        content["train"][kind][0][key] = value
+
+    return change
+
+
+def repeat(content: Content) -> None:
+    content["train"]["images"].append(content["train"]["images"][0])
+
+
+def other_categories(content: Content) -> None:
+    content["val"]["categories"] = content["val"]["categories"][:2]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (set_value("images", "file_name", "../other.jpg"), "its file_name must be the plain name"),
+        (set_value("images", "width", 0), "width and height must be > 0, got 0 and 32."),
+        (set_value("captions", "caption", None), "'caption' must be text, got null."),
+        (set_value("boxes", "bbox", [1, 2, 3]), "its bbox must be four numbers"),
+        (set_value("boxes", "bbox", [1, 2, 3, float("nan")]), "its bbox must be four numbers"),
+        (set_value("boxes", "category_id", 8), "no category has the id 8."),
+        (repeat, "is there more than once. Leave one."),
+        (other_categories, "has other categories than DIR/annotations/instances_train2017.json."),
+    ],
+)
+def test_an_entry_that_cannot_be_is_refused(
+    tmp_path: Path, change: Callable[[Content], None], reason: str
+) -> None:
+    content = coco(2, 2)
+    folder = write_coco(tmp_path / "coco", content)
+    change(content)
+    for part, values in content.items():
+        for kind, key in (("captions", "captions"), ("instances", "boxes")):
+            path = folder / "annotations" / f"{kind}_{part}2017.json"
+            path.write_text(json.dumps({**values, "annotations": values[key]}))
+    message = refused(folder)
+    assert message.startswith("DIR/annotations/")
+    assert reason in message
+
+
+@needs_data
+def test_the_data_at_hand_are_whole(tmp_path: Path) -> None:
+    found = load_coco(Places(str(REAL_DATA / "coco"), str(tmp_path)))
+    assert {part: len(images) for part, images in found.parts.items()} == {
+        "train": 130, "val": 208,
+    }  # fmt: skip
+    assert len(found.categories) == 80
+    assert not found.tally.counts
+    assert all(len(image.captions) >= 5 for part in found.parts.values() for image in part)
