@@ -56,7 +56,7 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
     tasks.require_use(request.places, names)
 
     def facts_of(task: str, options: Options) -> Facts:
-        if request.then == "plan" and not tasks.at_hand(task, request.places):
+        if request.then == "plan" and not tasks.at_hand(task, request.places, options):
             return _nominal(task, options)
         return tasks.load(task, request.places, options).facts
 

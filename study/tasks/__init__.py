@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
+from study.models import encoders
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
 from study.tasks.base import POSTS as POSTS
@@ -80,14 +81,18 @@ def _takes(name: str, place: str) -> bool:
     return place == "cache_dir" or (name in TASKS and place in TASKS[name].files)
 
 
-def at_hand(name: str, places: Places = NO_PLACES) -> bool:
+def at_hand(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> bool:
     """Whether `load` would neither download nor copy anything from shared storage.
+
+    That includes the weights of an encoder.
 
     Raises:
         RequestError: shared storage cannot be read, or has no files of the data set.
     """
     data_set = TASKS[name].data_set
-    return data_set is None or fetched.at_hand(data_set, places)
+    if data_set is not None and not fetched.at_hand(data_set, places):
+        return False
+    return options.encoder is None or encoders.at_hand(options.encoder, places)
 
 
 def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -> Task:

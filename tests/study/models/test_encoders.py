@@ -16,6 +16,8 @@ from efficientnet_lite_pytorch import EfficientNet
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from study import tasks
+from study.cell import Options
 from study.errors import RequestError
 from study.models import encoders
 from study.models.encoders import ENCODERS, lite0, vgg19
@@ -261,6 +263,14 @@ def test_weights_are_downloaded_once(
     assert encoders.at_hand("vgg19", places)
     assert encoders.weights("vgg19", places).keys()
     assert capfd.readouterr().err == ""
+
+
+def test_a_plan_without_weights_downloads_none(served: Path, tmp_path: Path) -> None:
+    cache = Places(cache_dir=str(tmp_path))
+    encoded = Options(encoder="vgg19")
+    assert not tasks.at_hand("digits", cache, encoded)
+    assert tasks.at_hand("digits", cache._replace(weights=str(served)), encoded)
+    assert tasks.at_hand("digits", cache, Options(encoder="lite0"))
 
 
 def test_a_download_with_another_checksum_is_refused_and_not_kept(
