@@ -19,6 +19,7 @@ REGISTERED = {
     "hard": "study.paradigms.hard:Hard",
     "lvml": "study.paradigms.lvml:LVML",
     "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
+    "hard-running": "study.paradigms.hard_running:HardRunning",
     "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
 }
 """Name in a schedule -> module and class."""

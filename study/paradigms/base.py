@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +20,36 @@ Focus = Callable[[Tensor], Tensor]
 
 Classifier = Callable[[Tensor], Tensor]
 """Segments (N, ...) -> logits (N, C)."""
+
+
+class Sampling(NamedTuple):
+    """What paradigms need that sample; the others ignore it.
+
+    Attributes:
+        generator: random stream; None: the process's own.
+        baseline: scalar, a running mean of losses, updated in place by paradigms that keep one
+            from step to step; None: they begin with 0.
+    """
+
+    generator: torch.Generator | None = None
+    baseline: Tensor | None = None
+
+
+NO_SAMPLING = Sampling()
+
+
+class Decision(NamedTuple):
+    """One decision of a sequence of R rows, such as a word of each of R captions.
+
+    Attributes:
+        losses: (R,) nats, with gradient.
+        context: (R, ...) the segment, or sum of segments, with which the sequences go on.
+        log_choice: (R,) log a_j of the segment that was drawn, with gradient; None: none was.
+    """
+
+    losses: Tensor
+    context: Tensor
+    log_choice: Tensor | None
 
 
 class Attended:
@@ -35,6 +66,9 @@ class Attended:
         log_attention: log a_j, (B, m), -inf where a segment is not real.
         attention: a_j, (B, m), rows sum to 1, exactly 0 where a segment is not real.
     """
+
+    _mixture: Tensor | None = None
+    _picked: Tensor | None = None
 
     def __init__(
         self, scores: Tensor, classifier: Classifier, segments: Tensor, mask: Tensor | None
@@ -55,8 +89,22 @@ class Attended:
         """log sum_j a_j exp(v_j), in the log domain: (B, m) -> (B,)."""
         return (self.log_attention + log_values).logsumexp(dim=1)
 
+    @property
     def mixture(self) -> Tensor:
-        """sum_j a_j x_j: (B, ...)."""
+        """sum_j a_j x_j: (B, ...), one tensor however often it is asked for."""
+        if self._mixture is None:
+            self._mixture = self._mixed()
+        return self._mixture
+
+    @property
+    def picked(self) -> Tensor:
+        """x_j*, where j* is the first argmax of a_j: (B, ...), one tensor as `mixture`."""
+        if self._picked is None:
+            rows = torch.arange(len(self.segments), device=self.segments.device)
+            self._picked = self.segments[rows, self.scores.argmax(dim=1)]
+        return self._picked
+
+    def _mixed(self) -> Tensor:
         segments = self.segments
         if self.mask is not None:  # padding may be NaN, and 0 * NaN is NaN
             segments = filled(segments, self.mask, 0.0)
@@ -64,11 +112,6 @@ class Attended:
         values = segments.movedim(2, -1)
         mixed = self.attention[:, None] @ values.flatten(2)
         return mixed.squeeze(1).unflatten(1, values.shape[2:]).movedim(-1, 1)
-
-    def picked(self) -> Tensor:
-        """x_j*, where j* is the first argmax of a_j: (B, ...)."""
-        rows = torch.arange(len(self.segments), device=self.segments.device)
-        return self.segments[rows, self.scores.argmax(dim=1)]
 
     def logits(self) -> Tensor:
         """g(x_j): (B, m, C), 0 where a segment is not real."""
@@ -118,8 +161,10 @@ class Given(Attended):
 class Paradigm(ABC):
     """A way to train and to predict with a focus and a classifier.
 
-    A paradigm declares the attributes, `loss_of`, `probabilities` and `cost`, and `attend` if its
-    attention is no softmax.
+    A paradigm declares the attributes, `losses`, `probabilities` and `cost`, and `attend` if its
+    attention is no softmax. That is enough for single decisions and for sequences of them, such as
+    the words of a caption (`study.models.captions`); one that samples also has `decide` and
+    `sequence_losses`.
 
     Attributes:
         name: as in a schedule.
@@ -128,12 +173,14 @@ class Paradigm(ABC):
         mixes: whether the classifier sees the attention-weighted sum of the segments. If it sees
             single segments, its outputs can be looked up in a table.
         held: whether section 3 defines its loss for an attention that is held.
+        samples: how many sequences of each input are followed, each with draws of its own.
     """
 
     name: str
     exact: str
     mixes: bool
     held: bool = False
+    samples: int = 1
 
     def loss(
         self,
@@ -144,6 +191,7 @@ class Paradigm(ABC):
         mask: Tensor | None = None,
         attention: Tensor | None = None,
         generator: torch.Generator | None = None,
+        baseline: Tensor | None = None,
     ) -> Tensor:
         """Mean training loss of a batch, in nats.
 
@@ -156,13 +204,13 @@ class Paradigm(ABC):
                 real segments only, or zeros for the others (`study.paradigms.padding`).
             attention: (B, m), rows sum to 1; if given, it replaces the softmax of the focus (fixed
                 focus, section 3), which is not called.
-            generator: random stream of paradigms that sample.
+            generator, baseline: of paradigms that sample, see `Sampling`.
 
         Returns:
             Scalar tensor with gradient.
         """
-        attended = self._attended(focus, classifier, segments, mask, attention)
-        return self.loss_of(attended, labels, generator)
+        attended = self.attended(focus, classifier, segments, mask, attention)
+        return self.losses(attended, labels, Sampling(generator, baseline)).mean()
 
     def predict(
         self,
@@ -178,17 +226,18 @@ class Paradigm(ABC):
             attention (B, m), rows sum to 1, exactly 0 where `mask` is False; and
             class_probabilities (B, C), rows sum to 1.
         """
-        attended = self._attended(focus, classifier, segments, mask, attention)
+        attended = self.attended(focus, classifier, segments, mask, attention)
         return self.attention(attended), self.probabilities(attended)
 
-    def _attended(
+    def attended(
         self,
         focus: Focus,
         classifier: Classifier,
         segments: Tensor,
-        mask: Tensor | None,
-        attention: Tensor | None,
+        mask: Tensor | None = None,
+        attention: Tensor | None = None,
     ) -> Attended:
+        """The segments with their attention; arguments as for `loss`."""
         if attention is None:
             scores = focus_scores(focus, segments, mask)
             if type(self).attend is Paradigm.attend:
@@ -197,10 +246,10 @@ class Paradigm(ABC):
         return Given(attention, classifier, segments, mask)
 
     @abstractmethod
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        """The loss that `loss` returns, from attended segments."""
+        """The losses (B,), of which `loss` returns the mean, from attended segments."""
 
     @abstractmethod
     def probabilities(self, attended: Attended) -> Tensor:
@@ -224,6 +273,41 @@ class Paradigm(ABC):
             real.
         """
         return scores.softmax(dim=1)
+
+    def context(self, attended: Attended) -> Tensor:
+        """The segments (B, ...) with which a sequence goes on: those that inference classifies.
+
+        Of a paradigm whose classifier sees all segments, it is their sum, as if they were mixed.
+        """
+        return attended.mixture
+
+    def decide(self, attended: Attended, labels: Tensor, sampling: Sampling) -> Decision:
+        """One decision of a sequence; arguments as for `losses`.
+
+        If nothing is drawn, the loss of a decision is exact given `context` of those before it.
+        """
+        return Decision(self.losses(attended, labels, sampling), self.context(attended), None)
+
+    def sequence_losses(
+        self, losses: Tensor, log_choices: Tensor | None, sampling: Sampling
+    ) -> Tensor:
+        """The losses (B,) of sequences from their decisions.
+
+        Args:
+            losses: (B `samples`, T) nats; 0 behind the end of a sequence. The rows of an input
+                follow each other.
+            log_choices: (B `samples`, T), 0 behind the end; None: nothing was drawn.
+            sampling: as for `losses`.
+        """
+        return losses.sum(dim=1)
+
+    def decision_cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
+        """Forward FLOPs of one decision of the `samples` sequences of an input; see `cost`.
+
+        Going on takes a further call of g if the loss calls it on other segments.
+        """
+        further = 0 if self.mixes else classifier_flops
+        return self.cost(focus_flops, classifier_flops, m) + further
 
     @abstractmethod
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

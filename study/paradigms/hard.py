@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from study.paradigms.base import Attended, Paradigm, of_label
+from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
 
 
 class Hard(Paradigm):
@@ -16,19 +15,22 @@ class Hard(Paradigm):
     mixes = False
     held = True
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
         log_p = of_label(attended.log_probabilities(), labels)
-        return -(attended.attention * log_p).sum(dim=1).mean()
+        return -(attended.attention * log_p).sum(dim=1)
 
     def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`. Of equal scores, the first segment counts."""
-        return attended.classifier(attended.picked()).softmax(dim=1)
+        return attended.classifier(attended.picked).softmax(dim=1)
 
     def attention(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`. Recorded evaluations have this rounding."""
         return attended.softmax()
+
+    def context(self, attended: Attended) -> Tensor:
+        return attended.picked
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and m of g."""

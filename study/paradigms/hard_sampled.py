@@ -5,48 +5,80 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import Attended, of_label
+from study.paradigms.base import NO_SAMPLING, Attended, Decision, Sampling, of_label
 from study.paradigms.hard import Hard
-
-NUM_SAMPLES = 2
 
 
 class HardSampled(Hard):
-    """Two segments j_1, j_2 ~ a with rewards r_s = log sigma_y( g(x_{j_s}) ).
+    """Two samples with a leave-one-out baseline.
 
-    The gradient for f is -(1/2) sum_s (r_s - b_s) d log a_{j_s} with the leave-one-out baseline
-    b_1 = r_2, b_2 = r_1, and for g -(1/2) sum_s d r_s: both unbiased for the gradient of
-    L_HA = -sum_j a_j r_j, because b_s does not depend on j_s. The value of the loss is the
-    sample mean -(r_1 + r_2) / 2. Inference is that of `Hard`.
+    Segments j_1, j_2 ~ a have the losses l_s = -log sigma_y( g(x_{j_s}) ). The gradient for f is
+    (1/2) sum_s (l_s - b_s) d log a_{j_s} with b_1 = l_2, b_2 = l_1, and for g (1/2) sum_s d l_s:
+    both unbiased for the gradient of L_HA = sum_j a_j l_j, because b_s does not depend on j_s. The
+    value of the loss is the sample mean (l_1 + l_2) / 2. Inference is that of `Hard`.
+
+    In a sequence, a sample draws a segment at each decision and goes on with it. There l_s, as
+    the factor of d log a at a decision, is the sum of the losses from this decision on, since no
+    earlier loss depends on the draw. So the gradient is unbiased for that of the expected loss of
+    the sequence, over all m^T sequences of draws.
     """
 
     name = "hard-sampled"  # `exact` stays hard
     held = False
+    samples = 2
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        segments = attended.segments
-        drawn = _draw(attended.log_attention, generator)
-        log_a = attended.log_attention_at(drawn)
-        rows = torch.arange(len(segments), device=segments.device)[:, None]
-        log_p = attended.classifier(segments[rows, drawn].flatten(0, 1)).log_softmax(dim=1)
-        rewards = of_label(log_p.unflatten(0, drawn.shape), labels)
-        advantage = rewards.detach() - rewards.detach().flip(1)
-        score = advantage * (log_a - log_a.detach())  # value 0, gradient the estimate
-        return -(rewards + score).mean()
+        losses, log_choices, _ = self._drawn(attended, labels, self.samples, sampling)
+        return self.sequence_losses(losses.view(-1, 1), log_choices.view(-1, 1), sampling)
+
+    def decide(self, attended: Attended, labels: Tensor, sampling: Sampling) -> Decision:
+        losses, log_choices, drawn = self._drawn(attended, labels, 1, sampling)
+        return Decision(losses[:, 0], drawn, log_choices[:, 0])
+
+    def sequence_losses(
+        self, losses: Tensor, log_choices: Tensor | None, sampling: Sampling
+    ) -> Tensor:
+        """See `Paradigm.sequence_losses`."""
+        if log_choices is None:  # of evaluations, which draw nothing
+            return super().sequence_losses(losses, log_choices, sampling)
+        losses, log_choices = (x.unflatten(0, (-1, self.samples)) for x in (losses, log_choices))
+        advantage = self.advantage(losses.detach(), sampling)
+        score = advantage * (log_choices - log_choices.detach())  # value 0, gradient the estimate
+        return (losses + score).sum(dim=2).mean(dim=1)
+
+    def advantage(self, losses: Tensor, sampling: Sampling) -> Tensor:
+        """The factor of d log a_j of every draw, from the losses (B, `samples`, T): as large."""
+        to_come = losses.flip(2).cumsum(dim=2).flip(2)
+        return to_come - to_come.flip(1)
+
+    def decision_cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
+        """A sequence a sample, each with m calls of f and one of g."""
+        return self.samples * (m * focus_flops + classifier_flops)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and one of g a sample."""
-        return m * focus_flops + NUM_SAMPLES * classifier_flops
+        return m * focus_flops + self.samples * classifier_flops
+
+    def _drawn(
+        self, attended: Attended, labels: Tensor, count: int, sampling: Sampling
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Losses (B, count) and log a_j (B, count) of drawn segments, and these (B count, ...)."""
+        segments = attended.segments
+        index = _draw(attended.log_attention, count, sampling.generator)
+        rows = torch.arange(len(segments), device=segments.device)[:, None]
+        drawn = segments[rows, index].flatten(0, 1)
+        log_p = attended.classifier(drawn).log_softmax(dim=1).unflatten(0, index.shape)
+        return -of_label(log_p, labels), attended.log_attention_at(index), drawn
 
 
-def _draw(log_a: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Independent segment indices (B, NUM_SAMPLES) ~ a, by the Gumbel-max trick.
+def _draw(log_a: Tensor, count: int, generator: torch.Generator | None) -> Tensor:
+    """Independent segment indices (B, count) ~ a, by the Gumbel-max trick.
 
     `torch.multinomial` raises on NaN, which must end a cell as diverged, not as failed.
     """
     noise = torch.empty(
-        len(log_a), NUM_SAMPLES, log_a.shape[1], dtype=log_a.dtype, device=log_a.device
+        len(log_a), count, log_a.shape[1], dtype=log_a.dtype, device=log_a.device
     ).exponential_(generator=generator)
     return (log_a.detach()[:, None] - noise.log()).argmax(dim=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from study.paradigms.base import Attended, Paradigm, of_label
+from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling, of_label
 
 
 class LVML(Paradigm):
@@ -16,11 +16,11 @@ class LVML(Paradigm):
     mixes = False
     held = True
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
         """See `Paradigm.loss`. Computed in the log domain: a confident mistake stays finite."""
-        return -attended.log_mean(of_label(attended.log_probabilities(), labels)).mean()
+        return -attended.log_mean(of_label(attended.log_probabilities(), labels))
 
     def probabilities(self, attended: Attended) -> Tensor:
         probabilities = attended.log_probabilities().exp()

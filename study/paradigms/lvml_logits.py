@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Attended, Paradigm
+from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
 
 
 class LVMLLogits(Paradigm):
@@ -20,10 +19,10 @@ class LVMLLogits(Paradigm):
     exact = "lvml-logits"
     mixes = False
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        return functional.cross_entropy(_mean_logits(attended), labels)
+        return functional.cross_entropy(_mean_logits(attended), labels, reduction="none")
 
     def probabilities(self, attended: Attended) -> Tensor:
         return _mean_logits(attended).softmax(dim=1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Attended, Paradigm
+from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
 
 
 class Soft(Paradigm):
@@ -17,13 +16,14 @@ class Soft(Paradigm):
     mixes = True
     held = True
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        return functional.cross_entropy(attended.classifier(attended.mixture()), labels)
+        logits = attended.classifier(attended.mixture)
+        return functional.cross_entropy(logits, labels, reduction="none")
 
     def probabilities(self, attended: Attended) -> Tensor:
-        return attended.classifier(attended.mixture()).softmax(dim=1)
+        return attended.classifier(attended.mixture).softmax(dim=1)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and one of g."""

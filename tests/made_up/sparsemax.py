@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.paradigms.base import Attended, Paradigm
+from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
 
 
 class Sparsemax(Paradigm):
@@ -19,15 +19,16 @@ class Sparsemax(Paradigm):
     exact = "sparsemax"
     mixes = True
 
-    def loss_of(
-        self, attended: Attended, labels: Tensor, generator: torch.Generator | None
+    def losses(
+        self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
         """See `Paradigm.loss`."""
-        return functional.cross_entropy(attended.classifier(attended.mixture()), labels)
+        logits = attended.classifier(attended.mixture)
+        return functional.cross_entropy(logits, labels, reduction="none")
 
     def probabilities(self, attended: Attended) -> Tensor:
         """See `Paradigm.predict`."""
-        return attended.classifier(attended.mixture()).softmax(dim=1)
+        return attended.classifier(attended.mixture).softmax(dim=1)
 
     def attend(self, scores: Tensor) -> Tensor:
         """See `Paradigm.attend`: max(f(x_j) - tau, 0), tau such that they sum to 1."""

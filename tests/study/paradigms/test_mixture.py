@@ -55,7 +55,7 @@ def test_it_is_the_weighted_sum(shape: tuple[int, ...], channels_last: bool, mas
     leaf = torch.randn(B, M, dtype=torch.float64, requires_grad=True)
     ours = attended(leaf, given, mask)
     reference = torch.einsum("bm,bm...->b...", ours.attention, x)
-    mixture = ours.mixture()
+    mixture = ours.mixture
     torch.testing.assert_close(mixture, reference, rtol=1e-14, atol=1e-14)
     pull = torch.randn_like(reference)
     (found,) = torch.autograd.grad((mixture * pull).sum(), leaf, retain_graph=True)
@@ -68,7 +68,7 @@ def test_images_stay_channels_last_and_are_not_copied() -> None:
     x = segments((3, 6, 7), channels_last=True)
     attention = torch.rand(B, M, dtype=torch.float64, requires_grad=True)
     with Calls() as calls:
-        mixture = Given(attention, torch.nn.Identity(), x, None).mixture()
+        mixture = Given(attention, torch.nn.Identity(), x, None).mixture
         torch.autograd.grad(mixture.square().sum(), attention)
     assert mixture.is_contiguous(memory_format=torch.channels_last)
     assert "bmm" in calls.names

@@ -1,0 +1,35 @@
+"""Hard attention trained by one sample and a running baseline, as published for captions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from study.paradigms.base import Sampling
+from study.paradigms.hard_sampled import HardSampled
+
+DECAY = 0.9
+
+
+class HardRunning(HardSampled):
+    """One sample j ~ a; the baseline b is a running mean of the losses of earlier batches.
+
+    With the loss l = -log sigma_y( g(x_j) ), of a sequence the sum over its decisions, the
+    gradient for f is (l - b) d log a_j at each of them, and b <- .9 b + .1 (mean l of the batch)
+    afterwards ("Show, Attend and Tell", section 4.1, without its entropy term, which the paper of
+    this platform does not name). Unbiased as `HardSampled` is, with a larger variance: b knows
+    neither the input nor the decision.
+    """
+
+    name = "hard-running"
+    samples = 1
+
+    def advantage(self, losses: Tensor, sampling: Sampling) -> Tensor:
+        """See `HardSampled.advantage`."""
+        total = losses.sum(dim=2, keepdim=True)
+        if sampling.baseline is None:
+            return total.expand_as(losses)
+        advantage = total - sampling.baseline
+        with torch.no_grad():
+            sampling.baseline.lerp_(total.mean().to(sampling.baseline.dtype), 1 - DECAY)
+        return advantage.expand_as(losses)
