@@ -76,7 +76,7 @@ def main() -> None:
         timers = {key: timed(function, device) for key, function in functions.items()}
         seconds = side_by_side(timers, args.rounds)
         step, evaluation, without = (statistics.median(each) for each in seconds.values())
-        flops = cost.model_flops(model, CIFAR_SHAPE)
+        flops = model.flops(CIFAR_SHAPE)
         budget = cost.soft_epochs(EPOCHS, flops, args.m, N).amount
         steps = budget // (BATCH_SIZE * cost.training_flops(name, flops, args.m))
         shares = [

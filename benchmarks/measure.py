@@ -21,7 +21,7 @@ from torch import Tensor
 from study import hardware, models, paradigms, tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.models.base import Model
-from study.paradigms.base import Paradigm
+from study.paradigms.base import Paradigm, Sampling
 from study.tasks.mosaics.mosaics import Mosaics
 from study.terminal.options import positive as positive
 from study.train.pack_member import Member
@@ -157,7 +157,7 @@ def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batc
         paradigm=paradigms.get(paradigm) if isinstance(paradigm, str) else paradigm,
         optimiser=SGD(model.parameters(), LR, MOMENTUM),
         split=mosaics,
-        generator=torch.Generator(device).manual_seed(0),
+        sampling=Sampling(torch.Generator(device).manual_seed(0)),
         micro_batch=micro_batch,
     )
 

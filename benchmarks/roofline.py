@@ -103,7 +103,7 @@ def work(
     precision: str = "float32",
 ) -> Work:
     """The work of a step on a batch of mosaics of m segments."""
-    flops = cost.training_flops(paradigm, cost.model_flops(model, shape), m)
+    flops = cost.training_flops(paradigm, model.flops(shape), m)
     focus, classifier = (_outputs(each, shape) for each in (model.focus, model.classifier))
     # A paradigm's cost is a sum over its calls of focus and classifier; here it counts numbers.
     numbers = paradigms.get(paradigm).cost(focus, classifier, m)

@@ -54,7 +54,7 @@ class Maker(Protocol[C]):
         ...
 
     def flops(self, cell: C) -> Any:
-        """What its cost follows from: of cells that train, `study.train.cost.ModelFlops`."""
+        """What its cost follows from: of cells that train, `study.models.flops.ModelFlops`."""
         ...
 
 

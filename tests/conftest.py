@@ -26,11 +26,12 @@ from study.launch.cluster import SETTINGS, ray_session
 from study.launch.running import Running
 from study.launch.tune import Train, carry_out
 from study.models import build
+from study.models.flops import ModelFlops
 from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE
-from study.train.cost import ModelFlops, model_flops, soft_epochs
+from study.train.cost import soft_epochs
 from tests.made_up.comparisons import make_results
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def tiny_cell(task: MosaicTask, schedule: Schedule | None = None, **changes: obj
 
 def tiny_flops() -> ModelFlops:
     """Of the network of a `tiny_cell`."""
-    return model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
+    return build("perceptron", "digits", (1, 8, 8), 3).flops((1, 8, 8))
 
 
 @pytest.fixture(scope="session")

@@ -34,8 +34,6 @@ LARGEST_SIZE = 1_000_000_000
 LARGEST_WIDTH = 1_000
 """Far above any study, but low enough to catch a mistyped zero before it takes all memory."""
 
-WIDTH_RULE = f"a number > 0 and at most {LARGEST_WIDTH:,}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(AnyCell):
@@ -131,7 +129,7 @@ class Cell(AnyCell):
             is_positive(self.width) and self.width <= LARGEST_WIDTH,
             "width",
             self.width,
-            WIDTH_RULE,
+            f"a number > 0 and at most {LARGEST_WIDTH:,}",
         )
         alpha = self.alpha
         require(

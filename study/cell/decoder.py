@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from study.cell.checks import is_int, require
 
+PADDING, START, END, UNKNOWN = range(4)
+"""Numbers of what is no word of a vocabulary: what fills a batch up, what stands before the first
+word and behind the last one, and every word that is not in the vocabulary."""
+
+FIRST_WORD = 4
 LARGEST_SIZE = 65_536
 LONGEST_CAPTION = 1_000
 WIDEST_BEAM = 100

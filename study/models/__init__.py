@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from study.cell import Cell, DecoderSettings
 from study.errors import unknown
 
 if TYPE_CHECKING:
@@ -18,8 +19,31 @@ _ARCHITECTURES: dict[str, dict[str, str]] = {
     "linear": {"linear-orthogonal": "linear:linear"},
     "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
     "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2
+    "show-attend-tell": {"mscoco": "captions:show_attend_tell"},
 }
 """Name -> task -> module of this package and its builder (`study.models.base.Builder`)."""
+
+
+class Captions(NamedTuple):
+    """What a model of captions has besides.
+
+    Attributes:
+        encoder: name of `study.models.encoders.ENCODERS`.
+        trained: whether the encoder trains, too; else its features are inputs.
+        decoder: sizes.
+    """
+
+    encoder: str
+    trained: bool
+    decoder: DecoderSettings
+
+
+def captions_of(cell: Cell) -> Captions | None:
+    """What the model of a cell has besides; None if it writes no captions."""
+    if cell.decoder is None or cell.encoder is None:
+        return None
+    trained = cell.schedule.phases[0].encoder_lr is not None
+    return Captions(cell.encoder, trained, cell.decoder)
 
 
 def names(task: str) -> list[str]:
@@ -36,6 +60,7 @@ def build(
     width: float = 1.0,
     seed: int = 0,
     precision: str = "float32",
+    captions: Captions | None = None,
 ) -> Model:
     """A freshly initialised model.
 
@@ -48,6 +73,7 @@ def build(
         width: factor on every hidden width, > 0.
         seed: draws the initial weights. Encoder, focus and classifier have separate streams, so
             that a focus starts equal with any classifier.
+        captions: of a model that writes them, its further parts.
 
     Raises:
         RequestError: no such architecture for this task.
@@ -55,4 +81,4 @@ def build(
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
     builder = pkgutil.resolve_name(f"study.models.{_ARCHITECTURES[name][task]}")
-    return builder(input_shape, num_classes, width, seed, precision)
+    return builder(input_shape, num_classes, width, seed, precision, *(captions or ()))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
+
+from study.models.flops import Length, ModelFlops, counted, forward_flops
+from study.paradigms.base import NO_SAMPLING, Paradigm, Sampling
+from study.paradigms.held import held_attention
+from study.tasks.base import Batch
 
 
 class Network(nn.Sequential):
@@ -41,7 +46,12 @@ class Model(nn.Module):
         encoder: (inputs (B, m, ...), mask (B, m) or None) -> segments (B, m, ...); None: inputs
             are segments.
         segment_shape: of a segment that the encoder makes.
+
+    Attributes:
+        draws: whether `loss` draws from the random stream whatever the paradigm.
     """
+
+    draws = False
 
     def __init__(
         self,
@@ -62,13 +72,67 @@ class Model(nn.Module):
         """Inputs (B, m, ...) -> segments (B, m, ...): the identity for images."""
         return inputs if self.encoder is None else self.encoder(inputs, mask)
 
+    def loss(
+        self,
+        paradigm: Paradigm,
+        batch: Batch,
+        sampling: Sampling = NO_SAMPLING,
+        alpha: float | None = None,
+        teacher_forcing: float = 1.0,
+    ) -> Tensor:
+        """The mean training loss of a batch, in nats.
+
+        Args:
+            paradigm: gives the loss.
+            batch: of the model's task.
+            sampling: of paradigms that sample.
+            alpha: attention held on the foreground; None: the focus attends.
+            teacher_forcing: of captions, the share of words that follow a true one.
+
+        Returns:
+            Scalar tensor with gradient.
+        """
+        segments = self.encode(batch.segments, batch.mask)
+        attention = None if alpha is None else held_attention(alpha, batch.foreground)
+        heads = self.focus, self.classifier
+        return paradigm.loss(*heads, segments, batch.labels, batch.mask, attention, *sampling)
+
+    def flops(
+        self,
+        input_shape: tuple[int, ...],
+        lengths: Mapping[int, int] | None = None,
+        m: int | None = None,
+    ) -> ModelFlops:
+        """Forward FLOPs of its parts.
+
+        Args:
+            input_shape: of one segment, for a model without an encoder.
+            lengths: number of segments -> training inputs of that length, for one with an encoder.
+            m: segments to which longer inputs are cut.
+        """
+        shape = self.segment_shape or input_shape
+        cut: dict[int, int] = {}
+        for length, count in (lengths or {}).items():
+            kept = length if m is None else min(length, m)
+            cut[kept] = cut.get(kept, 0) + count
+
+        def encoding(length: int) -> int:
+            words = torch.zeros(1, length, dtype=torch.int64)
+            return counted(self, lambda: self.encode(words))
+
+        return ModelFlops(
+            forward_flops(self.focus, shape),
+            forward_flops(self.classifier, shape),
+            tuple(Length(n, count, encoding(n)) for n, count in sorted(cut.items())),
+        )
+
     def projections(self) -> dict[str, float]:
         """The theory's projections of the weights, by name; empty for most models."""
         return {}
 
 
-Builder = Callable[[tuple[int, ...], int, float, int, str], Model]
-"""(input_shape, num_classes, width, seed, precision) -> Model."""
+Builder = Callable[..., Model]
+"""(input_shape, num_classes, width, seed, precision, of captions further ones) -> Model."""
 
 
 def in_precision(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from study.cell import Cell
 from study.launch.job_queue import Job
-from study.train.cost import ModelFlops
+from study.models.flops import ModelFlops
 from study.train.timeline import timeline
 
 

@@ -235,6 +235,8 @@ class Task(Protocol):
         name: of the task; part of the seeds.
         num_classes: C.
         facts: of its data.
+        encoder_weights: that the encoder starts with, by their names in its state; None: there is
+            none, or it starts from random weights.
     """
 
     @property
@@ -245,6 +247,9 @@ class Task(Protocol):
 
     @property
     def facts(self) -> Facts: ...
+
+    @property
+    def encoder_weights(self) -> Mapping[str, Tensor] | None: ...
 
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> Mapping[str, Split]:
         """The splits of a cell: `train`, `validation`, `test`.

@@ -16,6 +16,7 @@ from study.cell import (
     SPLIT_SCHEMES,
 )
 from study.cell.axis import Axis
+from study.models.encoders import ENCODERS
 
 SAME = "same"
 """Value of `hard_lr`: the learning rate of the first phase."""
@@ -261,7 +262,7 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         "task": list(tasks.TASKS),
         "paradigm": (*PARADIGMS, *HYBRIDS),
         "optimiser": OPTIMISERS,
-        "encoder": ("vgg19", "lite0", "small", NONE),
+        "encoder": (*ENCODERS, NONE),
         "architecture": list(dict.fromkeys(n for task in of_tasks for n in models.names(task))),
         "budget_unit": BUDGET_UNITS,
         "split": SPLIT_SCHEMES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,13 +20,13 @@ from study.cell import (
     Phase,
     Schedule,
 )
-from study.cell.cell import LARGEST_WIDTH, WIDTH_RULE
-from study.cell.checks import is_positive, require
+from study.cell.checks import require
 from study.errors import RequestError
+from study.models.encoders import ENCODERS
+from study.models.flops import ModelFlops
 from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
 from study.train import cost
 from study.train.axes import ALL, SAME
-from study.train.cost import ModelFlops
 from study.train.timeline import steps_by_phase, timeline
 
 MOST_EVALUATIONS = 10_000
@@ -55,8 +56,22 @@ class CellMaker:
 
     def flops(self, cell: Cell) -> ModelFlops:
         """Forward FLOPs of the parts of its model that the cell calls."""
-        network = (cell.task, cell.options, cell.architecture, cell.width, cell.m)
-        return cost.cell_flops(cell, self._network_flops(*network))
+        facts = self._facts_of(cell.task, cell.options)
+        captions = models.captions_of(cell)
+        # If all inputs have m segments, the cost of a segment does not depend on m.
+        m = cell.m if facts.lengths else None
+        key = (cell.task, cell.options, cell.architecture, cell.width, captions, m)
+        if key not in self._flops:
+            model = models.build(
+                cell.architecture,
+                cell.task,
+                facts.input_shape,
+                tasks.info(cell.task, cell.options).num_classes,
+                width=cell.width,
+                captions=captions,
+            )
+            self._flops[key] = model.flops(facts.input_shape, facts.lengths, m)
+        return cost.cell_flops(cell, self._flops[key])
 
     def facts(self, cell: Cell) -> Facts:
         return self._facts_of(cell.task, cell.options)
@@ -78,7 +93,12 @@ class CellMaker:
         if sizes and cell.split != "disjoint":
             return f"{cell.task} has splits of its own: its split is disjoint"
         if sizes and cell.alpha is not None:
-            return f"attention is held on mosaics, not on {cell.task}: posts may lack a foreground"
+            noun = tasks.modality(cell.task).noun
+            return (
+                f"attention is held on mosaics, not on {cell.task}: {noun} may lack a foreground"
+            )
+        if reason := _why_not_captions(cell):
+            return reason
         if cell.alpha is not None:
             held = [name for name in PARADIGMS if paradigms.get(name).held]
             if cell.paradigm not in held:
@@ -124,20 +144,19 @@ class CellMaker:
             budget = cost.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
         return replace(cell, budget=budget)
 
-    def _network_flops(
-        self, task: str, options: Options, architecture: str, width: float, m: int
-    ) -> ModelFlops:
-        facts = self._facts_of(task, options)
-        # If all inputs have m segments, the cost of a segment does not depend on m.
-        key = (task, options, architecture, width, m if facts.lengths else None)
-        if key not in self._flops:
-            require(is_positive(width) and width <= LARGEST_WIDTH, "width", width, WIDTH_RULE)
-            known = tasks.info(task, options)
-            model = models.build(
-                architecture, task, known.input_shape, known.num_classes, width=width
-            )
-            self._flops[key] = cost.model_flops(model, known.input_shape, facts.lengths, m)
-        return self._flops[key]
+
+def _why_not_captions(cell: Cell) -> str | None:
+    """Why a cell that writes captions, or is set up as if it did, cannot run; None if it can."""
+    rates = {phase.encoder_lr for phase in cell.schedule.phases} - {None}
+    if cell.encoder is None:
+        if any(phase.teacher_forcing is not None for phase in cell.schedule.phases):
+            return f"teacher_forcing is for captions, not for {cell.task}; write none"
+        return f"encoder_lr is for captions, not for {cell.task}; write none" if rates else None
+    if math.isqrt(cell.m) ** 2 != cell.m:
+        return f"the regions of an image are a square grid, so m={cell.m} must be a square number"
+    if not (rates or ENCODERS[cell.encoder].pretrained):
+        return f"the {cell.encoder} encoder has no weights of its own: give it an encoder_lr"
+    return None
 
 
 def _schedule(point: Mapping[str, Any]) -> Schedule:
@@ -186,7 +205,8 @@ def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
             size = facts.sizes[split]
         elif name != "train_metrics_size" and facts.digest != UNKNOWN_DIGEST:
             most = facts.sizes[split]
-            rule = f"at most {most:,}, the posts of the {split} split, or {ALL}"
+            noun = tasks.modality(point["task"]).noun
+            rule = f"at most {most:,}, the {noun} of the {split} split, or {ALL}"
             require(size <= most, name, size, rule)
         sizes[name] = size
     return sizes

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from study import tasks, terminal
 from study.cell import Cell
+from study.models.flops import ModelFlops
 from study.tasks.base import Facts
 from study.train import cost
-from study.train.cost import ModelFlops
 from study.train.timeline import Stop, timeline
 
 _HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]

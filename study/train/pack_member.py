@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pkgutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +14,14 @@ import torch
 from torch import Tensor
 
 from study import hardware, models, paradigms
-from study.cell import Cell
+from study.cell import Cell, Phase
 from study.cell.seeds import stream_seed
-from study.evaluate.classification import evaluate
 from study.models.base import Model
-from study.paradigms.base import Paradigm
+from study.paradigms.base import Paradigm, Sampling
 from study.tasks.base import Task
 from study.train import cost
 from study.train.order import BatchOrder
-from study.train.step import SGD, train_step
+from study.train.step import SGD, Adam, Optimiser, Together, train_step
 from study.train.timeline import flow_time, steps_by_phase, timeline
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
@@ -80,26 +80,30 @@ class Member:
         self._splits = dict(task.splits(cell, device))
         self._train = self._splits["train"]
         self._splits["train"] = self._train.head(cell.train_metrics_size)
+        facts = task.facts
         model = models.build(
             cell.architecture,
             task.name,
-            task.facts.input_shape,
+            facts.input_shape,
             task.num_classes,
             width=cell.width,
             seed=cell.seed,
             precision=cell.precision,
+            captions=models.captions_of(cell),
         )
-        facts = task.facts
-        flops = cost.model_flops(model, facts.input_shape, facts.lengths, cell.m)
+        if task.encoder_weights is not None and model.encoder is not None:
+            model.encoder.load_state_dict(task.encoder_weights)
+        flops = model.flops(facts.input_shape, facts.lengths, cell.m)
         self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)
-        self._optimiser = self._optimiser_of(self._model, cell.lr)
         self._order = BatchOrder(cell)
-        self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
+        generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
+        self._sampling = Sampling(generator, torch.zeros((), device=device))
         if micro_batch is None:
             micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
         self.phase: int | None = None
+        self._optimiser = self._optimiser_of(self._model, self._phase)
         self._summed_loss = torch.zeros((), device=device)
         self._began = time.perf_counter()
         self.steps = self.stops_done = 0
@@ -125,23 +129,29 @@ class Member:
     @property
     def random_streams(self) -> Sequence[torch.Generator]:
         """From which its steps draw."""
-        return [self._generator] if self._paradigm.exact != self._paradigm.name else []
+        samples = self._paradigm.exact != self._paradigm.name or self._model.draws
+        return [self._generator] if samples else []
 
     def enter_phase(self, index: int) -> None:
-        """Begins a phase, with its learning rate and without momentum, unless it is in it."""
+        """Begins a phase from the weights alone, without momentum, unless it is in it."""
         if index != self.phase:
             self.phase = index
-            self._paradigm = paradigms.get(self.cell.schedule.phases[index].paradigm)
-            self._optimiser.begin_phase(self.cell.schedule.phases[index].lr)
+            phase = self.cell.schedule.phases[index]
+            self._paradigm = paradigms.get(phase.paradigm)
+            self._optimiser = self._optimiser_of(self._model, phase)
+            assert self._sampling.baseline is not None
+            self._sampling.baseline.zero_()
 
     def warm_up(self, width: int | None = None) -> None:
         """Takes steps on a copy, since libraries set up their kernels on first use."""
         model = copy.deepcopy(self._model)
-        optimiser = self._optimiser_of(model, lr=1e-6)
-        generator = torch.Generator(self.device).manual_seed(0)
+        optimiser = self._optimiser_of(model, self._phase)
+        sampling = Sampling(
+            torch.Generator(self.device).manual_seed(0), torch.zeros_like(self._summed_loss)
+        )
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
         for _ in range(WARM_UP_STEPS[self.device.type]):
-            self._train_step(rows, model, optimiser, generator, width)
+            self._train_step(rows, model, optimiser, sampling, width)
 
     def next_rows(self, steps: int) -> Tensor:
         """The rows of its next steps, on the host: (steps, batch_size) int64."""
@@ -157,7 +167,7 @@ class Member:
         The device may still work on it when this returns.
         """
         self._summed_loss += self._train_step(
-            rows, self._model, self._optimiser, self._generator, width
+            rows, self._model, self._optimiser, self._sampling, width
         )
 
     def step(self) -> None:
@@ -229,8 +239,9 @@ class Member:
             "device": self.device.type,
             "steps": self.steps,
             "weights": dict(self._model.state_dict()),
-            "velocity": list(self._optimiser.velocity),
+            "velocity": list(self._optimiser.state),
             "generator": self._generator.get_state(),
+            "baseline": self._sampling.baseline,
             "summed_loss": self._summed_loss,
             "evaluations": self.outcome.evaluations,
             "train_seconds": self.outcome.train_seconds,
@@ -265,8 +276,10 @@ class Member:
         self._summed_loss.copy_(state["summed_loss"])
         self._order = BatchOrder(self.cell, self.steps)
         self.enter_phase(self.stops[self.stops_done].phase)
-        for velocity, saved in zip(self._optimiser.velocity, state["velocity"], strict=True):
-            velocity.copy_(saved)
+        for kept, saved in zip(self._optimiser.state, state["velocity"], strict=True):
+            kept.copy_(saved)
+        if "baseline" in state:  # older ones have none
+            self._sampling = self._sampling._replace(baseline=state["baseline"].to(self.device))
 
     def _end(self, status: str, reason: str) -> None:
         self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)
@@ -276,9 +289,16 @@ class Member:
         found = {}
         alpha = self.cell.alpha
         inference = self._inference(paradigm)
+        evaluate = pkgutil.resolve_name(self._train.modality.evaluation)
+        of_captions: dict[str, Any] = {}
+        if self.cell.decoder is not None:
+            last = self.stops_done == len(self.stops) - 1
+            of_captions = {"decoder": self.cell.decoder, "last": last}
         for name, split in self._splits.items():
             with_incentive = alpha is not None and name == "train"
-            metrics = evaluate(self._model, paradigm, split, alpha, with_incentive, inference)
+            metrics = evaluate(
+                self._model, paradigm, split, alpha, with_incentive, inference, **of_captions
+            )
             if metrics is None:
                 return None
             found[name] = metrics
@@ -298,17 +318,35 @@ class Member:
             known["flow_time"] = flow_time(self.cell, self.stops, steps)
         return known
 
-    def _optimiser_of(self, model: Model, lr: float) -> SGD:
+    @property
+    def _phase(self) -> Phase:
+        return self.cell.schedule.phases[self.phase or 0]
+
+    @property
+    def _generator(self) -> torch.Generator:
+        assert self._sampling.generator is not None
+        return self._sampling.generator
+
+    def _optimiser_of(self, model: Model, phase: Phase) -> Optimiser:
         """The optimiser of all weights; of only the classifier's if alpha is held."""
-        trained = model if self.cell.alpha is None else model.classifier
-        return SGD(trained.parameters(), lr, self.cell.momentum)
+        make = Adam if phase.optimiser == "adam" else SGD
+        momentum = self.cell.momentum
+        if phase.encoder_lr is None or model.encoder is None:
+            trained = model if self.cell.alpha is None else model.classifier
+            return make(trained.parameters(), phase.lr, momentum)
+        of_encoder = list(model.encoder.parameters())
+        known = set(map(id, of_encoder))
+        others = [each for each in model.parameters() if id(each) not in known]
+        return Together(
+            make(of_encoder, phase.encoder_lr, momentum), make(others, phase.lr, momentum)
+        )
 
     def _train_step(
         self,
         rows: Tensor,
         model: Model,
-        optimiser: SGD,
-        generator: torch.Generator,
+        optimiser: Optimiser,
+        sampling: Sampling,
         width: int | None,
     ) -> Tensor:
         return train_step(
@@ -317,10 +355,11 @@ class Member:
             self._paradigm,
             optimiser,
             self._train,
-            generator,
+            sampling,
             self._micro_batch,
             self.cell.alpha,
             width,
+            1.0 if (share := self._phase.teacher_forcing) is None else share,
         )
 
 

@@ -1,24 +1,47 @@
-"""A training step of any paradigm, and SGD, which ends it."""
+"""A training step of any paradigm, and the optimisers that end it.
+
+They call PyTorch's functional forms, because the first use of an optimiser class imports
+torch._dynamo, which takes seconds in every worker process (docs/log.md). What they keep is kept in
+place, as a CUDA graph holds it.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from study.models.base import Model
-from study.paradigms.base import Paradigm
-from study.paradigms.held import held_attention
+from study.paradigms.base import Paradigm, Sampling
 from study.tasks.base import Split
+
+
+class Optimiser(Protocol):
+    """Updates parameters in place.
+
+    Attributes:
+        parameters: that it updates.
+        state: all that it keeps from step to step, zeros at first.
+    """
+
+    @property
+    def parameters(self) -> Sequence[Tensor]: ...
+
+    @property
+    def state(self) -> Sequence[Tensor]: ...
+
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """Updates the parameters by their gradients, one a parameter."""
+        ...
 
 
 class SGD:
     """v <- momentum v + gradient; w <- w - lr v: the arithmetic of `torch.optim.SGD`.
-
-    It calls PyTorch's functional form, because the first use of the optimiser class imports
-    torch._dynamo, which takes seconds in every worker process (docs/log.md).
 
     Args:
         parameters: to update in place.
@@ -27,30 +50,23 @@ class SGD:
 
     Attributes:
         parameters: as given.
-        velocity: v, one tensor a parameter.
+        state: v, one tensor a parameter.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float) -> None:
         self.parameters = list(parameters)
         self._momentum = momentum
-        # Kept in place, as a CUDA graph holds it. A first step from zero velocity has the same
-        # bits as one without velocity.
-        self.velocity = [torch.zeros_like(p) for p in self.parameters]
+        # A first step from zero velocity has the same bits as one without velocity.
+        self.state = [torch.zeros_like(p) for p in self.parameters]
         self._lr = lr
-
-    def begin_phase(self, lr: float) -> None:
-        """Sets the learning rate and drops the momentum."""
-        self._lr = lr
-        for velocity in self.velocity:
-            velocity.zero_()
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
-        """Updates the parameters by their gradients, one a parameter."""
+        """See `Optimiser`."""
         sgd(
             self.parameters,
             list(gradients),
-            list(self.velocity),
+            list(self.state),
             weight_decay=0.0,
             momentum=self._momentum,
             lr=self._lr,
@@ -61,16 +77,74 @@ class SGD:
         )
 
 
+class Adam:
+    """The arithmetic of `torch.optim.Adam` (Kingma and Ba, ICLR 2015), without weight decay.
+
+    Args:
+        parameters: to update in place.
+        lr: learning rate, > 0.
+        beta: decay of the first moment, in [0, 1); that of the second is .999.
+
+    Attributes:
+        parameters: as given.
+        state: first moments, second moments, and the number of steps, a tensor a parameter each.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, beta: float) -> None:
+        self.parameters = list(parameters)
+        self._lr, self._beta = lr, beta
+        self._first, self._second = ([torch.zeros_like(p) for p in self.parameters] for _ in "12")
+        self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
+        self.state = [*self._first, *self._second, *self._steps]
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """See `Optimiser`."""
+        adam(
+            self.parameters,
+            list(gradients),
+            self._first,
+            self._second,
+            [],
+            self._steps,
+            foreach=True,
+            capturable=self.parameters[0].device.type == "cuda",
+            amsgrad=False,
+            beta1=self._beta,
+            beta2=0.999,
+            lr=self._lr,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )
+
+
+class Together:
+    """Optimisers of parts of a model, such as its encoder, that step together."""
+
+    def __init__(self, *parts: Optimiser) -> None:
+        self._parts = parts
+        self.parameters = [each for part in parts for each in part.parameters]
+        self.state = [each for part in parts for each in part.state]
+
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """See `Optimiser`."""
+        left = iter(gradients)
+        for part in self._parts:
+            part.step(list(itertools.islice(left, len(part.parameters))))
+
+
 def train_step(
     rows: Tensor,
     model: Model,
     paradigm: Paradigm,
-    optimiser: SGD,
+    optimiser: Optimiser,
     split: Split,
-    generator: torch.Generator,
+    sampling: Sampling,
     micro_batch: int,
     alpha: float | None = None,
     width: int | None = None,
+    teacher_forcing: float = 1.0,
 ) -> Tensor:
     """Takes one step of any paradigm on the inputs of these rows.
 
@@ -84,10 +158,11 @@ def train_step(
         paradigm: gives the loss.
         optimiser: of all or some of the model's parameters.
         split: the train split.
-        generator: random stream of paradigms that sample.
+        sampling: of paradigms that sample.
         micro_batch: inputs a part, >= 1.
         alpha: attention held on the foreground; None: the focus attends.
         width: segments to which every input is padded, see `Split.widths`; None: as few as fit.
+        teacher_forcing: of captions, see `study.models.base.Model.loss`.
 
     Returns:
         The mean loss of the batch before the update: a scalar on the device, without gradient.
@@ -95,12 +170,7 @@ def train_step(
     loss = torch.zeros((), device=rows.device)
     gradients: list[Tensor] = []
     for part in rows.split(micro_batch):
-        inputs, labels, foreground, mask = split.batch(part, width)
-        segments = model.encode(inputs, mask)
-        attention = None if alpha is None else held_attention(alpha, foreground)
-        mean = paradigm.loss(
-            model.focus, model.classifier, segments, labels, mask, attention, generator
-        )
+        mean = model.loss(paradigm, split.batch(part, width), sampling, alpha, teacher_forcing)
         share = mean * (len(part) / len(rows))
         of_part = torch.autograd.grad(share, optimiser.parameters)
         if gradients:

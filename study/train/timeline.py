@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from study.cell import Budget, Cell
-from study.train.cost import ModelFlops, exact_decimal, training_flops
+from study.models.flops import ModelFlops
+from study.train.cost import exact_decimal, training_flops
 
 
 @dataclass(frozen=True)

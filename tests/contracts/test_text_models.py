@@ -19,6 +19,7 @@ from study.evaluate.saif_and_heat_map import heatmap, saif
 from study.models.base import Model
 from study.models.layers import SelfAttention, sinusoids
 from study.models.text import EMBEDDING_SIZE
+from study.paradigms.base import Sampling
 from study.tasks.base import Batch
 from study.tasks.posts.texts import PADDING, TextTask
 from study.train import cost
@@ -149,7 +150,7 @@ def test_a_step_waits_for_nothing(
     split, rows = task.splits(text_cell(task))["train"], torch.arange(8)
     step = functools.partial(
         train_step, rows, model, paradigms.get(name), SGD(model.parameters(), 0.1, 0.9), split,
-        torch.Generator(), micro_batch=5,
+        Sampling(torch.Generator()), micro_batch=5,
     )  # fmt: skip
     with waits() as found:
         step()
@@ -235,7 +236,7 @@ def test_each_head_reads_the_part_it_is_said_to(task: TextTask) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_forward_cost_equals_what_pytorch_counts(task: TextTask, architecture: str) -> None:
     model, m = build(task, architecture), 9
-    flops = cost.model_flops(model, task.facts.input_shape, {m: 1})
+    flops = model.flops(task.facts.input_shape, {m: 1})
     words = torch.randint(2, 20, (1, m))
     with FlopCounterMode(display=False) as counter:
         segments = model.encode(words)

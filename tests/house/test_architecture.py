@@ -38,9 +38,11 @@ STOREYS = [
     ["study.evaluate"],
     ["study.tasks"],
     ["study.tasks.captions", "study.tasks.mosaics", "study.tasks.posts"],
-    ["study.models", "study.request", "study.terminal", "study.theory", "study.tasks.base"],
+    ["study.models", "study.request", "study.terminal", "study.theory"],
     ["study.models.encoders"],
-    ["study.tasks.sources", "study.cell", "study.models.base"],
+    ["study.models.base"],
+    ["study.models.flops", "study.tasks.base"],
+    ["study.tasks.sources", "study.cell", "study.models.layers"],
     ["study.tasks.mosaics.layouts", "study.paradigms", "study.storage"],
     ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
     ["study.errors", "study"],
@@ -144,13 +146,13 @@ for name in {blocked!r}:
     sys.modules[name] = None
 from study import tasks
 from study.cell import Cell, Schedule
-from study.train.cost import model_flops, soft_epochs
+from study.train.cost import soft_epochs
 from study.models import build
 from study.results import Results
 from study.launch.trial import train_cells
 from study.cell.work import Work
 task = tasks.load("digits")  # the prepared form: without scikit-learn, too
-flops = model_flops(build("perceptron", "digits", (1, 8, 8), 3), (1, 8, 8))
+flops = build("perceptron", "digits", (1, 8, 8), 3).flops((1, 8, 8))
 cell = Cell(task="digits", data_digest=task.facts.digest, m=3, n=40, architecture="perceptron",
             schedule=Schedule.hybrid(.1, .1, .5), seed=0, budget=soft_epochs(2, flops, 3, 40),
             batch_size=8, train_metrics_size=20, validation_size=20, test_size=20)

@@ -14,9 +14,10 @@ import numpy as np
 from study import tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.models import build
+from study.models.flops import ModelFlops
 from study.tasks.posts.texts import TextTask
 from study.tasks.sources.places import Places
-from study.train.cost import ModelFlops, model_flops, soft_epochs
+from study.train.cost import soft_epochs
 
 OPTIONS = Options(None, "majority", "majority", 1)
 SIZES = {"train": 60, "val": 30, "test": 40}
@@ -88,7 +89,7 @@ def text_cell(
 
 def text_flops(task: TextTask, architecture: str = "embedding", m: int = M) -> ModelFlops:
     model = build(architecture, task.name, task.facts.input_shape, task.num_classes)
-    return model_flops(model, task.facts.input_shape, task.facts.lengths, m)
+    return model.flops(task.facts.input_shape, task.facts.lengths, m)
 
 
 def _post(rng: np.random.Generator, name: str, marked: bool) -> dict[str, Any]:

@@ -107,6 +107,8 @@ class MosaicTask:
         RequestError: too few images of a foreground class, or no background image.
     """
 
+    encoder_weights = None
+
     def __init__(self, name: str, base: BaseImages, foreground: tuple[str, ...]) -> None:
         self.name = name
         self.base = base

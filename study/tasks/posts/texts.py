@@ -132,6 +132,8 @@ class TextTask:
         facts: of the data.
     """
 
+    encoder_weights = None
+
     def __init__(
         self, name: str, posts: Mapping[str, NumberedPosts], num_classes: int, facts: Facts
     ) -> None:

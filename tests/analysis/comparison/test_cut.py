@@ -24,6 +24,7 @@ from analysis.groups import AXES
 from study.cell import Budget, Cell
 from study.compact import compact
 from study.evaluate import saif_and_heat_map
+from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
 from study.train import cost
 from study.train.timeline import timeline
@@ -78,7 +79,7 @@ def assert_same(one: list[Comparison], other: list[Comparison]) -> None:
 
 # --- equal compute
 
-FLOPS = cost.ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
+FLOPS = ModelFlops(focus=100, classifier=10)  # hard and lvml cost 1.09 times soft
 
 
 def step_cost(cell: Cell, axis: str) -> float:

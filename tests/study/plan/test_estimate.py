@@ -13,12 +13,13 @@ import torch
 from study import paradigms
 from study.cell import Cell, Schedule
 from study.errors import RequestError
+from study.evaluate import classification
+from study.models.flops import ModelFlops
 from study.plan import estimate
 from study.plan.plan import Plan
 from study.plan.planning import where_it_trains
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from study.train import loop, pack_member, packs
-from study.train.cost import ModelFlops
 from study.train.pack_member import Member
 from study.train.packs import Packing, form
 from study.train.timeline import steps_by_phase, timeline
@@ -188,7 +189,7 @@ def test_evaluations_are_timed_the_second_time_and_on_a_gpu_at_their_sizes(
         evaluated.append(len(split))
         return {}
 
-    monkeypatch.setattr(pack_member, "evaluate", evaluate)
+    monkeypatch.setattr(classification, "evaluate", evaluate)
     monkeypatch.setattr(pack_member, "now", lambda _: clock)
     monkeypatch.setattr(
         estimate, "Member", lambda cell, task, _, size: Member(cell, task, CPU, size)

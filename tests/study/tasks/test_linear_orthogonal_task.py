@@ -9,9 +9,10 @@ import torch
 from study import models, tasks
 from study.cell import Budget, Cell, Options, Schedule
 from study.errors import RequestError
+from study.models.flops import ModelFlops
 from study.tasks.mosaics.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
-from study.train import cost, loop
+from study.train import loop
 from study.train.timeline import flow_time, timeline
 
 PARADIGMS = ("soft", "hard", "lvml")
@@ -103,7 +104,7 @@ def test_flow_time_is_learning_rate_times_steps() -> None:
         linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
         timeline(
             linear_cell("soft", schedule=two, budget=Budget(4_000, "mosaics")),
-            cost.ModelFlops(1, 1),
+            ModelFlops(1, 1),
         ),
         6,
     ) == pytest.approx(4 * 0.5 + 2 * 0.1)

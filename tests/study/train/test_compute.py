@@ -12,7 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from study import models, paradigms
 from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
-from study.train.cost import ModelFlops, forward_flops, model_flops, soft_epochs, training_flops
+from study.models.flops import ModelFlops, forward_flops
+from study.train.cost import soft_epochs, training_flops
 from study.train.timeline import steps_by_phase, timeline
 
 NETWORKS = [
@@ -30,7 +31,7 @@ NETWORKS = [
 def test_forward_cost_equals_what_pytorch_counts(network: tuple, paradigm: str) -> None:
     name, task, shape, num_classes = network
     model, m = models.build(name, task, shape, num_classes), 4
-    flops = model_flops(model, shape)
+    flops = model.flops(shape)
     segments, labels = torch.randn(2, m, *shape), torch.zeros(2, dtype=torch.int64)
     with FlopCounterMode(display=False) as counter:
         counted_on = paradigms.get(paradigm)
@@ -43,7 +44,7 @@ def test_forward_cost_equals_what_pytorch_counts(network: tuple, paradigm: str) 
 
 def test_lvml_costs_a_tenth_more_than_soft_with_the_scripts_networks() -> None:
     """The ratio 1.10 at m=5 that the equal-compute budget rests on."""
-    flops = model_flops(models.build("scripts", "cifar10", (3, 32, 32), 3), (3, 32, 32))
+    flops = models.build("scripts", "cifar10", (3, 32, 32), 3).flops((3, 32, 32))
     ratio = training_flops("lvml", flops, 5) / training_flops("soft", flops, 5)
     assert ratio == pytest.approx(1.10, abs=0.005)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from study.cell import Cell, Schedule
 from study.launch.fork_points import ForkPoints
 from study.launch.job_queue import Job
+from study.models.flops import ModelFlops
 from study.plan.prefixes import first_phase, saved_flops, shared_jobs
 from study.storage.storage import Storage
 from study.train.checkpoints import fork_name
-from study.train.cost import ModelFlops
 from study.train.timeline import timeline
 from tests.made_up.comparisons import make_cell
 

@@ -21,6 +21,7 @@ from benchmarks.measure import (
     step_of,
 )
 from study.cell import PARADIGMS, Schedule
+from study.evaluate import classification
 from study.launch.failures import failure_of
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.posts import texts
@@ -201,14 +202,14 @@ def test_only_the_steps_before_a_recording_are_autotuned(
 ) -> None:
     """Evaluations differ in the size of their passes; in a recording nothing may be tried."""
     tuned: dict[str, list[bool]] = {"train_step": [], "evaluate": []}
-    for name, seen in tuned.items():
-        real = getattr(pack_member, name)
+    for (name, seen), module in zip(tuned.items(), (pack_member, classification), strict=True):
+        real = getattr(module, name)
 
         def noting(*args: Any, real: Any = real, seen: list[bool] = seen, **named: Any) -> Any:
             seen.append(torch.backends.cudnn.benchmark)
             return real(*args, **named)
 
-        monkeypatch.setattr(pack_member, name, noting)
+        monkeypatch.setattr(module, name, noting)
     loop.train(tiny_cell(digits), digits)
     assert tuned["train_step"] == [True] * pack_member.WARM_UP_STEPS["cpu"] + [False]
     assert set(tuned["evaluate"]) == {False}

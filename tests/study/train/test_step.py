@@ -16,6 +16,7 @@ from benchmarks.measure import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model
+from study.paradigms.base import Sampling
 from study.tasks.mosaics.mosaics import Mosaics
 from study.train.step import SGD, train_step
 from tests.made_up.gpu import waits
@@ -38,7 +39,13 @@ def take_steps(
     generator = torch.Generator(device).manual_seed(0)
     return [
         train_step(
-            rows, model, paradigms.get(paradigm), optimiser, mosaics, generator, micro_batch
+            rows,
+            model,
+            paradigms.get(paradigm),
+            optimiser,
+            mosaics,
+            Sampling(generator),
+            micro_batch,
         ).item()
         for rows in batches(device)[:steps]
     ]
@@ -110,7 +117,7 @@ def test_parts_of_a_batch_add_up_to_its_gradient(paradigm: str, micro_batch: int
         before = weights(model)
         optimiser = SGD(model.parameters(), 1.0, 0.0)
         loss = train_step(
-            rows, model, paradigms.get(paradigm), optimiser, mosaics, torch.Generator(), size
+            rows, model, paradigms.get(paradigm), optimiser, mosaics, Sampling(), size
         )
         moves.append(weights(model) - before)
         losses.append(loss.item())
@@ -177,7 +184,13 @@ def test_a_step_waits_for_nothing(paradigm: str, precision: str) -> None:
     rows, generator = torch.arange(BATCH), torch.Generator()
     with waits() as found:
         loss = train_step(
-            rows, model, paradigms.get(paradigm), optimiser, mosaics, generator, micro_batch=5
+            rows,
+            model,
+            paradigms.get(paradigm),
+            optimiser,
+            mosaics,
+            Sampling(generator),
+            micro_batch=5,
         )
     assert not found
     assert loss.isfinite()
@@ -215,13 +228,14 @@ def test_compiled_equals_eager(paradigm: str) -> None:
     """The whole loss traces as one graph. (Without a C++ compiler: its kernels are PyTorch's.)"""
     model, mosaics = build_model("small"), some_mosaics()
     batch = mosaics.batch(torch.arange(BATCH))
+    known = paradigms.get(paradigm)
 
     def gradients(compiled: bool) -> Tensor:
         loss = functools.partial(
-            paradigms.get(paradigm).loss,
+            known.loss,
             model.focus,
             model.classifier,
-            generator=torch.Generator().manual_seed(0) if paradigm != "hard-sampled" else None,
+            generator=torch.Generator().manual_seed(0) if known.exact == paradigm else None,
         )
         if compiled:
             loss = torch.compile(loss, backend="aot_eager", fullgraph=True)
