@@ -8,6 +8,7 @@ from search_spaces import (
     fixed_focus,
     hatexplain,
     linear_orthogonal,
+    mscoco,
 )
 from search_spaces.base import SearchSpace
 
@@ -18,6 +19,7 @@ _MODULES = (
     fixed_focus,
     linear_orthogonal,
     hatexplain,
+    mscoco,
     attention_paths,
 )
 

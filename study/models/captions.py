@@ -33,8 +33,8 @@ from study.cell.seeds import stream_seed
 from study.models import encoders
 from study.models.base import Model, Network, initialise, scaled
 from study.models.flops import Length, ModelFlops, counted, forward_flops
+from study.paradigms import padding
 from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
-from study.paradigms.padding import is_left_out
 from study.tasks.base import Batch
 
 
@@ -236,7 +236,7 @@ class Captioner(Model):
         images, words, _, real = batch
         assert real is not None
         regions = self.encode(images)
-        left_out = is_left_out(real)
+        left_out = padding.is_left_out(real)
         if left_out:  # the longest first, so that those that go on are the first ones
             order = real.sum(dim=1).argsort(descending=True, stable=True)
             regions, words, real = regions[order], words[order], real[order]
@@ -247,6 +247,8 @@ class Captioner(Model):
         losses, choices = [], []
         for t in range(words.shape[1]):
             count = int(real[:, t].sum()) if left_out else len(words)
+            if count == 0:
+                break
             memory, now = memory.first(count), real[:count, t]
             word = _Word(self.classifier, memory, before[:count], self._kept(memory, sampling))
             attended = self._attended(paradigm, memory, word)

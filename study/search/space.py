@@ -60,7 +60,8 @@ class Space:
     Attributes:
         fixed: axis -> value, of the axes that are not searched.
         seeds: every suggestion trains with all of them.
-        paradigms: paradigm -> axis -> range, or the value if there is only one.
+        paradigms: paradigm -> axis -> range, or the value if there is only one; besides the
+            searched axes, those whose value depends on the paradigm.
     """
 
     fixed: Mapping[str, Any]
@@ -78,15 +79,20 @@ class Space:
             RequestError: another axis has several values, or nothing is left to search.
         """
         fixed: dict[str, Any] = {}
+        others = [name for name in AXES if name not in (*_SEARCHED, "seed")]
+        of_paradigm = [name for name in others if _depends_on_paradigm(axes[name])]
         # An axis that depends on another one comes after it.
-        for name in sorted(AXES, key=lambda name: isinstance(axes[name], By)):
-            if name not in (*_SEARCHED, "seed"):
+        for name in sorted(others, key=lambda name: isinstance(axes[name], By)):
+            if name not in of_paradigm:
                 fixed[name] = _only(name, values_at(axes[name], name, fixed))
         paradigms = {}
         for paradigm in values_at(axes["paradigm"], "paradigm", fixed):
             names = _HYBRID_AXES if paradigm in HYBRIDS else ("lr",)
             point = {**fixed, "paradigm": paradigm}
-            paradigms[paradigm] = {n: _range(n, values_at(axes[n], n, point)) for n in names}
+            paradigms[paradigm] = {
+                **{n: _only(n, values_at(axes[n], n, point)) for n in of_paradigm},
+                **{n: _range(n, values_at(axes[n], n, point)) for n in names},
+            }
         space = cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)
         if len(paradigms) == 1 and not any(space._ranges()):
             raise RequestError(
@@ -176,6 +182,10 @@ def improved(objective: Sequence[str]) -> str:
     """What a search improves, for people."""
     names = " and ".join(LABELS[name] for name in in_order(objective))
     return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
+
+
+def _depends_on_paradigm(axis: Values | By) -> bool:
+    return isinstance(axis, By) and axis.axis == "paradigm"
 
 
 def _only(name: str, values: Values) -> Any:
