@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from study.models.layers import SelfAttention
 
+
 @dataclass(frozen=True)
 class Length:
     """The training inputs of one length.

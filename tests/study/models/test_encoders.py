@@ -22,8 +22,8 @@ from study.errors import RequestError
 from study.models import encoders
 from study.models.encoders import ENCODERS, lite0, vgg19
 from study.models.encoders.network import EncoderNetwork
+from study.models.flops import forward_flops
 from study.tasks.sources.places import Places
-from study.train.cost import forward_flops
 
 
 @pytest.fixture(scope="module")
