@@ -265,7 +265,8 @@ class TaskInfo:
 
     Attributes:
         input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
-        classes: names of the classes; of mosaics, those of the foreground.
+        classes: names of the classes; of mosaics, those of the foreground; of captions none, since
+            their classes are the words of the data.
         load: places of its files -> the task.
         made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
         nominal: the facts that are assumed before the data is at hand.

@@ -33,7 +33,7 @@ from tests.made_up.commands import called
         ("hatexplain --set split=shared-base", "hatexplain has splits of its own"),
         ("hatexplain --data-dir /no/such/place", "/no/such/place does not exist"),
         ("digits --set n=all", "n must be a number for mosaics"),
-        ("digits --set min_count=2", "min_count is for hatexplain, not for digits"),
+        ("digits --set min_count=2", "min_count is for hatexplain, mscoco, not for digits"),
         ("fixed-focus --scheduler asha", "held attention are not: leave it out"),
         ("digits --data-dir somewhere", "--data-dir is of no use to digits"),
         (f"digits --weights {__file__}", "--weights is of no use to digits; leave the option out"),

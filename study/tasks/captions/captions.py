@@ -23,6 +23,9 @@ from study.tasks.captions.vocabulary import PADDING
 
 _WIDTH_STEP = 4  # of MSCOCO, most batches of 32 are 16 or 20 words wide
 _COPIED = 256  # images that go to the device at a time
+_ENCODED = 8
+"""Floats that a pixel counts for, by which passes through an encoder are sized: 160 images of 224
+pixels pass a GPU at once, where the widest layers of VGG19 take 4 GB."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,10 @@ class Captions:
 
     @property
     def bytes_each(self) -> int:
-        """Size of one image's features or pixels as float32, in bytes."""
-        return 4 * self.images[0].numel()
+        """Size of one image's features as float32, in bytes; of pixels, that of an encoder's."""
+        if self.images.is_floating_point():
+            return 4 * self.images[0].numel()
+        return 4 * self.images[0, 0].numel() * _ENCODED
 
     def images_at(self, index: Tensor) -> Tensor:
         """The images of these numbers: (B, m, D) float32 features or (B, 3, P, P) uint8 pixels.
