@@ -91,8 +91,8 @@ class Member:
             precision=cell.precision,
             captions=models.captions_of(cell),
         )
-        if task.encoder_weights is not None and model.encoder is not None:
-            model.encoder.load_state_dict(task.encoder_weights)
+        if model.encoder is not None and (weights := task.encoder_weights) is not None:
+            model.encoder.load_state_dict(weights)
         flops = model.flops(facts.input_shape, facts.lengths, cell.m)
         self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)

@@ -8,15 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from study.cell.decoder import END as END
+from study.cell.decoder import FIRST_WORD as FIRST_WORD
+from study.cell.decoder import PADDING as PADDING
+from study.cell.decoder import START as START
+from study.cell.decoder import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.tasks.captions.layout import CATEGORY_WORDS
 from study.tasks.sources.fetched import why
-
-PADDING, START, END, UNKNOWN = range(4)
-"""Numbers of what is no word of the vocabulary: what is behind the end of a caption, what comes
-before its first word and after its last one, and every word that is not in the vocabulary."""
-
-FIRST_WORD = 4
 
 _WORD = re.compile(
     r"[^\W_]+?(?=n't\b)"  # do of don't
