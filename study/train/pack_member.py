@@ -290,12 +290,13 @@ class Member:
         alpha = self.cell.alpha
         inference = self._inference(paradigm)
         evaluate = pkgutil.resolve_name(self._train.modality.evaluation)
-        of_captions: dict[str, Any] = {}
-        if self.cell.decoder is not None:
-            last = self.stops_done == len(self.stops) - 1
-            of_captions = {"decoder": self.cell.decoder, "last": last}
+        is_last = self.stops_done == len(self.stops) - 1
         for name, split in self._splits.items():
             with_incentive = alpha is not None and name == "train"
+            of_captions: dict[str, Any] = {}
+            if self.cell.decoder is not None:
+                last = is_last and name == "validation"
+                of_captions = {"decoder": self.cell.decoder, "last": last}
             metrics = evaluate(
                 self._model, paradigm, split, alpha, with_incentive, inference, **of_captions
             )

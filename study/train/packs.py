@@ -22,8 +22,8 @@ class Shape(NamedTuple):
     """What decides how long a step of a cell takes and how much memory.
 
     Attributes:
-        networks: task, options, held attention or not, architecture, width, precision, m and batch
-            size.
+        networks: task, options, held attention or not, architecture, width, precision, decoder,
+            frozen encoder or not, m and batch size.
         paradigms: of the phases.
     """
 
@@ -73,9 +73,10 @@ class Packing:
 def shape(cell: Cell) -> Shape:
     """The shape of a cell."""
     held = cell.alpha is not None
-    networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
     phases = cell.schedule.phases
-    return Shape((*networks, cell.m, cell.batch_size), tuple(each.paradigm for each in phases))
+    networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
+    of_captions = cell.decoder, phases[0].encoder_lr is None
+    return Shape((*networks, *of_captions, cell.m, cell.batch_size), tuple(each.paradigm for each in phases))
 
 
 def key(cell: AnyCell, axes: Sequence[str]) -> str:

@@ -1,0 +1,162 @@
+"""The trainer on captions: the same promises as on mosaics, with Adam and rates by phase."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from study import models
+from study.cell import Budget, Cell, DecoderSettings, Phase, Schedule
+from study.tasks.captions.captions import CaptionTask
+from study.train.checkpoints import Checkpoints
+from study.train.cost import soft_epochs
+from study.train.loop import train, train_pack
+from study.train.pack_member import Outcome
+from study.train.step import SGD, Adam, Together
+from study.train.timeline import timeline
+from tests.made_up.coco import OPTIONS, load, write_coco
+from tests.made_up.training import Killed, Killing, make_storage, numbers
+
+M = 4
+SIZES = DecoderSettings(embedding=6, attention=6, hidden=8, dropout=0.2, longest=6)
+
+SOFT = Schedule(Phase("soft", 0.01, optimiser="adam", encoder_lr=1e-3).dropping(0, 0.5))
+SAMPLED = Schedule.single("hard-sampled", 0.01)
+RUNNING = Schedule(
+    (
+        Phase("soft", 0.01, 0.3, "adam", 1e-3),
+        *Phase("hard-running", 0.01, 1.0, "adam", 1e-4, 0.7).dropping(0.3, 0.4),
+    )
+)
+SCHEDULES = [SOFT, RUNNING]
+
+
+def of_adam(schedule: Schedule) -> Schedule:
+    """The schedule with Adam for the decoder and its trained encoder."""
+    return Schedule(
+        tuple(replace(each, optimiser="adam", encoder_lr=1e-3) for each in schedule.phases)
+    )
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> CaptionTask:
+    return load(write_coco(tmp_path_factory.mktemp("coco") / "data"))
+
+
+def caption_cell(task: CaptionTask, schedule: Schedule = SOFT, **changes: Any) -> Cell:
+    """A cell of a few steps."""
+    sizes = task.facts.sizes
+    cell = Cell(
+        **{
+            "task": "mscoco",
+            "data_digest": task.facts.digest,
+            "m": M,
+            "n": sizes["train"],
+            "architecture": "show-attend-tell",
+            "schedule": schedule,
+            "seed": 0,
+            "batch_size": 8,
+            "train_metrics_size": 10,
+            "validation_size": sizes["validation"],
+            "test_size": sizes["test"],
+            "evaluation_points": (0.0, 0.5, 1.0),
+            "budget": Budget(1),
+            "decoder": SIZES,
+            **OPTIONS._asdict(),
+            **changes,
+        }
+    )
+    return replace(cell, budget=soft_epochs(1.5, flops(cell, task), M, cell.n))
+
+
+def flops(cell: Cell, task: CaptionTask) -> Any:
+    shape = task.facts.input_shape
+    known = models.captions_of(cell)
+    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, captions=known)
+    return model.flops(shape, task.facts.lengths, M)
+
+
+@functools.cache
+def alone(cell: Cell, task: CaptionTask) -> Outcome:
+    """The cell by itself, never interrupted; tests only read it."""
+    return train(cell, task)
+
+
+@pytest.mark.parametrize("schedule", [SOFT, of_adam(SAMPLED), RUNNING], ids=lambda s: s.paradigm)
+def test_training_records_every_evaluation_at_its_cost(
+    task: CaptionTask, schedule: Schedule
+) -> None:
+    cell = caption_cell(task, schedule)
+    outcome = alone(cell, task)
+    assert outcome.status == "done"
+    assert outcome.steps == timeline(cell, flops(cell, task))[-1].steps_done > 3
+    assert len(outcome.evaluations) == 3 * len(cell.evaluation_points)
+    for row in outcome.evaluations:
+        assert row["compute_flops"] <= row["budget_fraction"] * cell.budget.amount
+        assert row["accuracy"] == row["bleu_4"] <= row["bleu_1"]
+        shown = row["split"] == "validation" and row["budget_fraction"] == 1
+        assert ("examples" in row) == shown
+    losses = [row["loss"] for row in outcome.evaluations if row["split"] == "validation"]
+    assert losses[-1] < losses[0]
+
+
+def test_packed_equals_separate(task: CaptionTask) -> None:
+    cells = [
+        caption_cell(
+            task, Schedule(tuple(replace(p, lr=p.lr * f) for p in RUNNING.phases)), seed=s
+        )
+        for f, s in ((1, 0), (0.3, 1))
+    ]
+    together = train_pack(cells, task)
+    assert [numbers(each) for each in together] == [numbers(alone(c, task)) for c in cells]
+
+
+@pytest.mark.parametrize("at", [2, 7])
+def test_resumed_equals_uninterrupted(task: CaptionTask, tmp_path: Path, at: int) -> None:
+    """In the middle of a phase of each paradigm: moments of Adam and running baseline included."""
+    cell = caption_cell(task, RUNNING)
+    storage = make_storage(tmp_path)
+    with pytest.raises(Killed):
+        train(cell, task, checkpoints=Killing(storage, [at]))
+    resumed = train(cell, task, checkpoints=Checkpoints(storage, 1e9))
+    assert numbers(resumed) == numbers(alone(cell, task))
+
+
+def test_parts_of_a_batch_add_up(task: CaptionTask) -> None:
+    cell = caption_cell(task, SOFT, decoder=replace(SIZES, dropout=0.0))
+    whole, parts = (train(cell, task, micro_batch=size).evaluations for size in (8, 3))
+    for one, other in zip(whole, parts, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-4)
+
+
+def test_adam_is_pytorchs() -> None:
+    torch.manual_seed(0)
+    target = torch.randn(5)
+    ours, theirs = (torch.zeros(5, requires_grad=True) for _ in range(2))
+    mine, reference = Adam([ours], 0.1, 0.8), torch.optim.Adam([theirs], 0.1, (0.8, 0.999))
+    for _ in range(12):
+        mine.step(torch.autograd.grad(((ours - target) ** 2).sum(), [ours]))
+        reference.zero_grad()
+        ((theirs - target) ** 2).sum().backward()
+        reference.step()
+        assert torch.equal(ours, theirs)
+
+
+def test_optimisers_together_are_each_alone() -> None:
+    torch.manual_seed(0)
+    gradients = [torch.randn(3), torch.randn(2), torch.randn(4)]
+    parts = [torch.zeros(3), torch.zeros(2), torch.zeros(4)]
+    alone = [each.clone() for each in parts]
+    joined = Together(SGD(parts[:1], 0.5, 0.9), Adam(parts[1:], 0.1, 0.9))
+    single = [SGD(alone[:1], 0.5, 0.9), Adam(alone[1:], 0.1, 0.9)]
+    for _ in range(3):
+        joined.step(gradients)
+        single[0].step(gradients[:1])
+        single[1].step(gradients[1:])
+    assert all(torch.equal(a, b) for a, b in zip(parts, alone, strict=True))
+    assert len(joined.state) == 1 + 3 * 2
