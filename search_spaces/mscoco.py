@@ -40,6 +40,7 @@ SPACE = SearchSpace(
                 "m": (49,),
                 "encoder": ("lite0",),
                 "encoder_lr": (None,),
+                "min_count": (2,),
                 "embedding": (128,),
                 "attention": (128,),
                 "hidden": (256,),

@@ -44,7 +44,14 @@ def nominal(task: str, options: Options) -> Facts:
     return tasks.info(task, options).nominal
 
 
-EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain")
+EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain", "mscoco")
+OTHER_PARADIGMS = {
+    ("hatexplain", "scripts"): {"soft", "hard", "lvml-logits", "hybrid"},
+    ("mscoco", "quick"): {"soft", "hard-sampled", "hybrid-sampled"},
+    ("mscoco", "paper"): {
+        "soft", "hard-running", "hybrid-running", "hard-sampled", "hybrid-sampled",
+    },
+}  # fmt: skip
 PRESETS = [
     (study, preset)
     for study, space in SPACES.items()
@@ -56,8 +63,8 @@ PRESETS = [
 @pytest.mark.parametrize(("study", "preset"), PRESETS)
 def test_every_preset_lays_out(study: str, preset: str) -> None:
     laid_out = plan(study, "seed=0,1", preset=preset)
-    lvml = "lvml-logits" if preset == "scripts" else "lvml"
-    names = {"soft", "hard", lvml} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
+    usual = {"soft", "hard", "lvml"} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
+    names = OTHER_PARADIGMS.get((study, preset), usual)
     assert {cell.paradigm for cell in laid_out.cells} == names
     assert not laid_out.skipped
     assert len({cell.id for cell in laid_out.cells}) == len(laid_out.cells)
@@ -65,6 +72,47 @@ def test_every_preset_lays_out(study: str, preset: str) -> None:
     assert len({cell.comparison_id for cell in laid_out.cells}) == len(settings)
     unit = "flops" if study in EQUAL_COMPUTE else "mosaics"
     assert {cell.budget.unit for cell in laid_out.cells} == {unit}
+
+
+def test_the_preset_of_mscoco_is_the_published_schedule() -> None:
+    """Appendix A.4: rates and teacher forcing by phase, 25 epochs in all."""
+    cells = plan("mscoco", preset="paper").cells
+    assert {cell.seed for cell in cells} == set(range(12))
+    assert {cell.encoder for cell in cells} == {"vgg19"}
+    texts = {cell.paradigm: cell.schedule.text for cell in cells}
+    soft = [
+        "soft lr=0.001 adam encoder_lr=1e-05 until {}",
+        "soft lr=0.0001 adam encoder_lr=1e-05{}",
+    ]
+    hard = [
+        "{} lr=0.0001 adam encoder_lr=1e-05 teacher_forcing=0.7 until {}",
+        "{} lr=1e-05 adam encoder_lr=1e-05",
+    ]
+    assert texts["soft"] == " > ".join(soft).format(0.24, "")
+    for name in ("running", "sampled"):
+        alone, after = f"hard-{name}", f"hybrid-{name}"
+        assert texts[alone] == " > ".join(hard).format(alone, 0.4, alone)
+        both = " > ".join(soft + hard).format(0.12, " until 0.5", alone, 0.7, alone)
+        assert texts[after] == both
+    assert {cell.switch_point for cell in cells} == {None, 0.5}
+
+
+@pytest.mark.parametrize(
+    ("study", "setting", "reason"),
+    [
+        ("mscoco", "m=50", "a square grid, so m=50 must be a square number"),
+        ("mscoco", "encoder=small", "the small encoder has no weights of its own: give it an"),
+        ("digits", "teacher_forcing=0.5", "teacher_forcing is for captions, not for digits"),
+        ("digits", "encoder_lr=0.1", "encoder_lr is for captions, not for digits"),
+        ("mscoco", "drop_at=1", r"drop must be a fraction in \(0, 1\)"),
+        ("mscoco", "dropout=1", r"dropout must be a number in \[0, 1\)"),
+        ("mscoco", "alpha=0.5", "captions may lack a foreground"),
+    ],
+)
+def test_settings_of_captions_that_cannot_run(study: str, setting: str, reason: str) -> None:
+    unit = "mosaics" if "alpha" in setting else "flops"
+    with pytest.raises(RequestError, match=reason):
+        plan(study, setting, "seed=0", "paradigm=soft", f"budget_unit={unit}")
 
 
 def test_the_presets_of_hatexplain_are_the_published_settings() -> None:
