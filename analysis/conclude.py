@@ -20,7 +20,7 @@ from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
 from analysis.words import listed
 from study import terminal
-from study.results import SAIF_THRESHOLD, Results, ResultsError
+from study.results import Results, ResultsError
 
 __all__ = ["Conclusions", "Question", "conclude", "write_report"]
 
@@ -52,7 +52,7 @@ def write_report(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     interpolate: bool = False,
     title: str | None = None,
     notes: Sequence[str] = (),

@@ -21,7 +21,16 @@ GROUP = ["task", "m", "paradigm"]
 OPTION = ["lr", "last_lr", "switch_point", "schedule"]
 """Columns of an option; `schedule` adds something only if it has more than two phases."""
 
-PARADIGM_ORDER = ("hard", "soft", "hybrid", "lvml")
+PARADIGM_ORDER = (
+    "hard", "hard-sampled", "hard-running", "soft", "hybrid", "hybrid-sampled", "hybrid-running",
+    "lvml",
+)  # fmt: skip
+
+STAND_INS = {
+    "hard": ("hard-running", "hard-sampled"),
+    "hybrid": ("hybrid-running", "hybrid-sampled"),
+}
+"""Where a comparison has no exact hard attention, these stand for it, the first that there is."""
 
 PARADIGMS = ("soft", "hard", "lvml")
 """Paradigms that sections 3 and 4 of the paper define, in the order of its panels."""
@@ -42,7 +51,7 @@ AXES: dict[Axis, str] = {
 
 
 def paradigm_order(names: Iterable[str]) -> list[str]:
-    """Hard, soft, hybrid, lvml, then the others by name; each once."""
+    """As in `PARADIGM_ORDER`, then the others by name; each once."""
     return sorted(set(names), key=_rank)
 
 

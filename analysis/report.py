@@ -64,7 +64,6 @@ def _report(results: Results, out_dir: str | None, question: Question, published
 
 def _parser() -> Parser:
     from analysis.groups import AXES
-    from study.results import SAIF_THRESHOLD
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
@@ -85,10 +84,10 @@ def _parser() -> Parser:
     parser.add_argument(
         "--threshold",
         type=float,
-        default=SAIF_THRESHOLD,
         metavar="T",
         help="attention and score from which an instance counts for SAIF: 0.2, 0.4, 0.6 or 0.8, "
-        "an edge of the recorded heat maps (default: 0.8)",
+        "an edge of the recorded heat maps, of captions 0.2 or 0.3 (default: 0.8, of captions "
+        "0.3)",
     )
     parser.add_argument(
         "--interpolate",

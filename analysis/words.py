@@ -13,9 +13,9 @@ import pandas as pd
 
 from analysis.groups import Axis
 from study import tasks, terminal
-from study.results import SAIF_THRESHOLD
 
-METRIC_NAMES = {"saif": "SAIF", "accuracy": "accuracy"}
+METRICS = ("saif", "accuracy")
+"""The two columns by which paradigms are compared."""
 
 _LISTED = 11  # longest list whose values are named one by one: as many as the default evaluations
 _OF_A_CELL = ("schedule", "seed")  # the cells of a comparison share all else
@@ -98,9 +98,18 @@ def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str
         elif isinstance(value, list):
             few = len(value) <= _LISTED
             value = " ".join(map(str, value)) if few else f"({len(value)} values)"
+        elif isinstance(value, dict):
+            value = setting_text(value)
         form = _WORDS.get(name, f"{name.replace('_', ' ')} {{}}")
         texts.append(form.format(value))
     return texts
+
+
+def setting_text(value: Any) -> str:
+    """A setting: a list with commas, several named ones as ``embedding 512, hidden 512``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def differences(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[list[str]]:
@@ -156,15 +165,40 @@ def made_equal(axis: Axis, noun: str = "mosaics") -> str:
     }[axis]
 
 
-def metric_name(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
-    """``SAIF`` or ``accuracy``; the threshold of SAIF where it is not the usual one.
+def metric_name(metric: str, threshold: float | None = None, task: str = "") -> str:
+    """``SAIF``, or what people call the accuracy: ``accuracy``, of captions ``Bleu-4``.
 
-    An unknown metric keeps its name.
+    Args:
+        metric: one of `METRICS`; another keeps its name.
+        threshold: of SAIF; said where it is not the task's own. None: the task's own.
+        task: name of the task; empty: of mosaics.
     """
-    name = METRIC_NAMES.get(metric, metric)
-    if metric == "saif" and threshold != SAIF_THRESHOLD:
-        return f"{name} at threshold {threshold:g}"
-    return name
+    if metric == "accuracy":
+        return tasks.modality(task).score
+    if metric != "saif":
+        return metric
+    usual = threshold in (None, tasks.modality(task).saif_threshold)
+    return "SAIF" if usual else f"SAIF at threshold {threshold:g}"
+
+
+def score_name(*names: str) -> str:
+    """What people call the accuracy of tasks: ``accuracy``; ``accuracy or Bleu-4`` of several."""
+    return " or ".join(dict.fromkeys(tasks.modality(name).score for name in names or ("",)))
+
+
+def lost_scores(*names: str) -> str:
+    """What a diverged cell of tasks counts as: ``SAIF 0 and accuracy 1/C``."""
+    known = dict.fromkeys(tasks.modality(name) for name in names or ("",))
+    return f"SAIF 0 and {' or '.join(dict.fromkeys(map(_lost, known)))}"
+
+
+def lost_score(metric: str, task: str = "") -> str:
+    """The same of one metric: ``SAIF 0``, ``accuracy 1/C``."""
+    return "SAIF 0" if metric == "saif" else _lost(tasks.modality(task))
+
+
+def _lost(modality: tasks.Modality) -> str:
+    return f"{modality.score} {'1/C' if modality.chance else 0}"
 
 
 def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.comparison.choice import PLAUSIBILITY
-from analysis.comparison.cut import Cut, CutCells, saif_at
+from analysis.comparison.cut import Cut, CutCells
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
+from study import tasks
 from study.results import FURTHER, METRICS, SPLITS, ResultsError
 
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+_UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
 _ROUNDING = 1e-6
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
@@ -42,7 +43,8 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table[measured.columns] = measured
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
     # A value that is not finite is not known: a done cell may have an infinite loss.
-    metrics = [name for name in (*METRICS, *PLAUSIBILITY) if name in table]
+    metrics = [name for name in (*METRICS, *FURTHER) if name in table]
+    metrics = [name for name in metrics if name != "foreground_share"]  # it is of the data
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
     _refuse_impossible(table)
     table["axis"] = cut.axis
@@ -52,8 +54,19 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table["last_accuracy"] = table["accuracy"]
     table.loc[table["diverged"], metrics] = np.nan
     table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
-    table.loc[table["diverged"], "accuracy"] = 1 / table["num_classes"]
+    for task in table["task"].unique():
+        lost = table["diverged"] & (table["task"] == task)
+        for measure in tasks.modality(task).measures:
+            if measure.column in table and measure.column not in METRICS:
+                table.loc[lost, measure.column] = measure.lost
+        table.loc[lost, "accuracy"] = lost_accuracy(task, table.loc[lost, "num_classes"])
     return table
+
+
+def lost_accuracy(task: str, num_classes: pd.Series) -> pd.Series:
+    """What diverged cells of a task count as: 1/C, or 0 where a guess scores nothing."""
+    chance = 1 / num_classes.astype(float)
+    return chance if tasks.modality(task).chance else 0 * chance
 
 
 def _nowhere_known(table: pd.DataFrame) -> pd.Series:
@@ -65,9 +78,8 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
 
 
 def _refuse_impossible(table: pd.DataFrame) -> None:
-    """Refuses metrics outside [0, 1]; the loss is no fraction, and IOU F1 may exceed 1."""
-    names = (*METRICS, *FURTHER)
-    for name in sorted((set(names) - {"loss", "iou_f1"}) & set(table)):
+    """Refuses metrics outside [0, 1], but those that are no fractions or may exceed 1."""
+    for name in sorted(({*METRICS, *FURTHER} - _UNBOUNDED) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
         if wrong.any():
             row = table[wrong].iloc[0]
@@ -119,10 +131,11 @@ def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.Data
     within = np.flatnonzero((values <= limits.loc[finite["cell_id"]].to_numpy()).all(axis=1))
     kept = finite.index[within].union(evaluations.index[evaluations["split"].isna()])
     rows = evaluations.loc[kept]
-    if cut.needs_heatmaps:
+    if cut.threshold is not None:
         heatmaps = [
             None if each is None or np.ndim(each) == 0 else each for each in rows["heatmap"]
         ]
         lists = pa.array(heatmaps, pa.list_(pa.float64()))
-        rows = rows.assign(saif=saif_at(pa.chunked_array([lists]), cut.threshold))
+        recorded = (rows["task"].to_numpy(object), rows["saif"].to_numpy(float))
+        rows = rows.assign(saif=cut.saif_of(*recorded, pa.chunked_array([lists])))
     return rows

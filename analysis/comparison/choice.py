@@ -8,17 +8,20 @@ import pandas as pd
 
 from analysis.groups import AXES, GROUP, OPTION, Select, best_first, in_order, rows_of
 from analysis.statistics import named_interval
+from study import tasks
 from study.results import ResultsError
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
-
-PLAUSIBILITY = ("token_f1", "iou_f1", "auprc")
-"""How far attention and the marked tokens of a text agree; see `study.evaluate.plausibility`."""
 
 _SHARED = [
     *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",
     "axis", "comparison_id",
 ]  # fmt: skip
+
+
+def further_measures(task: str) -> list[str]:
+    """Columns of the further measures of a task's modality."""
+    return [measure.column for measure in tasks.modality(task).measures]
 
 
 def options(at_budget: pd.DataFrame) -> pd.DataFrame:
@@ -132,7 +135,7 @@ def summarise(
         NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
         `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
-        `confidence`. Of text also `token_f1`, `iou_f1` and `auprc`, likewise.
+        `confidence`. Also the further measures of the modality, likewise, where they are known.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -140,7 +143,9 @@ def summarise(
     rows = rows_of(choice, at_budget[at_budget["split"] == split])
     if rows.empty and not choice.empty:
         raise ResultsError(f"there are no {split} evaluations.")
-    measured = [*SUMMARISED, *(n for n in PLAUSIBILITY if n in rows and rows[n].notna().any())]
+    further = (name for task in rows["task"].unique() for name in further_measures(task))
+    known = (name for name in further if name in rows and rows[name].notna().any())
+    measured = list(dict.fromkeys([*SUMMARISED, *known]))
     records = []
     for _, group in rows.sort_values("seed").groupby(GROUP):
         record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))

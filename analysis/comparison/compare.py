@@ -25,22 +25,25 @@ from analysis.comparison.sources import DirectorySource, NothingCompared, TableS
 from analysis.groups import GROUP, Axis, Select, is_posterior, rows_of
 from analysis.reading import EVALUATION_COLUMNS
 from analysis.words import (
+    METRICS,
     amount,
     differences,
     full_name,
     instances,
     made_equal,
+    metric_name,
     share_of_budget,
     told_apart,
 )
-from study.results import FURTHER, KEY, SAIF_THRESHOLD, Results, ResultsError
+from study import tasks
+from study.results import FURTHER, KEY, Results, ResultsError
 
 if TYPE_CHECKING:
-    pass
+    from study.tasks import Modality
 
 _SETTINGS = [
     "n", "num_classes", "architecture", "batch_size", "precision", "alpha", "budget_amount",
-    "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count",
+    "data_digest", "split_scheme", "label_rule", "rationale_rule", "min_count", "encoder",
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
@@ -55,14 +58,14 @@ class Comparison:
 
     Attributes:
         task: name of the task.
-        m: segments a mosaic; of text, the most tokens of a post.
+        m: segments a mosaic; of text, the most tokens of a post; of captions, regions an image.
         axis: what was made equal, see `AXES`.
         asked: the requested budget, in units of the axis; None: as far as all cells have reached.
         budget: where values were interpolated, in units of the axis; None: the cells were cut at
             the fraction `cut` of their budget.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
-        threshold: threshold of SAIF, see `analysis.comparison.cut.Cut`.
+        threshold: threshold of SAIF.
         interpolated: whether values were taken between evaluations.
         settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
         differs: fields of `settings` in which it differs from comparisons of the same name in
@@ -123,8 +126,18 @@ class Comparison:
 
     @property
     def noun(self) -> str:
-        """Name of its instances: mosaics or posts."""
+        """Name of its instances: mosaics, posts or captions."""
         return instances(self.task)
+
+    @property
+    def modality(self) -> Modality:
+        """Of its instances."""
+        return tasks.modality(self.task)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy`` or another."""
+        return {name: metric_name(name, self.threshold, self.task) for name in METRICS}
 
 
 def compare(
@@ -132,7 +145,7 @@ def compare(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     interpolate: bool = False,
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
@@ -167,7 +180,7 @@ def compare_results(
     budget: float | None = None,
     select: Select = "accuracy",
     axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     interpolate: bool = False,
     details: bool = True,
 ) -> list[Comparison]:
@@ -205,7 +218,7 @@ def equal_compute(
     evaluations: pd.DataFrame,
     budget: float | None = None,
     axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     interpolate: bool = False,
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.
@@ -222,9 +235,9 @@ def equal_compute(
 
     A diverged cell counts with its numbers at the cut if it has recorded an evaluation there (the
     one at which the done cells are cut, or a later one). If it ended earlier, it counts as SAIF 0
-    and accuracy 1/C, its other metrics are missing, and its step, compute and fraction are those
-    of its last finite evaluation. A censored cell counts with its last numbers within the cut, if
-    it has any. Where either ended never lowers the cut.
+    and accuracy 1/C (captions: Bleu 0), its other metrics are missing, and its step, compute and
+    fraction are those of its last finite evaluation. A censored cell counts with its last numbers
+    within the cut, if it has any. Where either ended never lowers the cut.
 
     Cells that solved or sampled a posterior are left out: they have no budget to be cut at. Those
     of learning dynamics were trained and are cut like all others.
@@ -234,7 +247,8 @@ def equal_compute(
         budget: in units of the axis, finite and > 0.
         axis: `flops`, analytic training compute; `seconds`, measured training time; `mosaics`,
             seen in training.
-        threshold: of SAIF, on both a_z and s_y; an inner edge of the heat maps.
+        threshold: of SAIF, on both a_z and s_y; an inner edge of the heat maps. None: the task's
+            own, .8, of captions .3.
         interpolate: interpolate at the budget itself, also where cells could be cut at a fraction.
             A cell whose own budget ends within a step of it keeps its last value.
 
@@ -343,7 +357,7 @@ def _comparison(
         asked=cut.budget,
         budget=None if math.isnan(value) else value,
         cut=float(first["cut"]),
-        threshold=cut.threshold,
+        threshold=cut.threshold_of(str(first["task"])),
         interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
         settings=settings,

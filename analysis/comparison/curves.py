@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from analysis.comparison.at_cut import lost_accuracy
 from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
 from analysis.statistics import t_interval
-from analysis.words import METRIC_NAMES
+from analysis.words import METRICS
 
 
 def learning_curve(
@@ -19,8 +20,7 @@ def learning_curve(
 ) -> pd.DataFrame:
     """A metric against compute: mean and t interval over the seeds of each paradigm.
 
-    A diverged cell counts from its first missing evaluation on as in the comparison table: SAIF
-    0, accuracy 1/C.
+    A diverged cell counts from its first missing evaluation on as in the comparison table.
 
     Args:
         evaluations: of one (task, m) and one option a paradigm, as
@@ -36,8 +36,8 @@ def learning_curve(
         the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
         `low`, `high` (fractions, bounds NaN when n < 2, all NaN where a seed's metric is NaN).
     """
-    if metric not in METRIC_NAMES:
-        raise ValueError(f"metric must be one of {', '.join(METRIC_NAMES)}, got {metric!r}")
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
     x = AXES[axis]
     finite = finite_evaluations(evaluations)
     records = []
@@ -45,7 +45,8 @@ def learning_curve(
         group = evaluations[evaluations["paradigm"] == name]
         cells = group.drop_duplicates("cell_id").sort_values("seed")
         diverged = (cells["status"] == "diverged").to_numpy()
-        floor = 0.0 if metric == "saif" else 1 / cells["num_classes"].to_numpy(float)
+        lost = lost_accuracy(cells["task"].iloc[0], cells["num_classes"])
+        floor = 0.0 if metric == "saif" else lost.to_numpy()
         rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
         for fraction, point in rows.groupby("budget_fraction"):
             recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()

@@ -24,11 +24,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis
+from study import tasks
 from study.results import (
     FURTHER,
     HEATMAP_EDGES,
     METRICS,
-    SAIF_THRESHOLD,
     SPLITS,
     ResultsError,
     coded,
@@ -36,7 +36,6 @@ from study.results import (
 
 T = TypeVar("T")
 
-_BINS = len(HEATMAP_EDGES) - 1
 _COUNTS = ("step", "mosaics_seen", "compute_flops")
 
 
@@ -52,7 +51,8 @@ class Cut:
         interpolate: also where cells could be cut at a fraction, interpolate linearly at the
             budget itself, between the last evaluation within it and the first beyond it.
         threshold: SAIF is the share of instances whose attention on the foreground and score of
-            the true class are both at least this. It is an inner edge of the heat maps.
+            the true class are both at least this, an inner edge of the heat maps; None: that of
+            each task, as recorded.
 
     Raises:
         ResultsError: a value is out of range.
@@ -61,7 +61,7 @@ class Cut:
     budget: float | None = None
     axis: Axis = "flops"
     interpolate: bool = False
-    threshold: float = SAIF_THRESHOLD
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.axis not in AXES:
@@ -70,12 +70,6 @@ class Cut:
         if budget is not None and not (is_number(budget) and math.isfinite(budget) and budget > 0):
             raise ResultsError(
                 f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
-            )
-        if self.threshold not in HEATMAP_EDGES[1:-1]:
-            edges = ", ".join(f"{edge:g}" for edge in HEATMAP_EDGES[1:-1])
-            raise ResultsError(
-                f"a threshold must be an inner edge of the heat maps ({edges}), got "
-                f"{self.threshold}."
             )
 
     @property
@@ -87,10 +81,27 @@ class Cut:
         """The column of the evaluations that is made equal."""
         return AXES[self.axis]
 
-    @property
-    def needs_heatmaps(self) -> bool:
-        """Whether SAIF must be computed anew, at another threshold than the recorded one."""
-        return self.threshold != SAIF_THRESHOLD
+    def threshold_of(self, task: str) -> float:
+        """The threshold of SAIF of a task."""
+        return tasks.modality(task).saif_threshold if self.threshold is None else self.threshold
+
+    def saif_of(
+        self, task_of: NDArray[np.object_], saif: NDArray[np.float64], heatmaps: pa.ChunkedArray
+    ) -> NDArray[np.float64]:
+        """SAIF at this cut's threshold: as recorded, or from heat maps where it is another.
+
+        Args:
+            task_of: (B,) names of tasks.
+            saif: (B,) as recorded.
+            heatmaps: (B,) see `saif_at`.
+        """
+        found = saif.copy()
+        for task in np.unique(task_of):
+            modality, mine = tasks.modality(task), task_of == task
+            if self.threshold not in (None, modality.saif_threshold):
+                maps = heatmaps.filter(pa.array(mine))
+                found[mine] = saif_at(maps, self.threshold_of(task), modality.heatmap_edges)
+        return found
 
 
 def is_number(value: object) -> bool:
@@ -166,7 +177,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     """
     columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
     needed = list(dict.fromkeys(["cell_id", "split", "loss", *columns]))
-    if cut.needs_heatmaps:
+    if cut.threshold is not None:
         needed = list(dict.fromkeys([*needed, "heatmap"]))
 
     def first(cells: pd.DataFrame, parts: Iterator[pa.Table]) -> _Reduction:
@@ -174,6 +185,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             raise ResultsError(
                 "there is no finished cell to compare. Run or resume a study first."
             )
+        _refuse_threshold(cells, cut)
         _refuse_shared_time(cells, cut)
         everywhere = np.full(len(cells), np.inf)
         asked = everywhere if cut.budget is None else np.full(len(cells), cut.budget, float)
@@ -193,20 +205,23 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     return found.result(limits)
 
 
-def saif_at(heatmaps: pa.ChunkedArray, threshold: float) -> NDArray[np.float64]:
+def saif_at(
+    heatmaps: pa.ChunkedArray, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
+) -> NDArray[np.float64]:
     """SAIF at another threshold (section 2.4), from recorded heat maps.
 
     Args:
-        heatmaps: (B,) lists of 25 fractions, axis 0 = a_z, axis 1 = s_y; or null.
-        threshold: an inner edge of the heat maps.
+        heatmaps: (B,) lists of bins * bins fractions, axis 0 = a_z, axis 1 = s_y; or null.
+        threshold: one of the inner edges.
+        edges: (bins + 1,) of the heat maps.
 
     Returns:
         (B,) fractions; NaN where there is no heat map.
     """
     lists = heatmaps.combine_chunks()
     known = np.asarray(lists.is_valid())
-    first = HEATMAP_EDGES.index(threshold)
-    shares = lists.filter(lists.is_valid()).flatten().to_numpy().reshape(-1, _BINS, _BINS)
+    first, bins = edges.index(threshold), len(edges) - 1
+    shares = lists.filter(lists.is_valid()).flatten().to_numpy().reshape(-1, bins, bins)
     values = np.full(len(lists), np.nan)
     values[known] = shares[:, first:, first:].sum(axis=(1, 2))
     return values
@@ -224,6 +239,7 @@ class _Reduction:
         self.cells = cells
         self._cut, self._limits, self._columns = cut, limits, list(columns)
         self._number = {cell_id: number for number, cell_id in enumerate(cells["cell_id"])}
+        self._task = cells["task"].to_numpy(object)
         self._comparison = pd.factorize(cells["comparison_id"])[0]
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
         self._done = (cells["status"] == "done").to_numpy(bool)
@@ -285,8 +301,9 @@ class _Reduction:
 
     def _taken(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
         kept = part.take(rows)
-        if self._cut.needs_heatmaps and "saif" in self._columns:
-            saif = saif_at(kept["heatmap"], self._cut.threshold)
+        if self._cut.threshold is not None and "saif" in self._columns:
+            task = self._task[kept["code"].to_numpy() // len(SPLITS)]
+            saif = self._cut.saif_of(task, kept["saif"].to_numpy(), kept["heatmap"])
             at = kept.column_names.index("saif")
             kept = kept.set_column(at, "saif", pa.array(saif, pa.float64()))
         return kept.select(["code", *self._columns])
@@ -470,6 +487,23 @@ def _raise_to(
     np.maximum.at(here, place, values)
     there = number >= 0
     largest[number[there]] = np.maximum(largest[number[there]], here[there])
+
+
+def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:
+    for task in cells["task"].unique():
+        inner = tasks.modality(task).heatmap_edges[1:-1]
+        if cut.threshold is not None and cut.threshold not in inner:
+            raise ResultsError(
+                "a threshold must be an inner edge of the heat maps "
+                f"({', '.join(f'{edge:g}' for edge in inner)}{_of(task, cells)}), got "
+                f"{cut.threshold}."
+            )
+
+
+def _of(task: str, cells: pd.DataFrame) -> str:
+    """Names a task where others have other edges."""
+    every = {tasks.modality(each).heatmap_edges for each in cells["task"].unique()}
+    return f" of {task}" if len(every) > 1 else ""
 
 
 def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from analysis.figures.heatmaps import _BINS
 from analysis.groups import GROUP, OPTION, paradigm_order
 
 
@@ -21,14 +22,27 @@ def mean_heatmaps(
         split: name of the split.
 
     Returns:
-        Paradigm -> (5, 5) fractions of the instances whose foreground is known, axis 0 = a_z,
-        axis 1 = s_y. Seeds without a heat map, as diverged ones are, are left out
+        Paradigm -> (bins, bins) fractions of the instances whose foreground is known, axis 0 =
+        a_z, axis 1 = s_y. Seeds without a heat map, as diverged ones are, are left out
         (`heatmap_seeds` says how many are in); a paradigm without any is absent.
     """
     return {
-        name: np.mean(group["heatmap"].tolist(), axis=0).reshape(_BINS, _BINS)
+        name: square(np.mean(group["heatmap"].tolist(), axis=0))
         for name, group in _with_heatmap(rows, choice, split).items()
     }
+
+
+def square(heatmap: ArrayLike) -> NDArray[np.float64]:
+    """A recorded heat map (bins * bins,) as (bins, bins).
+
+    Raises:
+        ValueError: the number of its cells is no square.
+    """
+    cells = np.asarray(heatmap, np.float64).ravel()
+    bins = math.isqrt(cells.size)
+    if bins * bins != cells.size:
+        raise ValueError(f"a heat map has as many rows as columns, got {cells.size} cells")
+    return cells.reshape(bins, bins)
 
 
 def heatmap_seeds(rows: pd.DataFrame, choice: pd.DataFrame, split: str = "test") -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.groups import Select, paradigm_order
-from analysis.words import METRIC_NAMES
+from analysis.words import metric_name
 
 STOPPED, UNSWITCHED, SEEDS, SCORE = "stopped", "unswitched", "seeds", "score"
 
@@ -41,9 +41,11 @@ def barred_sentences(
 
     Args:
         options, select: see `barred`.
-        cells: one row a cell of the comparison, with `paradigm`.
+        cells: one row a cell of the comparison, with `task` and `paradigm`.
     """
     reasons = barred(options, select)
+    task = str(cells["task"].iloc[0])
+    score = f"validation {metric_name(select, task=task)}"
     texts = []
     for name in paradigm_order(cells["paradigm"]):
         mine = reasons[options["paradigm"] == name]
@@ -54,14 +56,13 @@ def barred_sentences(
         ]
         for reason in found:
             count = int((mine == reason).sum())
-            texts.append(f"{name}: {_sentence(reason, count, len(mine), select)}")
+            texts.append(f"{name}: {_sentence(reason, count, len(mine), score)}")
         if len(found) > 1 and (mine != "").all():
             texts.append(f"{name}: so no option can be chosen.")
     return texts
 
 
-def _sentence(reason: str, count: int, of: int, select: Select) -> str:
-    score = f"validation {METRIC_NAMES[select]}"
+def _sentence(reason: str, count: int, of: int, score: str) -> str:
     if count == of:
         every = {
             STOPPED: "every option has a censored seed",

@@ -11,10 +11,9 @@ from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure
 from analysis.figures.responses import effort_figure, learning_rate_figure, switch_figure
-from analysis.figures.style import METRIC_LABELS, figure_pdf, figure_png, metric_label
+from analysis.figures.style import figure_pdf, figure_png, metric_label
 
 __all__ = [
-    "METRIC_LABELS",
     "compute_figure",
     "effort_figure",
     "figure_pdf",

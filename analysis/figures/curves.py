@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import (
     MARKER_SIZE,
-    SAIF_THRESHOLD,
     by_paradigm,
     finished,
     line_styles,
@@ -18,7 +17,7 @@ from analysis.figures.style import (
     seeds_label,
 )
 from analysis.groups import AXES, Axis
-from analysis.words import level
+from analysis.words import instances, level
 
 _MARKERS = 10  # along a line, however many evaluations it has
 
@@ -29,8 +28,8 @@ def compute_figure(
     split: str = "test",
     confidence: float = 0.95,
     axis: Axis = "flops",
-    threshold: float = SAIF_THRESHOLD,
-    noun: str = "mosaics",
+    threshold: float | None = None,
+    task: str = "",
 ) -> Figure:
     """A metric against training compute: one line a paradigm, a band for the t interval.
 
@@ -43,11 +42,11 @@ def compute_figure(
         split: name of the split.
         confidence: of the band, in (0, 1).
         axis: what is compute here.
-        threshold: of SAIF, for the label.
-        noun: what the instances are called.
+        threshold: of SAIF, for the label; None: the task's own.
+        task: of the curve; empty: of mosaics.
     """
     complete = curve[curve["num_seeds"] == curve["num_cells"]]
-    unit, x_label = _unit(axis, complete[AXES[axis]].max(), noun)
+    unit, x_label = _unit(axis, complete[AXES[axis]].max(), instances(task))
     figure, axes = panel()
     lines = by_paradigm(complete)
     for i, (name, style) in enumerate(line_styles(lines).items()):
@@ -70,7 +69,7 @@ def compute_figure(
     text = f"{split} split; mean over n seeds, band: {level(confidence)} t interval (from n=2)"
     if len(complete) < len(curve):
         text += "; a line ends with its last evaluation that all seeds have within the cut"
-    return finished(figure, x_label, metric_label(metric, threshold), text)
+    return finished(figure, x_label, metric_label(metric, threshold, task), text)
 
 
 def _unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:

@@ -12,29 +12,27 @@ from analysis.figures.style import (
     BLACK,
     BLUE,
     GREY,
-    SAIF_THRESHOLD,
     TEXT,
     dress,
     foot,
     legend_above,
     metric_name,
 )
-from analysis.words import level, span
+from analysis.words import METRICS, level, span
 
-METRICS = ("saif", "accuracy")
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
 _BELOW = 0.24  # rows between the two intervals of a pair
 _MARGIN = 0.08  # of the range, beside the longest interval
 
 
-def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Figure:
+def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figure:
     """A row a pair of paradigms, a panel a metric: difference, t and bootstrap interval.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison: `metric`, `first`,
-            `second`, `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high`
+        paired: as `analysis.comparison.paired` gives it, of one comparison: `task`, `metric`,
+            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high`
             (fractions), `verdict`, `confidence`.
-        threshold: of SAIF, for the label.
+        threshold: of SAIF, for the label; None: the task's own.
 
     Raises:
         ValueError: `paired` is empty.
@@ -44,11 +42,12 @@ def forest_figure(paired: pd.DataFrame, threshold: float = SAIF_THRESHOLD) -> Fi
     pairs = paired[["first", "second"]].drop_duplicates().itertuples(index=False, name=None)
     places = {pair: place for place, pair in enumerate(pairs)}
     figure = Figure(figsize=(7.4, 1.75 + 0.34 * len(places)), layout="constrained")
+    task = str(paired["task"].iloc[0])
     panels = figure.subplots(1, len(METRICS), sharey=True)
     for axes, metric in zip(panels, METRICS, strict=True):
         rows = paired[paired["metric"] == metric]
         _draw(axes, rows, places)
-        dress(axes, f"{metric_name(metric, threshold)} difference\n(percentage points)", "")
+        dress(axes, f"{metric_name(metric, threshold, task)} difference\n(percentage points)", "")
         axes.grid(False, axis="y")
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,28 +11,26 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from analysis.figures.style import SAIF_THRESHOLD, SMALL, TEXT, VERMILION, foot, metric_name
+from analysis.figures.style import SMALL, TEXT, VERMILION, foot, metric_name
 from analysis.groups import paradigm_order
-from study.results import HEATMAP_EDGES
-
-_BINS = len(HEATMAP_EDGES) - 1
+from study import tasks
 
 
 def heatmap_figure(
     heatmaps: Mapping[str, NDArray[np.float64]],
     title: str,
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     seeds: Mapping[str, int] | None = None,
-    counted: str = "instances",
+    task: str = "",
 ) -> Figure:
     """Focus-prediction heat maps as the paper draws them, one panel a paradigm.
 
     Args:
-        heatmaps: paradigm -> (5, 5) fractions of the instances, axis 0 = a_z, axis 1 = s_y.
+        heatmaps: paradigm -> (bins, bins) fractions of the instances, axis 0 = a_z, axis 1 = s_y.
         title: above the panels; of a single panel, behind the paradigm's name.
-        threshold: of SAIF.
+        threshold: of SAIF; None: the task's own.
         seeds: paradigm -> n, said beside its name.
-        counted: what the fractions are of, in words.
+        task: gives the edges of the bins; empty: of mosaics.
 
     Returns:
         a_z on x, s_y on y upwards, cells in % of the instances, shaded in grey. The outline at
@@ -43,6 +41,9 @@ def heatmap_figure(
     """
     if not heatmaps:
         raise ValueError("heatmaps must hold at least one heat map, got none")
+    modality = tasks.modality(task)
+    edges = modality.heatmap_edges
+    first = _first_bin(modality.saif_threshold if threshold is None else threshold, edges)
     count = len(heatmaps)
     columns = {1: 1, 2: 2, 4: 2}.get(count, 3 if count <= 6 else 4)
     rows = math.ceil(count / columns)
@@ -53,34 +54,39 @@ def heatmap_figure(
     for panel, name in zip(axes, paradigm_order(heatmaps), strict=False):
         label = f"{name} (n={seeds[name]})" if seeds else name
         label = label if count > 1 else f"{label}, {title}"
-        _draw(panel, label, np.asarray(heatmaps[name], dtype=np.float64), threshold)
+        _draw(panel, label, np.asarray(heatmaps[name], dtype=np.float64), first, edges)
     for unused in axes[count:]:
         unused.remove()
-    outlined = (
-        "" if _first_bin(threshold) is None else f"; outlined: {metric_name('saif', threshold)}"
-    )
-    foot(figure, f"% of the {counted}{outlined}")
+    outlined = "" if first is None else f"; outlined: {metric_name('saif', threshold, task)}"
+    foot(figure, f"% of the {modality.counted}{outlined}")
     return figure
 
 
-def outlined_share(heatmap: NDArray[np.float64], threshold: float) -> float | None:
-    """SAIF as the heat map (5, 5) holds it; None where the threshold lies within a cell."""
-    first = _first_bin(threshold)
+def outlined_share(heatmap: NDArray[np.float64], threshold: float, task: str = "") -> float | None:
+    """SAIF as the heat map of a task holds it; None where the threshold lies within a cell."""
+    first = _first_bin(threshold, tasks.modality(task).heatmap_edges)
     return None if first is None else float(heatmap[first:, first:].sum())
 
 
-def _first_bin(threshold: float) -> int | None:
+def _first_bin(threshold: float, edges: Sequence[float]) -> int | None:
     """The bin that begins at the threshold."""
-    edges = HEATMAP_EDGES[:-1]
-    return edges.index(threshold) if threshold in edges else None
+    return edges.index(threshold) if threshold in edges[:-1] else None
 
 
-def _draw(axes: Axes, label: str, heatmap: NDArray[np.float64], threshold: float) -> None:
-    if heatmap.shape != (_BINS, _BINS):
-        raise ValueError(f"a heat map must be ({_BINS}, {_BINS}), got {heatmap.shape}")
+def _draw(
+    axes: Axes,
+    label: str,
+    heatmap: NDArray[np.float64],
+    first: int | None,
+    edges: Sequence[float],
+) -> None:
+    """Draws a heat map; `first` is the first bin that is outlined."""
+    bins = len(edges) - 1
+    if heatmap.shape != (bins, bins):
+        raise ValueError(f"a heat map must be ({bins}, {bins}), got {heatmap.shape}")
     axes.imshow(heatmap.T, origin="lower", cmap="Greys", vmin=0, vmax=1)
-    for a_z in range(_BINS):
-        for s_y in range(_BINS):
+    for a_z in range(bins):
+        for s_y in range(bins):
             share = heatmap[a_z, s_y]
             axes.text(
                 a_z,
@@ -91,16 +97,15 @@ def _draw(axes: Axes, label: str, heatmap: NDArray[np.float64], threshold: float
                 fontsize=TEXT,
                 color="white" if share > 0.6 else "black",
             )
-    first = _first_bin(threshold)
     if first is not None:
         corner = (first - 0.5, first - 0.5)
-        side = _BINS - first
+        side = bins - first
         outline = Rectangle(corner, side, side, fill=False, clip_on=False, zorder=3)
         outline.set(edgecolor=VERMILION, linewidth=2.5)
         axes.add_patch(outline)
     axes.set_title(label, fontsize=TEXT, parse_math=False)
-    edges = [f"{edge:g}" for edge in HEATMAP_EDGES]
-    axes.set_xticks(np.arange(_BINS + 1) - 0.5, edges, fontsize=SMALL)
-    axes.set_yticks(np.arange(_BINS + 1) - 0.5, edges, fontsize=SMALL)
+    ticks = [f"{edge:g}" for edge in edges]
+    axes.set_xticks(np.arange(bins + 1) - 0.5, ticks, fontsize=SMALL)
+    axes.set_yticks(np.arange(bins + 1) - 0.5, ticks, fontsize=SMALL)
     axes.set_xlabel("foreground attention $a_z$", fontsize=TEXT)
     axes.set_ylabel("true-class score $s_y$", fontsize=TEXT)

@@ -13,7 +13,6 @@ from matplotlib.transforms import offset_copy
 
 from analysis.figures.style import (
     MARKER_SIZE,
-    SAIF_THRESHOLD,
     WIDTH,
     LineStyle,
     by_paradigm,
@@ -35,7 +34,7 @@ _MANY = 20  # options tried; of more, k is drawn on a logarithmic axis
 def learning_rate_figure(
     response: pd.DataFrame,
     metric: str,
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     confidence: float = 0.95,
 ) -> Figure:
     """A metric against the learning rate, one line a paradigm, the chosen rate filled.
@@ -43,7 +42,7 @@ def learning_rate_figure(
     Args:
         response: as `analysis.comparison.responses.learning_rate_response` gives it.
         metric: `saif` or `accuracy`.
-        threshold: of SAIF, for the label.
+        threshold: of SAIF, for the label; None: the task's own.
         confidence: of the intervals in `response`.
     """
     figure, axes = panel()
@@ -54,7 +53,7 @@ def learning_rate_figure(
     return finished(
         figure,
         "learning rate (of the first phase)",
-        metric_label(metric, threshold),
+        _label(metric, threshold, response),
         "test split; at each rate the option that is best on validation; mean over n seeds and "
         f"{level(confidence)} t interval; filled: chosen",
     )
@@ -64,7 +63,7 @@ def switch_figure(
     response: pd.DataFrame,
     summary: pd.DataFrame,
     metric: str,
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     confidence: float = 0.95,
 ) -> Figure:
     """A metric against the switch point, with soft's and hard's chosen options as levels.
@@ -73,7 +72,7 @@ def switch_figure(
         response: as `analysis.comparison.responses.switch_response` gives it.
         summary: as `analysis.summarise` gives it.
         metric: `saif` or `accuracy`.
-        threshold: of SAIF, for the label.
+        threshold: of SAIF, for the label; None: the task's own.
         confidence: of the intervals in `response`.
     """
     figure, axes = panel()
@@ -94,19 +93,19 @@ def switch_figure(
     return finished(
         figure,
         "switch point (% of the budget)",
-        metric_label(metric, threshold),
+        _label(metric, threshold, response),
         "test split; of each switch point its best option on validation; mean over n seeds and "
         f"{level(confidence)} t interval; filled: chosen",
     )
 
 
-def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THRESHOLD) -> Figure:
+def effort_figure(effort: pd.DataFrame, metric: str, threshold: float | None = None) -> Figure:
     """Best of k: the expected test score against the number of options tried.
 
     Args:
         effort: as `analysis.comparison.effort.effort_table` gives it.
         metric: `saif` or `accuracy`.
-        threshold: of SAIF, for the label.
+        threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()
     largest = int(effort["k"].max()) if len(effort) else 1
@@ -132,10 +131,14 @@ def effort_figure(effort: pd.DataFrame, metric: str, threshold: float = SAIF_THR
     return finished(
         figure,
         "options tried, k",
-        f"expected {metric_label(metric, threshold)}",
+        f"expected {_label(metric, threshold, effort)}",
         "test split; seed mean of the option that validation picks among k drawn at random; in "
         "brackets: options that can be chosen",
     )
+
+
+def _label(metric: str, threshold: float | None, table: pd.DataFrame) -> str:
+    return metric_label(metric, threshold, str(table["task"].iloc[0]) if len(table) else "")
 
 
 def _draw_responses(

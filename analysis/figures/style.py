@@ -15,12 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.groups import paradigm_order
-from analysis.words import METRIC_NAMES, span
+from analysis.words import METRICS, span
 from analysis.words import metric_name as metric_name
-from study.results import SAIF_THRESHOLD as SAIF_THRESHOLD
-
-_UNIT = "% of instances"
-METRIC_LABELS = {metric: f"{name} ({_UNIT})" for metric, name in METRIC_NAMES.items()}
+from study import tasks
 
 TEXT = 9.5
 SMALL = 8.0
@@ -50,10 +47,16 @@ _STYLES = {
     "soft": LineStyle("#0072B2", "--", "o"),
     "hybrid": LineStyle("#009E73", "-.", "^"),
     "lvml": LineStyle("#CC79A7", "-", "D"),
+    "lvml-logits": LineStyle("#000000", (0, (7.0, 1.5)), "v"),
+    # Kin of a paradigm have a shade of its colour.
+    "hard-sampled": LineStyle("#E69F00", (0, (3.0, 1.5, 1.0, 1.5)), "X"),
+    "hard-running": LineStyle("#8F3E00", (0, (1.0, 3.0)), "P"),
+    "hybrid-sampled": LineStyle("#66B99F", (0, (5.0, 1.5, 1.0, 1.5, 1.0, 1.5)), "<"),
+    "hybrid-running": LineStyle("#00583F", (0, (7.0, 1.5)), ">"),
 }
 _OTHER_COLOURS = ("#000000", "#E69F00", "#56B4E9")
 _OTHER_DASHES = ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0)))
-_OTHER_MARKERS = ("v", "P", "X", "<", ">", "p", "*")
+_OTHER_MARKERS = ("p", "*", "h", "d", "8", "H", "x")
 
 
 def line_styles(names: Iterable[str]) -> dict[str, LineStyle]:
@@ -78,15 +81,17 @@ def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {name: table[table["paradigm"] == name] for name in paradigm_order(table["paradigm"])}
 
 
-def metric_label(metric: str, threshold: float = SAIF_THRESHOLD) -> str:
-    """The axis of a metric with its unit; the SAIF threshold where it is not the usual one.
+def metric_label(metric: str, threshold: float | None = None, task: str = "") -> str:
+    """The axis of a metric with its unit; arguments as of `metric_name`.
 
     Raises:
         ValueError: unknown metric.
     """
-    if metric not in METRIC_LABELS:
-        raise ValueError(f"metric must be one of {', '.join(METRIC_LABELS)}, got {metric!r}")
-    return f"{metric_name(metric, threshold)} ({_UNIT})"
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    is_share = metric == "saif" or tasks.modality(task).chance
+    name = metric_name(metric, threshold, task)
+    return f"{name} ({'% of instances' if is_share else '%'})"
 
 
 def panel() -> tuple[Figure, Axes]:

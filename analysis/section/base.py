@@ -18,7 +18,7 @@ from analysis.section.blocks import Block, Shown
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, claim_counts
-from study.results import SAIF_THRESHOLD, Results
+from study.results import Results
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Question:
     budget: float | None = None
     select: Select = "accuracy"
     axis: Axis = "flops"
-    threshold: float = SAIF_THRESHOLD
+    threshold: float | None = None
     interpolate: bool = False
 
     def of_comparisons(self) -> list[str]:

@@ -13,7 +13,7 @@ from analysis.figures.style import figure_pdf, figure_png
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate|best-of-k)-"
     r"(saif|accuracy)|(fixed-focus|attention-paths)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
-    r"illustration)"
+    r"illustration|captions-[0-9]+)"
 )
 """Pattern of `Picture.name`."""
 

@@ -20,7 +20,6 @@ from analysis.comparison.effort import effort_table
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.responses import learning_rate_response, switch_response
 from analysis.figures import (
-    METRIC_LABELS,
     compute_figure,
     effort_figure,
     figure_pdf,
@@ -208,7 +207,7 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     figure = compute_figure(learning_curve(_comparison(results).evaluations, "saif"), "saif")
     (axes,) = figure.axes
     labels = [line.get_label() for line in axes.lines]
-    assert labels == [f"{p} (n=2)" for p in ("hard", "soft", "hybrid", "lvml", "hard-sampled")]
+    assert labels == [f"{p} (n=2)" for p in ("hard", "hard-sampled", "soft", "hybrid", "lvml")]
     assert len({(line.get_linestyle(), line.get_marker()) for line in axes.lines}) == 5
     assert len({line.get_color() for line in axes.lines}) == 5
     assert axes.get_legend() is None  # it stands above the panel, not over the data
@@ -251,9 +250,9 @@ def test_a_threshold_within_a_cell_outlines_nothing() -> None:
 
 
 def test_label_says_the_threshold_only_where_it_is_not_the_usual_one() -> None:
-    assert metric_label("saif") == METRIC_LABELS["saif"]
+    assert metric_label("saif") == "SAIF (% of instances)"
     assert metric_label("saif", 0.6) == "SAIF at threshold 0.6 (% of instances)"
-    assert metric_label("accuracy", 0.6) == METRIC_LABELS["accuracy"]
+    assert metric_label("accuracy", 0.6) == "accuracy (% of instances)"
     with pytest.raises(ValueError, match="'loss'"):
         metric_label("loss")
 
@@ -353,7 +352,9 @@ def _overlaps(axes: Axes) -> int:
 
 @pytest.mark.parametrize("count", [1, 2, 21, 440, 5_000])
 def test_labels_of_many_options_stay_apart(count: int) -> None:
-    table = pd.DataFrame({"paradigm": "soft", "k": range(1, count + 1), "saif": 0.5})
+    table = pd.DataFrame(
+        {"task": "digits", "paradigm": "soft", "k": range(1, count + 1), "saif": 0.5}
+    )
     axes = effort_figure(table, "saif").axes[0]
     assert _overlaps(axes) == 0
     (line,) = axes.lines
@@ -373,7 +374,9 @@ def test_labels_of_many_options_stay_apart(count: int) -> None:
     ],
 )
 def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
-    table = pd.DataFrame({"paradigm": "soft", "lr": rates, "chosen": False, "num_seeds": 3})
+    table = pd.DataFrame({"lr": rates}).assign(
+        task="digits", paradigm="soft", chosen=False, num_seeds=3
+    )
     table[["saif", "saif_low", "saif_high"]] = (0.5, 0.4, 0.6)
     axes = learning_rate_figure(table, "saif").axes[0]
     assert _overlaps(axes) == 0
@@ -391,7 +394,9 @@ def _paired() -> pd.DataFrame:
         ("accuracy", "lvml", "hard", *[math.nan] * 5, "undecided"),
     ]  # fmt: skip
     names = ["metric", "first", "second", "difference", "low", "high", "boot_low", "boot_high"]
-    return pd.DataFrame(rows, columns=[*names, "verdict"]).assign(num_pairs=6, confidence=0.95)
+    return pd.DataFrame(rows, columns=[*names, "verdict"]).assign(
+        task="digits", num_pairs=6, confidence=0.95
+    )
 
 
 def test_forest_shows_its_table() -> None:

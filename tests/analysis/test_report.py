@@ -14,7 +14,7 @@ import pytest
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
 from analysis.comparison.paper.claims import claims
-from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.section import section_title
@@ -313,7 +313,7 @@ def test_question_answer_verdicts_come_first(small: Small) -> None:
     assert page.headings[:2] == ["Question", "Answer"]
     assert page.headings[3:5] == ["Verdicts", "Means"]
     sentences = answer([small.comparison])
-    places = [page.text.index(text) for text in (QUESTION, *sentences)]
+    places = [page.text.index(text) for text in (question([small.comparison]), *sentences)]
     assert places == sorted(places)
     assert places[-1] < page.text.index("Verdicts")
     assert {row[0]: row[2] for row in page.rows if len(row) == 4 and row[0].startswith("C")} == {

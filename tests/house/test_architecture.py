@@ -59,7 +59,10 @@ MAY_IMPORT = {
 }
 """Package -> the only modules of `study` that know it."""
 
-DOORS = ("study.results", "study.tasks", "study.theory.", "study.terminal")
+DOORS = (
+    "study.results", "study.tasks", "study.theory.", "study.terminal",
+    "study.evaluate.caption_image",
+)  # fmt: skip
 """What `analysis` knows of `study`."""
 
 

@@ -10,7 +10,8 @@ paradigm that validation chose.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,17 @@ from analysis.comparison.attention_rise import (
     rises,
 )
 from analysis.comparison.compare import Comparison
+from analysis.comparison.heat_maps import square
 from analysis.comparison.ineligible_options import barred_sentences
-from analysis.groups import AXES
+from analysis.groups import AXES, STAND_INS
 from analysis.section.claim import TOO_FEW, Claim, Finding, Side, decided, left_out, side
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
-from analysis.words import counted_instances, metric_name
+from analysis.words import counted_instances, lost_scores, number
 
-NEARLY_EMPTY = 0.1
-"""Share of the instances below which the three middle rows (or columns) of a heat map are nearly
-empty, and above which they are not negligible: a sixth of the 3/5 that a uniform map has there,
-and one instance in ten, which a reader of the picture would see."""
+NEARLY_EMPTY = 1 / 6
+"""Of what a uniform heat map has in its middle rows (or columns), the part below which they are
+nearly empty, and above which they are not negligible. Of 5 x 5 bins that is one instance in ten,
+which a reader of the picture would see."""
 
 ACCURACY_LOSS = 0.01
 """Accuracy, a fraction, that the hybrid may lose "without affecting the accuracy" (section 5). The
@@ -49,7 +51,6 @@ LEAD = 0.1
 """Share of the cut by which soft's rise must precede hard's to be early beside a late one: the
 distance of the default evaluations, within which a curve is drawn by interpolation."""
 
-_MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
 _FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
 _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
@@ -61,11 +62,11 @@ def claims(comparison: Comparison) -> list[Claim]:
 
 
 def middle_share(heatmap: ArrayLike, axis: int) -> float:
-    """Share of the instances whose a_z (axis 0) or s_y (axis 1) lies in [.2, .8).
+    """Share of the instances whose a_z (axis 0) or s_y (axis 1) is not in the outer bins.
 
     Args:
-        heatmap: (25,) or (5, 5) shares of the instances, row by row, axis 0 the attention on the
-            foreground a_z, axis 1 the score of the true class s_y (paper, section 2.4).
+        heatmap: (bins, bins) shares of the instances, or that row by row, axis 0 the attention on
+            the foreground a_z, axis 1 the score of the true class s_y (paper, section 2.4).
         axis: 0 or 1.
 
     Returns:
@@ -73,14 +74,11 @@ def middle_share(heatmap: ArrayLike, axis: int) -> float:
         it holds nothing or a cell is NaN.
 
     Raises:
-        ValueError: the map does not have 25 cells.
+        ValueError: the map is not square.
     """
-    cells = np.asarray(heatmap, dtype=np.float64)
-    if cells.size != 25:
-        raise ValueError(f"a heat map has 25 cells, got shape {cells.shape}")
-    along = cells.reshape(5, 5).sum(axis=1 - axis)
+    along = square(heatmap).sum(axis=1 - axis)
     total = float(along.sum())
-    return float(along[_MIDDLE].sum()) / total if total > 0 else math.nan
+    return float(along[1:-1].sum()) / total if total > 0 else math.nan
 
 
 # --- the claims
@@ -125,7 +123,7 @@ def _c6(comparison: Comparison) -> Claim:
         "both, does not hold where one is worse. The paper says often: one comparison is one "
         "case, so count over several. A diverged seed counts as SAIF 0.",
         ("lvml", *others),
-        lambda: [_saif_higher(comparison, "lvml", other) for other in others],
+        lambda lvml, *others: [_saif_higher(comparison, lvml, other) for other in others],
     )
 
 
@@ -133,20 +131,21 @@ def _c16(comparison: Comparison) -> Claim:
     """Section 5: "The hybrid approach seems to increase the SAIF performance over soft attention
     without affecting the accuracy" (Table 1, equal compute).
     """
+    score = comparison.modality.score
     return _claim(
         comparison,
         "C16",
-        "The hybrid raises SAIF over soft attention and costs at most 1 point of accuracy.",
-        "SAIF and accuracy of hybrid minus those of soft on common seeds. Holds where the paired "
-        "verdict on SAIF is better and the 95 % t interval of the accuracy difference lies wholly "
+        f"The hybrid raises SAIF over soft attention and costs at most 1 point of {score}.",
+        f"SAIF and {score} of hybrid minus those of soft on common seeds. Holds where the paired "
+        f"verdict on SAIF is better and the 95 % t interval of the {score} difference lies wholly "
         f"at or above -{100 * ACCURACY_LOSS:g} point, does not hold where SAIF is worse or that "
-        "interval lies wholly below. The paper gives no number for unaffected accuracy; one point "
-        "parts the small losses of its Table 1 from the large. A diverged seed counts as SAIF 0 "
-        "and accuracy 1/C.",
+        f"interval lies wholly below. The paper gives no number for unaffected {score}; one point "
+        "parts the small losses of its Table 1 from the large. A diverged seed counts as "
+        f"{lost_scores(comparison.task)}.",
         ("hybrid", "soft"),
-        lambda: [
-            _saif_higher(comparison, "hybrid", "soft"),
-            _accuracy_kept(comparison, "hybrid", "soft"),
+        lambda hybrid, soft: [
+            _saif_higher(comparison, hybrid, soft),
+            _accuracy_kept(comparison, hybrid, soft),
         ],
     )
 
@@ -177,7 +176,7 @@ def _c17(comparison: Comparison) -> Claim:
         f"{FEWEST_POINTS} evaluations, the first within the first {100 * LATEST_START:g} % of the "
         "cut; diverged seeds are left out and counted.",
         ("soft", "hard"),
-        lambda: _rise_findings(comparison),
+        lambda soft, hard: _rise_findings(comparison, soft, hard),
     )
 
 
@@ -190,16 +189,32 @@ def _claim(
     statement: str,
     test: str,
     paradigms: Sequence[str],
-    findings: Callable[[], list[Finding]],
+    findings: Callable[..., list[Finding]],
 ) -> Claim:
-    """The claim: not run, undecided without a choice, or decided by the findings."""
+    """The claim: not run, undecided without a choice, or decided by the findings.
+
+    Args:
+        comparison, name, statement, test: of the claim.
+        paradigms: that it speaks of.
+        findings: takes the names of those that stand for them here, see `STAND_INS`.
+    """
     ran = set(comparison.cells["paradigm"])
-    missing = [paradigm for paradigm in paradigms if paradigm not in ran]
+    standing = {each: _standing(each, ran) for each in paradigms}
+    missing = [paradigm for paradigm in paradigms if standing[paradigm] not in ran]
     if missing:
         return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
-    if unchosen := [name for name in paradigms if name not in set(comparison.choice["paradigm"])]:
+    chosen = set(comparison.choice["paradigm"])
+    if unchosen := [name for name in standing.values() if name not in chosen]:
         return Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
-    return decided(name, statement, test, findings())
+    found = decided(name, statement, test, findings(*standing.values()))
+    others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
+    return replace(found, measured="; ".join([found.measured, *others]))
+
+
+def _standing(paradigm: str, ran: Collection[str]) -> str:
+    """The paradigm if it ran, else the first that stands for it and did, else the paradigm."""
+    candidates = (paradigm, *STAND_INS.get(paradigm, ()))
+    return next((name for name in candidates if name in ran), paradigm)
 
 
 def _no_choice(comparison: Comparison, paradigms: Sequence[str]) -> str:
@@ -220,8 +235,9 @@ def _share_claim(
     parts: Sequence[tuple[int, Side]],
 ) -> Claim:
     """A claim about the middle rows or columns of a paradigm's heat map."""
-    what = " and ".join(f"{_middle_name(axis)} {side}" for axis, side in parts)
-    limit, counted = f"{100 * NEARLY_EMPTY:g} %", counted_instances(comparison.task)
+    edges = comparison.modality.heatmap_edges
+    what = " and ".join(f"{_middle_name(axis, edges)} {side}" for axis, side in parts)
+    limit, counted = f"{number(100 * nearly_empty(edges))} %", counted_instances(comparison.task)
     test = (
         f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
         f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
@@ -235,24 +251,31 @@ def _share_claim(
         statement,
         test,
         (paradigm,),
-        lambda: [_share_finding(comparison, paradigm, axis, side) for axis, side in parts],
+        lambda own: [_share_finding(comparison, own, axis, side) for axis, side in parts],
     )
 
 
-def _middle_name(axis: int) -> str:
-    return f"{'a_z' if axis == _FOCUS else 's_y'} in [.2, .8)"
+def nearly_empty(edges: Sequence[float]) -> float:
+    """The share of the instances at `NEARLY_EMPTY`, in a heat map with these edges."""
+    return round(NEARLY_EMPTY * (edges[-2] - edges[1]), 12)
+
+
+def _middle_name(axis: int, edges: Sequence[float]) -> str:
+    low, high = (f"{edge:g}".removeprefix("0") for edge in (edges[1], edges[-2]))
+    return f"{'a_z' if axis == _FOCUS else 's_y'} in [{low}, {high})"
 
 
 def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
     rows = _test_rows(comparison.chosen, paradigm)
     if rows.empty:
         return Finding(None, f"no option of {paradigm} can be chosen")
+    edges = comparison.modality.heatmap_edges
     left = rows[~rows["diverged"].astype(bool)]
     shares = [_share_of(heatmap, axis) for heatmap in left["heatmap"]]
     return side(
-        f"{paradigm}, {_middle_name(axis)}",
+        f"{paradigm}, {_middle_name(axis, edges)}",
         shares,
-        NEARLY_EMPTY,
+        nearly_empty(edges),
         claimed,
         lost=len(rows) - len(left),
     )
@@ -277,7 +300,7 @@ def _pair(comparison: Comparison, metric: str, first: str, second: str) -> dict[
 def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
     """What the paired verdict on SAIF says about `first` being better."""
     row = _pair(comparison, "saif", first, second)
-    name = f"{metric_name('saif', comparison.threshold)}, {first} minus {second}"
+    name = f"{comparison.names['saif']}, {first} minus {second}"
     if row is None:
         return Finding(None, f"{name}: no common seeds")
     so = {"better": True, "worse": False}.get(str(row["verdict"]))
@@ -288,7 +311,7 @@ def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
 def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     """Whether `first` loses at most `ACCURACY_LOSS` of the accuracy of `second`."""
     row = _pair(comparison, "accuracy", first, second)
-    name = f"accuracy, {first} minus {second}"
+    name = f"{comparison.modality.score}, {first} minus {second}"
     if row is None:
         return Finding(None, f"{name}: no common seeds")
     text = f"{name}: {_difference(row)}"
@@ -314,32 +337,32 @@ def _difference(row: dict[Any, Any]) -> str:
     return f"{text}(95 % interval {100 * row['low']:+.1f} to {100 * row['high']:+.1f}, n={n})"
 
 
-def _rise_findings(comparison: Comparison) -> list[Finding]:
+def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> list[Finding]:
     """The two parts of C17."""
     alive: dict[str, set[int]] = {}
     diverged: set[int] = set()
-    for paradigm in ("soft", "hard"):
+    for paradigm in (soft_name, hard_name):
         rows = _test_rows(comparison.chosen, paradigm)
         if rows.empty:
             return [Finding(None, f"no option of {paradigm} can be chosen")]
         lost = rows["diverged"].astype(bool)
         alive[paradigm] = set(rows.loc[~lost, "seed"])
         diverged |= set(rows.loc[lost, "seed"])
-    seeds = sorted(alive["soft"] & alive["hard"])
+    seeds = sorted(alive[soft_name] & alive[hard_name])
     if not seeds:
-        return [Finding(None, "soft and hard have no common seeds")]
+        return [Finding(None, f"{soft_name} and {hard_name} have no common seeds")]
     evaluations = {paradigm: _test_rows(comparison.evaluations, paradigm) for paradigm in alive}
     found = rises(evaluations, seeds, AXES[comparison.axis])
     if isinstance(found, str):
         return [Finding(None, found)]
-    soft, hard, n = found["soft"], found["hard"], len(seeds)
+    soft, hard, n = found[soft_name], found[hard_name], len(seeds)
     flat = int((np.isinf(soft.half) & np.isinf(hard.half)).sum())
     if flat == n:
         curves = f"{n} seeds" if n > 1 else "the one seed"
         return [
             Finding(
                 None,
-                f"neither soft nor hard rises within the cut, in {curves}"
+                f"neither {soft_name} nor {hard_name} rises within the cut, in {curves}"
                 + left_out(len(diverged)),
             )
         ]
@@ -347,8 +370,9 @@ def _rise_findings(comparison: Comparison) -> list[Finding]:
     coarse = gap > LEAD * (1 + _STEP)
     lead = _lead(soft.half, hard.half)
     earlier = side(
-        f"half of the rise at {_when(soft)} of the cut with soft (rises in {soft.rose.sum()} of "
-        f"{n} seeds) and {_when(hard)} with hard ({hard.rose.sum()} of {n}), difference",
+        f"half of the rise at {_when(soft)} of the cut with {soft_name} (rises in "
+        f"{soft.rose.sum()} of {n} seeds) and {_when(hard)} with {hard_name} ({hard.rose.sum()} "
+        f"of {n}), difference",
         lead,
         -gap if coarse else -LEAD,
         "below",
@@ -358,19 +382,19 @@ def _rise_findings(comparison: Comparison) -> list[Finding]:
     if flat:
         earlier = Finding(None, f"{earlier.text}; of {flat} neither rises within the cut")
     if earlier.so and 2 * hard.rose.sum() < n:
-        earlier = Finding(None, f"{earlier.text}; hard seldom rises within the cut")
+        earlier = Finding(None, f"{earlier.text}; {hard_name} seldom rises within the cut")
     if earlier.so is False and coarse and not t_interval(lead, CONFIDENCE)[1] > 0:
         gaps = f"the evaluations lie up to {_percent(gap)} of the cut apart"
         earlier = Finding(None, f"{earlier.text}; {gaps}")
     stalls = side(
-        "soft's gain in the last half of the cut, as a share of its rise",
+        f"{soft_name}'s gain in the last half of the cut, as a share of its rise",
         soft.late_gain,
         STALLED,
         "below",
         form=_percent,
     )
     if np.isinf(soft.half).any():
-        rose = f"soft rises in {soft.rose.sum()} of {n} seeds"
+        rose = f"{soft_name} rises in {soft.rose.sum()} of {n} seeds"
         stalls = Finding(None, f"{rose}, so whether it stalls is not seen")
     return [earlier, stalls]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.words import instances, is_text, number
+from study.tasks import CAPTIONS, modality
 
 TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
     "CIFAR10 m=5": {
@@ -50,8 +51,18 @@ TABLE_1: dict[str, dict[str, tuple[float, float]]] = {
         "hybrid": (0.246, 0.490),
         "lvml": (0.192, 0.447),
     },
+    "MSCOCO": {
+        "hard-running": (0.111, 0.104),
+        "soft": (0.232, 0.209),
+        "hybrid-running": (0.242, 0.204),
+    },
 }
-"""Row -> paradigm -> (SAIF, accuracy), fractions of the test mosaics or posts."""
+"""Row -> paradigm -> (SAIF, accuracy), fractions; of captions (SAIF, Bleu-4).
+
+Hard attention on captions is sampled with a running baseline (appendix A.4), also as the second
+phase of the hybrid."""
+
+_PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 
 MODELS = {"embedding": 1, "self-attention": 2}
 """Architecture on HateXplain -> which of the paper's two models it is."""
@@ -77,11 +88,12 @@ class Source:
 
     Attributes:
         name: name of the data.
-        n: training mosaics or posts.
-        epochs: the least that is known of images (100 to 150 in the authors' scripts for CIFAR-10,
-            for CIFAR-100 not stated), the most of text.
+        n: training mosaics, posts or captions.
+        epochs: the least that is known of mosaics (100 to 150 in the authors' scripts for
+            CIFAR-10, for CIFAR-100 not stated), the most of text.
         epochs_text: the same in words.
         architectures: those of the authors' scripts, and those that the appendix describes.
+        batch: None: it is not stated.
     """
 
     name: str
@@ -89,28 +101,47 @@ class Source:
     epochs: int
     epochs_text: str
     architectures: tuple[str, ...]
+    batch: int | None = 256
 
 
 SOURCES = {
     "cifar10": Source("CIFAR-10", 10_000, 100, "100 or more", ("scripts", "paper")),
     "cifar100": Source("CIFAR-100", 50_000, 100, "100 or more", ("scripts", "paper")),
     "hatexplain": Source("HateXplain", 15_383, 550, "up to 550", tuple(MODELS)),
+    "mscoco": Source(
+        name="the 82,783 training images of MSCOCO 2014",
+        n=414_113,
+        epochs=25,
+        epochs_text="25",
+        architectures=("show-attend-tell",),
+        batch=None,
+    ),
 }
 """By task."""
 
-_BATCH = 256
 _VOCABULARY = 28_041
 _TEST_POSTS = 1_924
 _WORDS = 50
 """Of a post; few are longer (docs/hatexplain.md)."""
+_REGIONS = 196
+_LEAST_COUNT = 5
+
+
+def paradigms_of(task: str) -> tuple[str, ...]:
+    """The paper's paradigms as they are called here; of captions those of its row."""
+    return tuple(TABLE_1["MSCOCO"]) if modality(task) is CAPTIONS else _PARADIGMS
 
 
 def published(task: str, m: int, architecture: str) -> Row:
     """The row of Table 1 for a comparison; of text it is told by the architecture, at any m.
 
+    That of captions is at any m, too.
+
     The scripts average the logits of a text where the paper's formula averages probabilities, so
     the number of lvml stands for `lvml-logits`, too.
     """
+    if modality(task) is CAPTIONS:
+        return Row(task, TABLE_1.get(task.upper(), {}))
     if not is_text(task):
         return Row(task, TABLE_1.get(f"{task.upper()} m={m}", {}))
     model = MODELS.get(architecture)
@@ -132,7 +163,7 @@ def sources_text(tasks: Iterable[str]) -> str:
 
 
 def setting_differences(
-    settings: Mapping[str, Any], epochs: float, paradigms: Collection[str]
+    settings: Mapping[str, Any], epochs: float, paradigms: Collection[str], frozen: bool = False
 ) -> list[str]:
     """How the cells of one comparison differ from the runs behind Table 1.
 
@@ -140,6 +171,7 @@ def setting_differences(
         settings: what they share, as `study.cell.Cell.to_dict` gives it.
         epochs: passes over the training mosaics or posts that a soft cell got; NaN: not known.
         paradigms: paradigms that ran.
+        frozen: of captions, whether the encoder is not trained.
 
     Returns:
         One short phrase a difference; empty where Table 1 has no such task.
@@ -158,11 +190,32 @@ def setting_differences(
         texts.append(f"the network {settings['architecture']!r}, not the paper's")
     if settings.get("width", 1) != 1:
         texts.append(f"its hidden layers {settings['width']:g} times as wide")
-    if settings["batch_size"] != _BATCH:
-        texts.append(f"batch {settings['batch_size']}, not {_BATCH}")
+    if source.batch and settings["batch_size"] != source.batch:
+        texts.append(f"batch {settings['batch_size']}, not {source.batch}")
     if (precision := settings.get("precision", "float32")) != "float32":
         texts.append(f"networks in {precision}")
+    if modality(task) is CAPTIONS:
+        return texts + _of_captions(settings, frozen)
     return texts + (_of_text(settings, paradigms) if is_text(task) else [])
+
+
+def _of_captions(settings: Mapping[str, Any], frozen: bool) -> list[str]:
+    texts = []
+    if settings["m"] != _REGIONS:
+        texts.append(f"{settings['m']} regions an image, not {_REGIONS}")
+    if (encoder := settings.get("encoder", "vgg19")) != "vgg19":
+        texts.append(f"the encoder {encoder!r}, not VGG19")
+    if frozen:
+        texts.append("a frozen encoder, not one trained at 1e-5")
+    if (least := settings.get("min_count", _LEAST_COUNT)) != _LEAST_COUNT:
+        texts.append(f"a vocabulary of words seen {least} times or more, not {_LEAST_COUNT}")
+    if settings.get("decoder", {}).get("beam", 1) > 1:
+        texts.append(f"beam search over {settings['decoder']['beam']} captions, not the best word")
+    return [
+        *texts,
+        f"{settings['test_size']:,d} test captions of half of the validation images, which the "
+        "other half's chose, not all of val2014",
+    ]
 
 
 def _of_text(settings: Mapping[str, Any], paradigms: Collection[str]) -> list[str]:

@@ -15,21 +15,19 @@ from typing import Any
 from analysis.comparison.compare import Comparison
 from analysis.groups import AXES, paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY_SEEDS, instances, listed, made_equal, metric_name, span
-
-QUESTION = (
-    "At equal cost of training, which attention paradigm looks at the right place, and which one "
-    "classifies more accurately?"
+from analysis.words import (
+    MANY_SEEDS,
+    instances,
+    listed,
+    made_equal,
+    metric_name,
+    score_name,
+    span,
 )
+from study.tasks import CAPTIONS
 
 _UNUSABLE = re.compile("no option of (.+) can be chosen")
 _NAMED = 3  # undecided pairs, at most, whose seeds are named one by one
-
-_MEASURES = {
-    "saif": "SAIF (the share of instances classified rightly and confidently while attention "
-    "rests confidently on the right place)",
-    "accuracy": "accuracy",
-}
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class _Pair:
     Attributes:
         setting: name of the comparison.
         metric: saif or accuracy.
+        metric_name: the same for people.
         winner, loser: paradigms; first and second of the table where undecided.
         decided: whether the winner is one.
         size: how much better, a fraction > 0, with its interval `low` to `high`.
@@ -50,6 +49,7 @@ class _Pair:
 
     setting: str
     metric: str
+    metric_name: str
     winner: str
     loser: str
     decided: bool
@@ -71,6 +71,16 @@ class _Pair:
         return f"{self.winner} against {self.loser}"
 
 
+def question(comparisons: Sequence[Comparison]) -> str:
+    """What the comparisons ask."""
+    writes = {comparison.modality is CAPTIONS for comparison in comparisons}
+    better = {True: "writes better captions", False: "classifies more accurately"}
+    return (
+        "At equal cost of training, which attention paradigm looks at the right place, and which "
+        f"one {' or '.join(better[each] for each in sorted(writes))}?"
+    )
+
+
 def answer(comparisons: Sequence[Comparison]) -> list[str]:
     """Three plain sentences: who looks at the right place, who is accurate, how sure that is.
 
@@ -81,7 +91,7 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
         comparisons: as `analysis.comparison.compare.compare` gives them.
 
     Returns:
-        Three sentences, on SAIF, on accuracy and on what is undecided.
+        Three sentences, on SAIF, on accuracy (of captions Bleu-4) and on what is undecided.
 
     Raises:
         ValueError: there is no comparison.
@@ -102,10 +112,21 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
         how += f" in {len(comparisons)} settings"
     verdicts = _counted if several else _named
     return [
-        f"At {how}, measured by {_MEASURES['saif']}, {verdicts(_of(pairs, 'saif'))}.",
-        f"Measured by {_MEASURES['accuracy']}, {verdicts(_of(pairs, 'accuracy'))}.",
+        f"At {how}, measured by {_saif(comparisons)}, {verdicts(_of(pairs, 'saif'))}.",
+        f"Measured by {_score(comparisons)}, {verdicts(_of(pairs, 'accuracy'))}.",
         f"{_certainty(pairs, several)}.",
     ]
+
+
+def _saif(comparisons: Sequence[Comparison]) -> str:
+    what = "instances classified rightly and confidently"
+    if all(comparison.modality is CAPTIONS for comparison in comparisons):
+        what = f"{CAPTIONS.counted} that a caption names confidently"
+    return f"SAIF (the share of {what} while attention rests confidently on the right place)"
+
+
+def _score(comparisons: Sequence[Comparison]) -> str:
+    return score_name(*(comparison.task for comparison in comparisons))
 
 
 def _settings(comparisons: Sequence[Comparison]) -> list[str]:
@@ -138,6 +159,7 @@ def _pair(row: dict[Any, Any], setting: str) -> _Pair:
     return _Pair(
         setting=setting,
         metric=str(row["metric"]),
+        metric_name=metric_name(str(row["metric"]), task=str(row["task"])),
         winner=winner,
         loser=loser,
         decided=row["verdict"] in ("better", "worse"),
@@ -169,7 +191,7 @@ def _nothing_to_compare(comparisons: Sequence[Comparison]) -> list[str]:
     how = _how(comparisons)
     return [
         f"{who}, so there is nothing to compare by SAIF at {how}.",
-        "For the same reason there is nothing to compare by accuracy.",
+        f"For the same reason there is nothing to compare by {_score(comparisons)}.",
         f"So no verdict is possible: run at least two paradigms in one setting, with "
         f"{MIN_SEEDS} seeds or more each.",
     ]
@@ -326,7 +348,7 @@ def _need(open_: list[_Pair], several: bool) -> tuple[list[str], dict[str, int]]
     """
 
     def name(pair: _Pair) -> str:
-        text = f"{pair.names} in {metric_name(pair.metric)}"
+        text = f"{pair.names} in {pair.metric_name}"
         return f"{text}, {pair.setting}" if several else text
 
     known = sorted(

@@ -10,10 +10,10 @@ import pandas as pd
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
 from analysis.comparison.paper.claims import claims
-from analysis.comparison.report.answer import QUESTION, answer
+from analysis.comparison.report.answer import answer, question
+from analysis.comparison.report.data import data_notes, share_notes
 from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.rationales import data_notes, share_notes
 from analysis.comparison.report.section import comparison_blocks, section_title
 from analysis.comparison.report.summaries import group_summaries, summary_metrics
 from analysis.comparison.report.table_one import flat_header, table_one_cells, table_one_notes
@@ -24,15 +24,14 @@ from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from analysis.words import instances, made_equal
+from analysis.words import instances, lost_scores, made_equal
 from study import tasks
 from study.results import Results
 
 _METHOD = (
     "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
     "their compute differs by less than a step. Where something else is made equal, values are "
-    "taken between the evaluations around one amount of it. A diverged cell counts as SAIF 0 and "
-    "accuracy 1/C.",
+    "taken between the evaluations around one amount of it. A diverged cell counts as {lost}.",
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
     "validation {noun}; all numbers are of the test {noun}.",
     "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
@@ -60,17 +59,14 @@ class Comparisons(Chapter["Compared"]):
     def head(self, sections: Sequence[Compared]) -> list[Block]:
         """Question, answer, and what the words mean."""
         found = _of(sections)
-        threshold, noun = found[0].threshold, _noun(found)
-        explanation = (
-            f"SAIF is the share of test {noun} that are classified rightly and confidently while "
-            f"attention rests confidently on the true foreground{_foreground(found)}: attention "
-            f"on the foreground a_z \u2265 {threshold:g} and score of the true class "
-            f"s_y \u2265 {threshold:g}. The paradigms are compared at "
-            f"{made_equal(found[0].axis, noun)}; intervals are over seeds."
+        compared = (
+            f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}; intervals "
+            "are over seeds."
         )
+        explanation = " ".join([*_saif(found), compared])
         return [
             Heading("Question", 2),
-            Text(QUESTION, "lead"),
+            Text(question(found), "lead"),
             Heading("Answer", 2),
             *(Text(sentence, "lead") for sentence in answer(found)),
             *(Text(text, "quiet") for text in (explanation, *share_notes(found))),
@@ -81,15 +77,15 @@ class Comparisons(Chapter["Compared"]):
         found = _of(sections)
         header, rows = table_one_cells(found)
         data = data_notes(found)
-        noun = _noun(found)
+        noun, lost = _noun(found), lost_scores(*(comparison.task for comparison in found))
         return [
             Heading("In the layout of the paper's Table 1", 2, "table-1"),
-            Table(flat_header(header), rows),
+            Table(flat_header(header, found), rows),
             *(Text(note, "quiet") for note in table_one_notes(found)),
             *([Heading("Data", 2, "data")] if data else []),
             *(Text(text) for text in data),
             Heading("How this was computed", 2, "method"),
-            *(Text(text.replace("{noun}", noun)) for text in _METHOD),
+            *(Text(text.format(noun=noun, lost=lost)) for text in _METHOD),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -101,7 +97,7 @@ class Comparisons(Chapter["Compared"]):
         return for_papers(_of(sections))
 
     def metrics(self, sections: Sequence[Compared]) -> dict[str, float]:
-        """SAIF and accuracy of each paradigm in each comparison."""
+        """SAIF and accuracy (of captions Bleu-4) of each paradigm in each comparison."""
         return summary_metrics(comparison.summary for comparison in _of(sections))
 
 
@@ -195,6 +191,29 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
 
 def _of(sections: Sequence[Compared]) -> list[Comparison]:
     return [section.comparison for section in sections]
+
+
+def _saif(found: Sequence[Comparison]) -> list[str]:
+    """What SAIF is: a sentence for what is classified, and one for what is captioned."""
+    classified = [each for each in found if each.modality is not tasks.CAPTIONS]
+    captioned = [each for each in found if each.modality is tasks.CAPTIONS]
+    texts = []
+    if classified:
+        at = f"\u2265 {classified[0].threshold:g}"
+        texts.append(
+            f"SAIF is the share of test {_noun(classified)} that are classified rightly and "
+            "confidently while attention rests confidently on the true "
+            f"foreground{_foreground(classified)}: attention on the foreground a_z {at} and score "
+            f"of the true class s_y {at}."
+        )
+    if captioned:
+        at = f"\u2265 {captioned[0].threshold:g}"
+        texts.append(
+            f"SAIF is the share of test {tasks.CAPTIONS.counted} for which the category's words "
+            f"have probability s_y {at} at some word of the caption, that at which they have "
+            f"most, and there the box has attention a_z {at}."
+        )
+    return texts
 
 
 def _foreground(found: Sequence[Comparison]) -> str:

@@ -21,6 +21,7 @@ from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
 from analysis.section.parts import stacked, without_long_columns
+from analysis.words import score_name
 from study.results import FURTHER, METRICS
 
 _PAIRED_LEFT = (0, 1, 2)
@@ -44,10 +45,11 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
     files = {}
     header, rows = table_one_cells(found)
     notes = table_one_notes(found)
-    caption = f"SAIF and accuracy by paradigm {conditions(found)}."
-    files["table1.md"] = _markdown(caption, flat_header(header), rows, notes, (0,))
+    score = score_name(*(comparison.task for comparison in found))
+    caption = f"SAIF and {score} by paradigm {conditions(found)}."
+    files["table1.md"] = _markdown(caption, flat_header(header, found), rows, notes, (0,))
     files["table1.tex"] = latex.table(
-        header, rows, caption, "tab:table1", groups=group_header(header), notes=notes
+        header, rows, caption, "tab:table1", groups=group_header(header, found), notes=notes
     )
     blocks = [_paired(comparison) for comparison in found]
     notes_of = [undecided_notes(comparison.paired) for comparison in found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.ineligible_options import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
+from analysis.comparison.report.captions import caption_pictures
 from analysis.comparison.report.tables import number
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
@@ -27,13 +28,12 @@ from analysis.figures.style import SMALL, by_paradigm
 from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (
-    METRIC_NAMES,
-    counted_instances,
+    METRICS,
     is_text,
     known,
     level,
     listed,
-    metric_name,
+    lost_score,
     percent,
     quantity,
     span,
@@ -64,6 +64,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
         *_switch_points(comparison),
         *_learning_rates(comparison),
         *_effort(comparison),
+        *caption_pictures(comparison),
     ]
     return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
 
@@ -82,14 +83,14 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
     paired = comparison.paired
     if paired.empty:
         return
-    name = metric_name("saif", comparison.threshold)
+    name, score = comparison.names.values()
     interval = level(paired["confidence"].iloc[0])
     rows = paired.to_dict("records")
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",
         caption=(
-            f"Differences of {name} and accuracy on the test split, in percentage points, mean "
+            f"Differences of {name} and {score} on the test split, in percentage points, mean "
             f"over the seeds that both paradigms have ({_counted(rows, 'num_pairs')}). Thick: "
             f"{interval} paired t interval; thin: {interval} bootstrap interval over seeds that "
             "repeats the choice of the options. Filled triangles are verdicts, which hold for all "
@@ -103,7 +104,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
 
 
 def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str:
-    name = _capital(metric_name(row["metric"], comparison.threshold))
+    name = _capital(comparison.names[row["metric"]])
     return (
         f"{name}, {row['first']} minus "
         f"{row['second']}: {percent(row['difference'])} points"
@@ -113,19 +114,19 @@ def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str
 
 def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     chosen, choice, threshold = comparison.chosen, comparison.choice, comparison.threshold
-    name = metric_name("saif", threshold)
-    counted = counted_instances(comparison.task)
+    name, task = comparison.names["saif"], comparison.task
+    counted = comparison.modality.counted
     of_split = {
         split: mean_heatmaps(chosen, choice, split) for split in ("test", "validation", "train")
     }
-    if of_split["train"] and not is_text(comparison.task):
-        del of_split["validation"]  # of mosaics it is as the test split
+    if of_split["train"] and not is_text(task):
+        del of_split["validation"]  # of mosaics and captions it is as the test split
     for split, heatmaps in of_split.items():
         if not heatmaps:
             continue
         seeds = heatmap_seeds(chosen, choice, split)
         setting = f"{comparison.name}, {split} split"
-        shares = {p: outlined_share(heatmap, threshold) for p, heatmap in heatmaps.items()}
+        shares = {p: outlined_share(heatmap, threshold, task) for p, heatmap in heatmaps.items()}
         known = {p: share for p, share in shares.items() if share is not None}
         yield Picture(
             name=f"heatmaps-{split}",
@@ -139,19 +140,23 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
             ),
             alt=f"Heat maps of {setting}. "
             + (f"{name}: {_scores(known)}. " if known else "")
-            + " ".join(_corners_text(p, heatmap) for p, heatmap in heatmaps.items()),
-            figure=heatmap_figure(heatmaps, setting, threshold, seeds, counted),
+            + " ".join(
+                _corners_text(p, heatmap, comparison.modality.heatmap_edges)
+                for p, heatmap in heatmaps.items()
+            ),
+            figure=heatmap_figure(heatmaps, setting, threshold, seeds, task),
             wide=True,
         )
 
 
-def _corners_text(name: str, heatmap: Any) -> str:
+def _corners_text(name: str, heatmap: Any, edges: Sequence[float]) -> str:
     """Describes where the instances outside SAIF lie."""
+    low, high = f"{edges[1]:g}", f"{edges[-2]:g}"
     return (
-        f"{name}: attention below 0.2 on {percent(float(heatmap[0].sum()))} %, between on "
-        f"{percent(float(heatmap[1:-1].sum()))} %, 0.8 and above on "
-        f"{percent(float(heatmap[-1].sum()))} %; score below 0.2 for "
-        f"{percent(float(heatmap[:, 0].sum()))} %, 0.8 and above for "
+        f"{name}: attention below {low} on {percent(float(heatmap[0].sum()))} %, between on "
+        f"{percent(float(heatmap[1:-1].sum()))} %, {high} and above on "
+        f"{percent(float(heatmap[-1].sum()))} %; score below {low} for "
+        f"{percent(float(heatmap[:, 0].sum()))} %, {high} and above for "
         f"{percent(float(heatmap[:, -1].sum()))} %."
     )
 
@@ -159,13 +164,13 @@ def _corners_text(name: str, heatmap: Any) -> str:
 def _curves(comparison: Comparison) -> Iterator[Picture]:
     confidence = _confidence(comparison)
     axis = quantity(comparison.axis, comparison.noun)
-    for metric in METRIC_NAMES:
-        name = metric_name(metric, comparison.threshold)
+    for metric in METRICS:
+        name = comparison.names[metric]
         curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
         lines = by_paradigm(curve[curve["num_seeds"] == curve["num_cells"]])
         if not lines:
             continue
-        floor = "SAIF 0" if metric == "saif" else "accuracy 1/C"
+        floor = lost_score(metric, comparison.task)
         yield Picture(
             name=f"compute-{metric}",
             title=f"{_capital(name)} against {axis}",
@@ -185,7 +190,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
                 confidence,
                 comparison.axis,
                 comparison.threshold,
-                comparison.noun,
+                comparison.task,
             ),
             wide=False,
         )
@@ -214,8 +219,8 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     beside = ""
     if len(levels):
         beside = f" Horizontal: the chosen option of {listed(list(levels['paradigm']))}."
-    for metric in METRIC_NAMES:
-        name = metric_name(metric, comparison.threshold)
+    for metric in METRICS:
+        name = comparison.names[metric]
         text = _response_text(
             response, metric, lambda row: f"{percent(row['switch_point'], 0)} % of the budget"
         )
@@ -251,8 +256,8 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
             f"Of each of {MAX_RATES} equal parts of the range of the {tried} learning rates "
             "tried (of the first phase) the option that is best on validation"
         )
-    for metric in METRIC_NAMES:
-        name = metric_name(metric, comparison.threshold)
+    for metric in METRICS:
+        name = comparison.names[metric]
         text = _response_text(response, metric, lambda row: number(row["lr"]))
         yield Picture(
             name=f"learning-rate-{metric}",
@@ -302,8 +307,8 @@ def _effort(comparison: Comparison) -> Iterator[Picture]:
     lines = by_paradigm(effort)
     counts = {name: len(line) for name, line in lines.items()}
     summary = comparison.summary.to_dict("records")
-    for metric in METRIC_NAMES:
-        name = metric_name(metric, comparison.threshold)
+    for metric in METRICS:
+        name = comparison.names[metric]
         texts = [
             f"{p}: {percent(line[metric].iloc[0])} % after 1 option, "
             f"{percent(line[metric].iloc[-1])} % after all {len(line)}."

@@ -11,12 +11,13 @@ import pandas as pd
 
 from analysis.comparison.compare import Comparison
 from analysis.comparison.effort import edge_warnings
-from analysis.comparison.report.rationales import PLAUSIBLE, plausibility_cells
+from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
 from analysis.comparison.report.tables import (
     HIDDEN_FOREGROUND,
     comparison_cells,
     cut_text,
     footnotes,
+    further_cells,
     rates,
     spread_cells,
     switch_point,
@@ -30,10 +31,11 @@ from analysis.section.columns import by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
     instances,
-    is_text,
     level,
     made_equal,
+    metric_name,
     percent,
+    setting_text,
     setting_words,
     span,
     tally,
@@ -51,7 +53,8 @@ def section_title(comparison: Comparison) -> str:
     """Title that tells one comparison of a results directory from another."""
     settings = comparison.settings
     names = ["m", "n", "architecture", "batch_size", "precision", "inference"]
-    names += ["label_rule", "rationale_rule"] if is_text(comparison.task) else ["split"]
+    own = {tasks.POSTS: ["label_rule", "rationale_rule"], tasks.CAPTIONS: ["encoder"]}
+    names += own.get(comparison.modality, ["split"])
     names = list(dict.fromkeys([*names, "budget", *comparison.differs]))
     if settings["precision"] == "float32" and "precision" not in comparison.differs:
         names.remove("precision")
@@ -84,8 +87,12 @@ def comparison_blocks(
     else:
         blocks.append(Text("No option can be chosen, so there is nothing to compare.", "warning"))
     blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
-    if shown:
-        blocks += [Heading("Figures"), *shown]
+    words = [each for each in shown if each.file.startswith(f"figures/{CAPTIONS_STEM}")]
+    figures = [each for each in shown if each not in words]
+    if words:
+        blocks += [Heading("Where each word looks"), Text(HOW_TO_READ), *words]
+    if figures:
+        blocks += [Heading("Figures"), *figures]
     blocks += [*claim_blocks(claims), *_options(comparison), *_cells(comparison)]
     return [*blocks, *_settings(comparison), *_repeat(comparison, results)]
 
@@ -135,12 +142,13 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         Text("Attention on the foreground, and loss, with t intervals:"),
         Table(*by_columns(more, summary)),
     ]
-    if plausible := plausibility_cells(summary):
-        blocks += [Text(PLAUSIBLE), Table(*plausible)]
+    if further := further_cells(summary):
+        blocks += [Text(comparison.modality.measures_text), Table(*further)]
     return blocks
 
 
 def _options(comparison: Comparison) -> list[Block]:
+    score = comparison.modality.score
     options = with_chosen(comparison.options, comparison.choice, GROUP + OPTION)
     columns = [
         plain("paradigm"),
@@ -149,7 +157,7 @@ def _options(comparison: Comparison) -> list[Block]:
         plain("n", "num_seeds"),
         plain("diverged", "num_diverged"),
         plain("censored", "num_censored"),
-        ("validation accuracy %", lambda row: percent(row["validation_accuracy"], 2)),
+        (f"validation {score} %", lambda row: percent(row["validation_accuracy"], 2)),
         ("validation SAIF %", lambda row: percent(row["validation_saif"], 2)),
         ("validation loss", lambda row: three_decimals(row["validation_loss"])),
         ("", lambda row: "chosen" if row["chosen"] else ""),
@@ -159,7 +167,7 @@ def _options(comparison: Comparison) -> list[Block]:
         f"Options tried: {tally(tried)}."
         + (_UNEQUAL if tried.nunique() > 1 else "")
         + " Learning rate and switch point were chosen by the seed mean of validation "
-        + f"{'SAIF' if comparison.select == 'saif' else 'accuracy'}."
+        + f"{metric_name(comparison.select, task=comparison.task)}."
     )
     marked = np.flatnonzero(options["chosen"]).tolist()
     table = Table(*by_columns(columns, options), left=(0, 9), marked=marked)
@@ -179,7 +187,7 @@ def _cells(comparison: Comparison) -> list[Block]:
             plain("ended as", "status"),
             ("last evaluation at % of budget", lambda row: percent(row["budget_fraction"], 0)),
             ("SAIF % there", lambda row: percent(row["last_saif"])),
-            ("accuracy % there", lambda row: percent(row["last_accuracy"])),
+            (f"{comparison.modality.score} % there", lambda row: percent(row["last_accuracy"])),
             ("reason", lambda row: str(row["status_reason"] or "-")),
         ]
         blocks.append(Text("Cells that did not run to the end, on the test split:"))
@@ -194,7 +202,7 @@ def _settings(comparison: Comparison) -> list[Block]:
     train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
         ["task", first["task"]],
-        [tasks.modality(comparison.task).m, str(first["m"])],
+        [comparison.modality.m, str(first["m"])],
         [f"training {noun} n", str(first["n"])],
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],
@@ -227,7 +235,7 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
         ("switch point", switch_point),
         plain("seed"),
         ("SAIF %", lambda row: percent(row["saif"])),
-        ("accuracy %", lambda row: percent(row["accuracy"])),
+        (f"{comparison.modality.score} %", lambda row: percent(row["accuracy"])),
         plain("ended as", "status"),
     ]
     header, rows = by_columns(columns, test)
@@ -244,8 +252,8 @@ def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:
     """The other settings that the cells of a comparison share."""
     named = {"task", "m", "n", "architecture", "batch_size", "budget", "data_digest", "split"}
     return [
-        [name.replace("_", " "), ", ".join(map(str, v)) if isinstance(v, list) else str(v)]
-        for name, v in sorted(settings.items())
+        [name.replace("_", " "), setting_text(value)]
+        for name, value in sorted(settings.items())
         if name not in named | {"schedule", "seed"}
     ]
 

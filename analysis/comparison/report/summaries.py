@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.choice import PLAUSIBILITY, SUMMARISED
+from analysis.comparison.choice import SUMMARISED, further_measures
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import learning_curve
-from analysis.comparison.report.rationales import share_sentences
+from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_markdown, number
 from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
-from analysis.words import METRIC_NAMES
+from analysis.words import METRICS
 
 _SPLIT = "test"
-_MEASURED = [*SUMMARISED, *PLAUSIBILITY, "saif_iqm", "accuracy_iqm"]
 _INVERSE = {"better": "worse", "worse": "better"}
 
 
@@ -38,7 +37,7 @@ def summary_metrics(summaries: Iterable[pd.DataFrame]) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for row in itertools.chain.from_iterable(table.to_dict("records") for table in summaries):
         where = f"{row['task']}/m{row['m']}/{row['comparison_id'][:8]}/{row['paradigm']}"
-        metrics |= {f"{where}/{metric}": row[metric] for metric in METRIC_NAMES}
+        metrics |= {f"{where}/{metric}": row[metric] for metric in METRICS}
     return metrics
 
 
@@ -67,7 +66,7 @@ def group_summaries(
     found = []
     for row in comparison.summary.to_dict("records"):
         paradigm = str(row["paradigm"])
-        params = _params(row) | _of_text(comparison.settings)
+        params = _params(row) | _of_data(comparison.settings)
         params |= {"saif_threshold": number(comparison.threshold)}
         params |= _verdicts(comparison.paired, paradigm)
         values = _metrics(row)
@@ -109,13 +108,15 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     }
 
 
-def _of_text(settings: Mapping[str, Any]) -> dict[str, str]:
-    names = ("label_rule", "rationale_rule", "min_count", "inference")
+def _of_data(settings: Mapping[str, Any]) -> dict[str, str]:
+    names = ("label_rule", "rationale_rule", "min_count", "encoder", "inference")
     return {name: str(settings[name]) for name in names if name in settings}
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
-    values = {name: float(row[name]) for name in interval_columns(*_MEASURED) if name in row}
+    further = further_measures(str(row["task"]))
+    measured = dict.fromkeys([*SUMMARISED, *further, "saif_iqm", "accuracy_iqm"])
+    values = {name: float(row[name]) for name in interval_columns(*measured) if name in row}
     counts = {"n_seeds": row["num_seeds"], "n_diverged": row["num_diverged"]}
     return values | {name: float(value) for name, value in counts.items()}
 
@@ -136,7 +137,7 @@ def _verdicts(paired: pd.DataFrame, paradigm: str) -> dict[str, str]:
 def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     """Paradigm -> name -> curve."""
     found: dict[str, dict[str, Curve]] = {}
-    for metric in METRIC_NAMES:
+    for metric in METRICS:
         table = learning_curve(comparison.evaluations, metric, _SPLIT)
         # A mean over different seeds than before would look like progress.
         table = table[table["num_seeds"] == table["num_cells"]]

@@ -1,4 +1,7 @@
-"""The layout of the paper's Table 1: a row a task and m, SAIF and accuracy by paradigm."""
+"""The layout of the paper's Table 1: a row a task and m, SAIF and accuracy by paradigm.
+
+The accuracy of captions is their Bleu-4.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,25 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.paper.published import Row, published, setting_differences, sources_text
+from analysis.comparison.paper.published import (
+    Row,
+    paradigms_of,
+    published,
+    setting_differences,
+    sources_text,
+)
 from analysis.comparison.report.tables import HIDDEN_FOREGROUND
-from analysis.groups import PARADIGM_ORDER, paradigm_order
-from analysis.words import METRIC_NAMES, is_text, made_equal, percent, points, setting_words
-from study.results import SAIF_THRESHOLD
-
-METRICS = ("saif", "accuracy")
+from analysis.groups import paradigm_order
+from analysis.words import (
+    METRICS,
+    is_text,
+    listed,
+    made_equal,
+    percent,
+    points,
+    score_name,
+    setting_words,
+)
 
 _LOGITS = (
     "The paper's LVML of HateXplain averages logits, as its scripts do: its number stands beside "
@@ -33,11 +48,12 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
         One row a comparison: `task`, `m`, `n`, `architecture`, `comparison_id`, `cut`, `axis`,
         `threshold` (of SAIF); for each metric and paradigm `<metric>_<paradigm>` (fraction, mean
         over seeds on test), the same with `_published` (Table 1 of the paper, whose SAIF is at
-        the usual threshold) and with `_difference` (ours minus published). NaN where there is
-        none. The paper's four paradigms always have their columns.
+        the task's own threshold) and with `_difference` (ours minus published). NaN where there
+        is none. The paper's paradigms always have their columns.
     """
     present = {name for comparison in found for name in comparison.summary["paradigm"]}
-    paradigms = paradigm_order({*PARADIGM_ORDER, *present})
+    of_paper = {name for comparison in found for name in paradigms_of(comparison.task)}
+    paradigms = paradigm_order({*of_paper, *present})
     return pd.DataFrame([_numbers(comparison, paradigms) for comparison in found])
 
 
@@ -62,15 +78,16 @@ def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[s
     return ["task", "m", *paradigms, *paradigms], rows
 
 
-def group_header(header: Sequence[str]) -> list[tuple[str, int]]:
+def group_header(header: Sequence[str], found: Sequence[Comparison]) -> list[tuple[str, int]]:
     """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
     paradigms = (len(header) - 2) // 2
-    return [("", 2), *((f"{METRIC_NAMES[metric]} %", paradigms) for metric in METRICS)]
+    score = score_name(*(comparison.task for comparison in found))
+    return [("", 2), ("SAIF %", paradigms), (f"{score} %", paradigms)]
 
 
-def flat_header(header: Sequence[str]) -> list[str]:
+def flat_header(header: Sequence[str], found: Sequence[Comparison]) -> list[str]:
     """The header of `table_one_cells` for tables that have one header line only."""
-    labels = [label for label, span in group_header(header) for _ in range(span)]
+    labels = [label for label, span in group_header(header, found) for _ in range(span)]
     return [f"{label} {name}".strip() for label, name in zip(labels, header, strict=True)]
 
 
@@ -87,14 +104,18 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     )
     if any("lvml-logits" in set(c.summary["paradigm"]) for c in with_paper if is_text(c.task)):
         notes.append(_LOGITS)
-    if any(comparison.threshold != SAIF_THRESHOLD for comparison in with_paper):
+    others = [c.modality.saif_threshold for c in with_paper if _is_unusual(c)]
+    if others:
+        usual = listed([f"{threshold:g}" for threshold in dict.fromkeys(others)])
         notes.append(
-            f"The paper's SAIF is at threshold {SAIF_THRESHOLD:g}, so beside that of another "
-            "none is shown."
+            f"The paper's SAIF is at threshold {usual}, so beside that of another none is shown."
         )
     for comparison in with_paper:
         ran = set(comparison.cells["paradigm"])
-        differences = setting_differences(comparison.settings, soft_epochs(comparison), ran)
+        frozen = bool(comparison.cells["encoder_lr"].isna().all())
+        differences = setting_differences(
+            comparison.settings, soft_epochs(comparison), ran, frozen
+        )
         if differences:
             texts = "; ".join(differences)
             notes.append(f"No reproduction, {comparison.name}: ours have {texts}.")
@@ -115,9 +136,14 @@ def conditions(found: Sequence[Comparison]) -> str:
         texts.append("interpolated between the evaluations around the cut")
     if any(comparison.select == "saif" for comparison in found):
         texts.append(f"options {HIDDEN_FOREGROUND}")
-    if any(comparison.threshold != SAIF_THRESHOLD for comparison in found):
+    if any(_is_unusual(comparison) for comparison in found):
         texts.append("SAIF at threshold " + _each(found, lambda c: f"{c.threshold:g}"))
     return ", ".join(texts)
+
+
+def _is_unusual(comparison: Comparison) -> bool:
+    """Whether its SAIF is not at the task's own threshold."""
+    return comparison.threshold != comparison.modality.saif_threshold
 
 
 def _cut_at(comparison: Comparison) -> str:
@@ -156,7 +182,7 @@ def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]
     row: dict[str, Any] = {"task": comparison.task, "m": comparison.m}
     row |= {name: first[name] for name in shared} | {"cut": comparison.cut}
     row |= {"axis": comparison.axis, "threshold": comparison.threshold}
-    comparable = {"saif": comparison.threshold == SAIF_THRESHOLD, "accuracy": True}
+    comparable = {"saif": not _is_unusual(comparison), "accuracy": True}
     ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
     paper = _row_of(comparison).scores
     for i, metric in enumerate(METRICS):

@@ -19,15 +19,17 @@ from analysis.words import (
     instances,
     known,
     level,
+    lost_scores,
     made_equal,
     metric_name,
     network_text,
     percent,
+    score_name,
     setting_name,
     share_of_budget,
 )
 from analysis.words import number as number
-from study.results import SAIF_THRESHOLD
+from study import tasks
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
 TOO_WIDE = (
@@ -38,7 +40,7 @@ TOO_WIDE = (
 def comparison_text(
     summary: pd.DataFrame,
     published: bool = False,
-    threshold: float = SAIF_THRESHOLD,
+    threshold: float | None = None,
     name: str = "",
 ) -> str:
     """Aligned plain text for the terminal: one block a (task, m).
@@ -46,7 +48,8 @@ def comparison_text(
     Args:
         summary: as `analysis.summarise` gives it.
         published: add the paper's Table 1 where it has such a row.
-        threshold: of SAIF; of another than the usual one the paper has no numbers.
+        threshold: of SAIF; of another than the task's own the paper has no numbers. None: the
+            task's own.
         name: of the setting; empty: task and m.
     """
     blocks = []
@@ -58,7 +61,7 @@ def comparison_text(
 
 
 def comparison_markdown(
-    summary: pd.DataFrame, threshold: float = SAIF_THRESHOLD, name: str = ""
+    summary: pd.DataFrame, threshold: float | None = None, name: str = ""
 ) -> str:
     """The same tables in Markdown, without the paper's; see `comparison_text`."""
     blocks = []
@@ -74,27 +77,28 @@ def comparison_markdown(
 
 
 def comparison_cells(
-    summary: pd.DataFrame, published: bool = False, threshold: float = SAIF_THRESHOLD
+    summary: pd.DataFrame, published: bool = False, threshold: float | None = None
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the comparison table of one (task, m), one row a paradigm."""
     first = summary.iloc[0]
     row_of = published_row(first["task"], first["m"], first["architecture"])
     paper = row_of.scores if published else {}
     bounds = f"{level(first['confidence'])} interval"
+    modality = tasks.modality(first["task"])
     columns = [
         plain("paradigm"),
-        *measured(f"{metric_name('saif', threshold)} %", "saif", bounds),
-        *measured("accuracy %", "accuracy", bounds),
+        *measured(f"{metric_name('saif', threshold, first['task'])} %", "saif", bounds),
+        *measured(f"{modality.score} %", "accuracy", bounds),
         ("n", seeds),
         ("lr", rates),
         ("switch", switch_point),
         plain("options", "num_options"),
     ]
     # The paper's SAIF is at the usual threshold: beside another it would mislead.
-    if paper and threshold == SAIF_THRESHOLD:
+    if paper and threshold in (None, modality.saif_threshold):
         columns.append(("paper SAIF %", lambda row: _published(paper, row, 0)))
     if paper:
-        columns.append(("paper accuracy %", lambda row: _published(paper, row, 1)))
+        columns.append((f"paper {modality.score} %", lambda row: _published(paper, row, 1)))
     return by_columns(columns, summary)
 
 
@@ -112,9 +116,27 @@ def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     columns = [
         plain("paradigm"),
         *measured("SAIF IQM %", "saif_iqm", bounds),
-        *measured("accuracy IQM %", "accuracy_iqm", bounds),
+        *measured(f"{score_name(summary['task'].iloc[0])} IQM %", "accuracy_iqm", bounds),
         ("n", seeds),
     ]
+    return by_columns(columns, summary)
+
+
+def further_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+    """Header and rows, one a paradigm, of the modality's further measures; None: not measured.
+
+    Args:
+        summary: as `analysis.summarise` gives it, of one comparison.
+    """
+    declared = tasks.modality(summary["task"].iloc[0]).measures
+    measures = [measure for measure in declared if measure.column in summary]
+    if not measures:
+        return None
+    bounds = f"{level(summary['confidence'].iloc[0])} interval"
+    columns = [plain("paradigm")]
+    for column, name, is_share, _ in measures:
+        shown = (f"{name} %", column, bounds) if is_share else (name, column, bounds, number)
+        columns += measured(*shown)
     return by_columns(columns, summary)
 
 
@@ -155,7 +177,7 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     """What must be said beside the table of one (task, m)."""
     notes = []
     if (summary["num_diverged"] > 0).any():
-        notes.append("A diverged seed counts as SAIF 0 and accuracy 1/C.")
+        notes.append(f"A diverged seed counts as {lost_scores(summary['task'].iloc[0])}.")
     if summary[["saif", "accuracy"]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
     if any(_leaves_shares(summary, metric) for metric in ("saif", "accuracy")):
@@ -184,7 +206,7 @@ def seeds(row: Row) -> str:
 def rates(row: Row) -> str:
     """The learning rate; of a schedule with phases the first and the last: ``0.1 > 0.05``."""
     first, last = number(row["lr"]), number(row["last_lr"])
-    return first if pd.isna(row["switch_point"]) else f"{first} > {last}"
+    return first if pd.isna(row["switch_point"]) and first == last else f"{first} > {last}"
 
 
 def switch_point(row: Row) -> str:

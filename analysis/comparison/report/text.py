@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from analysis.comparison.compare import Comparison, short_id
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.rationales import share_sentences
+from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_text
 from analysis.comparison.report.verdicts import verdict_lines
 from analysis.groups import AXES
 from analysis.words import amount, made_equal
 from study import terminal
-from study.results import SAIF_THRESHOLD
 
 
 def stopped_options(comparison: Comparison) -> list[str]:
@@ -37,9 +36,9 @@ def unusual_cut(comparison: Comparison) -> list[str]:
         )
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
-    if comparison.threshold != SAIF_THRESHOLD:
-        threshold = f"{comparison.threshold:g}, not of {SAIF_THRESHOLD:g}"
-        texts.append(f"SAIF is that of threshold {threshold}.")
+    own = comparison.modality.saif_threshold
+    if comparison.threshold != own:
+        texts.append(f"SAIF is that of threshold {comparison.threshold:g}, not of {own:g}.")
     return texts
 
 

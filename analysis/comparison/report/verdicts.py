@@ -110,7 +110,7 @@ def _named(rows: pd.DataFrame) -> str:
 
 
 def _metric(row: Row) -> str:
-    return metric_name(str(row["metric"]))
+    return metric_name(str(row["metric"]), task=str(row["task"]))
 
 
 def _decided_line(row: Row) -> str:

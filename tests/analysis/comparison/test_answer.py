@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from analysis.comparison.compare import Comparison
 from analysis.comparison.paired import PAIRED_COLUMNS, SAME_EVERYWHERE
-from analysis.comparison.report.answer import QUESTION, answer
-from analysis.groups import PARADIGM_ORDER
+from analysis.comparison.report.answer import answer, question
 from analysis.words import setting_name
+from study.tasks import modality
 
+PARADIGMS = ("hard", "soft", "hybrid", "lvml")
 GLOSS = (
     "measured by SAIF (the share of instances classified rightly and confidently while attention "
     "rests confidently on the right place), "
@@ -40,6 +41,7 @@ def pair(
     half = abs(size) / 2
     return {
         **dict.fromkeys(PAIRED_COLUMNS, math.nan),
+        "task": "digits",
         "metric": metric,
         "first": first,
         "second": second,
@@ -59,7 +61,7 @@ def comparison(
     task: str = "digits",
     m: int = 10,
     axis: str = "flops",
-    paradigms: Sequence[str] = PARADIGM_ORDER,
+    paradigms: Sequence[str] = PARADIGMS,
     select: str = "accuracy",
     comparison_id: str = "0123456789abcdef",
 ) -> Comparison:
@@ -67,6 +69,7 @@ def comparison(
     made = SimpleNamespace(
         name=setting_name(task, m, "mlp"),
         task=task,
+        modality=modality(task),
         m=m,
         axis=axis,
         cells=pd.DataFrame({"comparison_id": [comparison_id]}),
@@ -172,8 +175,7 @@ def test_what_more_seeds_alone_do_not_decide_is_said() -> None:
 
 def test_many_undecided_pairs_give_a_range() -> None:
     pairs = [
-        pair(b, a, needed=20.0 + 10 * i)
-        for i, (a, b) in enumerate(combinations(PARADIGM_ORDER, 2))
+        pair(b, a, needed=20.0 + 10 * i) for i, (a, b) in enumerate(combinations(PARADIGMS, 2))
     ]
     first, _, sure = answer([comparison(pairs)])
     assert first.endswith(
@@ -302,9 +304,12 @@ def test_a_paradigm_is_better_only_where_a_verdict_says_so(
         assert f"all {total} are decided" in sentences[2]
 
 
-def test_the_question_is_one_sentence() -> None:
-    assert QUESTION.endswith("?")
-    assert QUESTION.count("?") == 1
+@pytest.mark.parametrize("tasks", [["digits"], ["mscoco"], ["digits", "mscoco"]])
+def test_the_question_is_one_sentence(tasks: Sequence[str]) -> None:
+    asked = question([comparison([], task) for task in tasks])
+    assert asked.endswith("?")
+    assert asked.count("?") == 1
+    assert ("classifies" in asked, "captions" in asked) == ("digits" in tasks, "mscoco" in tasks)
 
 
 # --- reasons
@@ -330,7 +335,7 @@ def test_no_seed_in_common_is_said_only_where_it_is_so() -> None:
 
 
 def test_one_reason_for_all_is_said_once() -> None:
-    pairs = [pair(b, a, needed=math.inf) for a, b in combinations(PARADIGM_ORDER, 2)]
+    pairs = [pair(b, a, needed=math.inf) for a, b in combinations(PARADIGMS, 2)]
     *_, sure = answer([comparison([*pairs, *in_accuracy(pairs)])])
     assert sure == (
         "The verdicts rest on n=12 common seeds; all 12 are undecided because no difference is "

@@ -21,16 +21,20 @@ from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.paired import SAME_EVERYWHERE, paired_table, resample
 from analysis.comparison.paper.claims import (
     LEAD,
-    NEARLY_EMPTY,
     STALLED,
     claims,
     middle_share,
+    nearly_empty,
 )
 from analysis.comparison.report.chapter import Compared
 from analysis.page.exports import claim_rows
 from analysis.reading import load
 from analysis.section.claim import Claim
+from analysis.words import METRICS, metric_name
+from study.tasks import MOSAICS
 from tests.made_up.comparisons import make_cell, make_results, write
+
+LIMIT = nearly_empty(MOSAICS.heatmap_edges)
 
 NAMES = ["C1", "C2", "C3", "C4", "C5", "C6", "C16", "C17"]
 TIMES = np.linspace(0, 1, 11)
@@ -133,13 +137,16 @@ def comparison(
     ]
     columns = ["split", "paradigm", "seed", "heatmap", "diverged"]
     more = ["budget_fraction", "compute_flops", "foreground_attention_mean"]
-    ids = [{"paradigm": name, "comparison_id": "0123456789abcdef"} for name in ran]
+    shared = {"task": "digits", "comparison_id": "0123456789abcdef"}
+    ids = [shared | {"paradigm": name} for name in ran]
     made = SimpleNamespace(
         task="digits",
         m=10,
         architecture="mlp",
         axis="flops",
         threshold=threshold,
+        modality=MOSAICS,
+        names={name: metric_name(name, threshold) for name in METRICS},
         select="accuracy",
         cells=pd.DataFrame(ids),
         options=options_of(barred or {}),
@@ -174,11 +181,11 @@ def test_a_middle_share_is_of_one_axis_and_of_what_the_map_holds() -> None:
     for scale in (1.0, 0.5, 1 / cells.sum()):
         assert middle_share(scale * cells, 0) == pytest.approx(focus)
         assert middle_share((scale * cells).ravel(), 1) == pytest.approx(prediction)
-    assert middle_share(np.full(25, 1 / 25), 0) == pytest.approx(6 * NEARLY_EMPTY)
+    assert middle_share(np.full(25, 1 / 25), 0) == pytest.approx(6 * LIMIT)
     assert math.isnan(middle_share(np.zeros(25), 0))
     assert math.isnan(middle_share([math.nan] * 25, 1))
-    with pytest.raises(ValueError, match="25 cells"):
-        middle_share(np.zeros(9), 0)
+    with pytest.raises(ValueError, match="as many rows as columns, got 8 cells"):
+        middle_share(np.zeros(8), 0)
 
 
 SHARE_CLAIMS = [
@@ -197,10 +204,10 @@ def test_a_share_claim_is_decided_by_the_side_of_its_interval(
 ) -> None:
     verdicts = {
         share: claim(name, comparison({paradigm: jittered(share, axis)})).verdict
-        for share in (0.03, NEARLY_EMPTY, 0.4)
+        for share in (0.03, LIMIT, 0.4)
     }
     few, many = ("holds", "does not hold") if side == "below" else ("does not hold", "holds")
-    assert verdicts == {0.03: few, NEARLY_EMPTY: "undecided", 0.4: many}
+    assert verdicts == {0.03: few, LIMIT: "undecided", 0.4: many}
     other = "middle_focus" if axis == "middle_prediction" else "middle_prediction"
     of_other = claim(name, comparison({paradigm: jittered(0.4, other)})).verdict
     assert of_other == ("does not hold" if name == "C5" else few)
@@ -511,7 +518,7 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
     (found,) = compare(load(results))
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     fields |= {"paired": paired_table(resample(found.at_budget, found.choice))}
-    of = cast(Comparison, SimpleNamespace(**fields))
+    of = cast(Comparison, SimpleNamespace(**fields, modality=found.modality, names=found.names))
     verdicts = {each.name: each.verdict for each in claims(of)}
     assert verdicts == {
         "C1": "does not hold",

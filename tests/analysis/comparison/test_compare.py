@@ -565,9 +565,9 @@ def test_paradigms_come_in_the_order_of_the_paper(
     assert compared[None].summary["paradigm"].tolist() == ["hard", "soft", "hybrid", "lvml"]
     assert paradigm_order(["soft", "hard-sampled", "lvml", "hard", "soft"]) == [
         "hard",
+        "hard-sampled",
         "soft",
         "lvml",
-        "hard-sampled",
     ]
 
 

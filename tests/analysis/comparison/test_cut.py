@@ -439,13 +439,21 @@ def test_without_details_only_pictures_are_missing(
         ({"budget": float("nan")}, "a budget must be a finite number of FLOPs > 0, got nan"),
         ({"budget": -1.0, "axis": "seconds"}, "a finite number of seconds > 0"),
         ({"axis": "epochs"}, "an axis must be one of flops, seconds, mosaics, got 'epochs'"),
-        ({"threshold": 0.7}, r"an inner edge of the heat maps \(0.2, 0.4, 0.6, 0.8\), got 0.7"),
-        ({"threshold": 1.0}, "an inner edge"),
     ],
 )
 def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str) -> None:
     with pytest.raises(ResultsError, match=message):
         Cut(**values)
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.3, 1.0])
+def test_a_threshold_has_to_be_an_edge_of_the_recorded_heat_maps(
+    results: Results, threshold: float
+) -> None:
+    write(results, make_cell())
+    edges = rf"an inner edge of the heat maps \(0.2, 0.4, 0.6, 0.8\), got {threshold}"
+    with pytest.raises(ResultsError, match=edges):
+        compare_results(results, threshold=threshold)
 
 
 @pytest.mark.parametrize("axis", ["seconds", "mosaics"])

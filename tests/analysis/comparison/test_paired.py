@@ -638,9 +638,9 @@ def test_nothing_that_can_be_chosen() -> None:
 
 
 def test_paradigms_of_other_names_come_last() -> None:
-    table = _paired(_study({"hard-sampled": HIGH, "lvml": LOW}))
-    assert table[["first", "second"]].iloc[0].tolist() == ["hard-sampled", "lvml"]
-    assert paradigm_order(["hard-sampled", "lvml"]) == ["lvml", "hard-sampled"]
+    table = _paired(_study({"lvml-logits": HIGH, "lvml": LOW}))
+    assert table[["first", "second"]].iloc[0].tolist() == ["lvml-logits", "lvml"]
+    assert paradigm_order(["a", "lvml-logits", "lvml"]) == ["lvml", "a", "lvml-logits"]
 
 
 def test_refuses_what_does_not_belong_together() -> None:

@@ -20,16 +20,11 @@ from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.paper.published import TABLE_1, published, setting_differences
 from analysis.comparison.report.chapter import COMPARISONS, Compared
+from analysis.comparison.report.data import data_notes, share_notes, share_sentences
 from analysis.comparison.report.pictures import pictures
-from analysis.comparison.report.rationales import (
-    data_notes,
-    plausibility_cells,
-    share_notes,
-    share_sentences,
-)
 from analysis.comparison.report.section import section_title
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
-from analysis.comparison.report.tables import comparison_cells, comparison_text
+from analysis.comparison.report.tables import comparison_cells, comparison_text, further_cells
 from analysis.comparison.report.text import verdict_text
 from analysis.conclude import Conclusions, Question
 from analysis.page.exports import exports
@@ -38,6 +33,7 @@ from analysis.section.picture import FILE_STEM
 from analysis.words import percent
 from study.launch.repetition import compare_evaluations
 from study.results import FURTHER, METRICS, Results, ResultsError
+from study.tasks import POSTS
 from study.tracking.store import RunStore
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import (
@@ -53,6 +49,7 @@ from tests.made_up.comparisons import (
 ARCHITECTURES = ("embedding", "self-attention")
 SAIF = {"hard": 0.1, "soft": 0.2, "hybrid": 0.45, "lvml": 0.4, "lvml-logits": 0.35}
 ALL = dict.fromkeys(SHARES, 1.0)
+RATIONALES = ("foreground_share", *(measure.column for measure in POSTS.measures))
 EVERY_TENTH = tuple(i / 10 for i in range(11))
 
 
@@ -229,7 +226,7 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
         f"No {split} post has a rationale: no SAIF on the {name} split."
         for name, split in (("train", "training"), ("validation", "validation"), ("test", "test"))
     ]
-    assert plausibility_cells(comparison.summary) is None
+    assert further_cells(comparison.summary) is None
     assert main([results.url, "--out", str(tmp_path / "out"), "--published"]) == 0
 
 
@@ -291,7 +288,7 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
     write(results, make_cell(), shares=shares, data_notes="")
     (comparison,) = compare_results(results)
     assert share_notes([comparison]) == data_notes([comparison]) == []
-    assert plausibility_cells(comparison.summary) is None
+    assert further_cells(comparison.summary) is None
     assert not {"token_f1", "iou_f1", "auprc"} & set(comparison.summary)
     cells = pd.read_csv(io.BytesIO(exports([Compared(comparison)])["cells.csv"]))
     assert not {"label_rule", "min_count", "token_f1", "foreground_share"} & set(cells)
@@ -395,7 +392,7 @@ def test_plausibility_by_hand(results: Results) -> None:
     for seed, saif in enumerate((0.49, 0.50, 0.51)):
         write_text(results, make_text_cell(seed=seed), 0.6, saif)
     (comparison,) = compare_results(results)
-    cells = plausibility_cells(comparison.summary)
+    cells = further_cells(comparison.summary)
     assert cells is not None
     header, rows = cells
     assert header[::2] == ["paradigm", *["95 % interval"] * 3]
@@ -535,7 +532,7 @@ def test_mlflow_is_given_what_is_known(
     shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
     drawn: list[list[str]] = []
 
-    def draw(heatmaps: Mapping[str, np.ndarray], title: str) -> bytes:
+    def draw(heatmaps: Mapping[str, np.ndarray], title: str, modality: object) -> bytes:
         drawn.append(sorted(heatmaps))
         return b"png"
 
@@ -558,7 +555,7 @@ def test_mlflow_is_given_what_is_known(
     }
     posts, bare, mosaics = (found[cell.id].data for cell in cells)
     names = {"loss", "accuracy"}
-    known = {*names, *METRICS, *FURTHER}
+    known = {*names, *METRICS, *RATIONALES}
     none, mosaic_metrics = {*names, "foreground_share"}, set(METRICS)
     wanted = {
         "posts": {"train": none, "validation": known, "test": known},
@@ -593,7 +590,7 @@ def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
     assert changed(train, "saif", 0.0) == "saif"
     assert changed(train, "heatmap", [0.0] * 25) == "heat map"
     assert changed(test, "heatmap", None) == "heat map"
-    for name in FURTHER:
+    for name in RATIONALES:
         assert changed(test, name, 0.01) == name
         assert changed(test, name, math.nan) == name
 

@@ -1,29 +1,13 @@
-"""What the report says of a human-marked foreground: how far it is known, and met.
-
-It says nothing of mosaics, whose foreground is always known.
-"""
+"""What the report says of the data: how far the foreground is known, and what cells record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pandas as pd
-
-from analysis.comparison.choice import PLAUSIBILITY
 from analysis.comparison.compare import Comparison
-from analysis.section.columns import by_columns, measured, plain
-from analysis.words import level, listed, number
+from analysis.words import is_text, listed, number
 from study.results import SPLITS
 
-PLAUSIBLE = (
-    "Plausibility: how far the attention agrees with the tokens that people marked, by the "
-    "measures of the HateXplain data set, those of ERASER, with t intervals. Predicted are the 5 "
-    "tokens with most attention: token F1 compares them with the marked tokens, IOU F1 with the "
-    "marked spans, where a token matches a span of at most two. AUPRC is the area under the "
-    "precision-recall curve of the attention itself."
-)
-
-_MEASURES = {"token_f1": "token F1 %", "iou_f1": "IOU F1 %", "auprc": "AUPRC %"}
 _ADJECTIVES = {"train": "training"}
 
 
@@ -39,6 +23,10 @@ def shares(comparison: Comparison) -> dict[str, float]:
 def share_sentences(comparison: Comparison) -> list[str]:
     """Which instances SAIF covers, where not all; none for mosaics."""
     found = shares(comparison)
+    if not is_text(comparison.task):
+        none = [split for split, share in found.items() if share == 0]
+        what = comparison.modality.counted
+        return [f"The {split} split has no {what}: no SAIF on it." for split in none]
     some = {split: share for split, share in found.items() if 0 < share < 1}
     sentences = []
     if some:
@@ -70,22 +58,6 @@ def data_notes(found: Sequence[Comparison]) -> list[str]:
         )
         for line in text.splitlines()
     ]
-
-
-def plausibility_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
-    """Header and rows, one a paradigm, of how far the rationales are met; None: not measured.
-
-    Args:
-        summary: as `analysis.summarise` gives it, of one comparison.
-    """
-    names = [name for name in PLAUSIBILITY if name in summary]
-    if not names:
-        return None
-    bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    columns = [plain("paradigm")]
-    for name in names:
-        columns += measured(_MEASURES[name], name, bounds)
-    return by_columns(columns, summary)
 
 
 def _posts(split: str) -> str:
