@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from study import tasks
 from study.cell import AnyCell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
@@ -187,12 +188,23 @@ def _judge(request: Request, place: Workplace) -> Judge:
 def _progress(request: Request, plan: Plan) -> Progress:
     """The progress of the cells to run, or of as many as a search will suggest."""
     around = (plan.overhead.start, plan.overhead.report * num_settings(plan.cells))
+    score = tasks.modality(plan.cells[0].task).score
     if not request.search:
         finished = len(plan.finished)
-        return Progress(plan.to_run, plan.seconds, plan.concurrent, finished, around=around)
+        return Progress(
+            plan.to_run, plan.seconds, plan.concurrent, finished, around=around, score=score
+        )
     mean = sum(plan.seconds.values()) / len(plan.seconds)
     to_come = plan.searched_cells
-    return Progress([], {}, plan.concurrent, to_come=to_come, seconds_each=mean, around=around)
+    return Progress(
+        [],
+        {},
+        plan.concurrent,
+        to_come=to_come,
+        seconds_each=mean,
+        around=around,
+        score=score,
+    )
 
 
 def _suggestions(

@@ -76,6 +76,7 @@ def _train(
 ) -> int:
     """Trains what is left to run, and says what is still left; the exit status."""
     with importing():
+        from study import tasks
         from study.cell.version import code_version
         from study.cell.work import Work
         from study.launch.in_turn import train_in_turn
@@ -103,7 +104,8 @@ def _train(
     what = "none, each cell trains alone" if largest == 1 else f"{len(packs)} of up to {largest}"
     print(f"packs: {what} ({packing.reason})", flush=True)
     shares = {c.id: alone[c.id] / packing.measured_of(c).speedup for c in plan.to_run}
-    progress = Progress(plan.to_run, shares, 1, len(plan.finished))
+    score = tasks.modality(plan.cells[0].task).score
+    progress = Progress(plan.to_run, shares, 1, len(plan.finished), score=score)
     pace = Pace(alone, 60 * args.minutes - (time.monotonic() - began))
     if args.gpu and place.survey.statuses:  # the name of a CPU does not say which one it is
         rows = place.results.cells()

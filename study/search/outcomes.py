@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from study import tasks
 from study.search.space import OBJECTIVES
 
 
@@ -21,13 +22,15 @@ def seed_means(
         objective: metrics of `OBJECTIVES`.
 
     Returns:
-        One fraction a metric; a diverged cell counts as SAIF 0 and accuracy 1/C.
+        One fraction a metric; a diverged cell counts as SAIF 0 and accuracy 1/C, or Bleu 0.
     """
     last = _validation(evaluations).drop_duplicates("cell_id", keep="last").set_index("cell_id")
-    scores = cells.set_index("cell_id")[["status", "num_classes"]].join(last[list(OBJECTIVES)])
+    scores = cells.set_index("cell_id")[["task", "status", "num_classes"]]
+    scores = scores.join(last[list(OBJECTIVES)])
     diverged = scores["status"] == "diverged"
     scores.loc[diverged, "saif"] = 0.0
-    scores.loc[diverged, "accuracy"] = 1 / scores["num_classes"]
+    guess = scores["task"].map(lambda task: tasks.modality(task).chance) / scores["num_classes"]
+    scores.loc[diverged, "accuracy"] = guess
     return [float(np.mean(scores[metric].to_numpy(float))) for metric in objective]
 
 

@@ -27,6 +27,7 @@ class Progress:
         to_come: further cells, which `add` will name.
         seconds_each: estimate of each of those.
         around: estimated seconds before the first evaluation, and after the last cell.
+        score: name of the cells' score.
 
     Attributes:
         began: time of the first evaluation, in seconds of `time.monotonic`; None: not yet.
@@ -43,6 +44,7 @@ class Progress:
         to_come: int = 0,
         seconds_each: float = 0.0,
         around: tuple[float, float] = (0.0, 0.0),
+        score: str = "accuracy",
     ) -> None:
         self._labels = {cell.id: cell.label for cell in cells}
         self._estimates = dict(estimates)
@@ -56,6 +58,7 @@ class Progress:
         self._last: dict[str, Mapping[str, Any]] = {}
         self._best: dict[str, float] = {}
         self._before, self._after = around
+        self._score = score
         self.began: float | None = None
         self.ended_at: float | None = None
         self._printed = -float("inf")
@@ -124,7 +127,7 @@ class Progress:
         ends = "".join(f", {count} {status}" for status, count in counts if count)
         time_left = f" | {duration(left)} left" if left is not None else ""
         names = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
-        best = f" | best validation accuracy % {names}" if names else ""
+        best = f" | best validation {self._score} % {names}" if names else ""
         short_best = f" | best % {names}" if names else ""
         cells = (
             f"{done}/{total} cells done, {running} running, {total - done - running} left{ends}"

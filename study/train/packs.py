@@ -76,7 +76,9 @@ def shape(cell: Cell) -> Shape:
     phases = cell.schedule.phases
     networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
     of_captions = cell.decoder, phases[0].encoder_lr is None
-    return Shape((*networks, *of_captions, cell.m, cell.batch_size), tuple(each.paradigm for each in phases))
+    return Shape(
+        (*networks, *of_captions, cell.m, cell.batch_size), tuple(each.paradigm for each in phases)
+    )
 
 
 def key(cell: AnyCell, axes: Sequence[str]) -> str:
