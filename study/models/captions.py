@@ -21,7 +21,7 @@ which context the LSTM goes on (`study.paradigms.base.Paradigm.decide`):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -46,24 +46,30 @@ class Memory(NamedTuple):
         keys: K x + b, (R, m, A).
         hidden: h, (R, H).
         cell: of the LSTM, (R, H).
+        gates: what a region adds to the gates of the LSTM, (R, m, 4 H); None: not computed yet.
     """
 
     regions: Tensor
     keys: Tensor
     hidden: Tensor
     cell: Tensor
+    gates: Tensor | None = None
 
     def rows(self, index: Tensor) -> Memory:
         """Those captions, in that order: (K,) int64 -> memory of K."""
-        return Memory(*(each[index] for each in self))
+        return self._each(lambda x: x[index])
 
     def first(self, count: int) -> Memory:
         """The first captions."""
-        return self if count == len(self.hidden) else Memory(*(each[:count] for each in self))
+        return self if count == len(self.hidden) else self._each(lambda x: x[:count])
 
     def repeated(self, times: int) -> Memory:
         """Each caption several times in a row."""
-        return self if times == 1 else Memory(*(_repeated(each, times) for each in self))
+        return self if times == 1 else self._each(lambda x: _repeated(x, times))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Memory:
+        known = (change(x) for x in self if x is not None)
+        return Memory(*known)
 
 
 class Attend(nn.Module):
@@ -133,7 +139,12 @@ class _Word:
     def __call__(self, contexts: Tensor) -> Tensor:
         """The logits (R k, V)."""
         times = len(contexts) // len(self._gates)
-        gates = _repeated(self._gates, times) + self._write.of_context(contexts)
+        known = self._memory.gates
+        if known is not None and times == known.shape[1]:  # then contexts are all regions
+            of_contexts = known.flatten(0, 1)
+        else:
+            of_contexts = self._write.of_context(contexts)
+        gates = _repeated(self._gates, times) + of_contexts
         forget, take, new, show = gates.chunk(4, dim=1)
         cell = _repeated(self._memory.cell, times) * forget.sigmoid()
         cell = cell + take.sigmoid() * new.tanh()
@@ -195,6 +206,12 @@ class Captioner(Model):
             regions, self.focus.keys(regions), write.first_hidden(mean), write.first_cell(mean)
         )
 
+    def _informed(self, memory: Memory, paradigm: Paradigm) -> Memory:
+        """The memory with what is the same for all words, if a paradigm asks about all regions."""
+        if not paradigm.asks_of_all or memory.gates is not None:
+            return memory
+        return memory._replace(gates=self.classifier.of_context(memory.regions))
+
     def next_word(
         self, paradigm: Paradigm, memory: Memory, words: Tensor
     ) -> tuple[Tensor, Tensor, Memory]:
@@ -208,6 +225,7 @@ class Captioner(Model):
         Returns:
             attention (R, m), probabilities (R, V) of the next word, and the memory after it.
         """
+        memory = self._informed(memory, paradigm)
         word = _Word(self.classifier, memory, words, None)
         attended = self._attended(paradigm, memory, word)
         probabilities = paradigm.probabilities(attended)
@@ -241,7 +259,7 @@ class Captioner(Model):
             order = real.sum(dim=1).argsort(descending=True, stable=True)
             regions, words, real = regions[order], words[order], real[order]
         times = paradigm.samples
-        memory = self.begin(regions).repeated(times)
+        memory = self._informed(self.begin(regions), paradigm).repeated(times)
         words, real = _repeated(words, times), _repeated(real, times)
         before = torch.full_like(words[:, 0], START)
         losses, choices = [], []
@@ -286,6 +304,7 @@ class Captioner(Model):
                 Length(m, count, encoder, words)
                 for words, count in sorted((lengths or {}).items())
             ),
+            once=forward_flops(write.of_context, region),
             decision=forward_flops(attend.query, state)
             + forward_flops(write.of_hidden, state)
             + forward_flops(write.of_word, (sizes.embedding,)),

@@ -44,12 +44,14 @@ class ModelFlops:
         classifier: g on one segment.
         lengths: of encoded inputs; empty: all have m segments, and there is no encoder.
         decision: what each decision of a sequence costs besides.
+        once: part of `classifier` that is the same for a segment in all decisions.
     """
 
     focus: int
     classifier: int
     lengths: tuple[Length, ...] = ()
     decision: int = 0
+    once: int = 0
 
 
 def forward_flops(module: nn.Module, input_shape: tuple[int, ...]) -> int:

@@ -301,13 +301,27 @@ class Paradigm(ABC):
         """
         return losses.sum(dim=1)
 
-    def decision_cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
-        """Forward FLOPs of one decision of the `samples` sequences of an input; see `cost`.
+    @property
+    def asks_of_all(self) -> bool:
+        """Whether the loss calls the classifier on every segment."""
+        return not self.mixes and self.exact == self.name
 
-        Going on takes a further call of g if the loss calls it on other segments.
+    def sequence_cost(
+        self, focus_flops: int, classifier_flops: int, m: int, decisions: int, once: int = 0
+    ) -> int:
+        """Forward FLOPs of the `samples` sequences of an input; see `cost`.
+
+        If the loss calls g on every segment, going on takes a further call.
+
+        Args:
+            focus_flops, classifier_flops, m: as of `cost`.
+            decisions: T.
+            once: part of `classifier_flops` that is the same for a segment in all decisions.
         """
-        further = 0 if self.mixes else classifier_flops
-        return self.cost(focus_flops, classifier_flops, m) + further
+        if not self.asks_of_all:
+            return decisions * self.cost(focus_flops, classifier_flops, m)
+        each = self.cost(focus_flops, classifier_flops - once, m) + classifier_flops
+        return m * once + decisions * each
 
     @abstractmethod
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:

@@ -53,9 +53,11 @@ class HardSampled(Hard):
         to_come = losses.flip(2).cumsum(dim=2).flip(2)
         return to_come - to_come.flip(1)
 
-    def decision_cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
-        """A sequence a sample, each with m calls of f and one of g."""
-        return self.samples * (m * focus_flops + classifier_flops)
+    def sequence_cost(
+        self, focus_flops: int, classifier_flops: int, m: int, decisions: int, once: int = 0
+    ) -> int:
+        """A sequence a sample, each with m calls of f and one of g a decision."""
+        return self.samples * decisions * (m * focus_flops + classifier_flops)
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and one of g a sample."""

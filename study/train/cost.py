@@ -42,8 +42,9 @@ def training_flops(paradigm: str, flops: ModelFlops, m: int) -> int | Fraction:
     def of_input(length: Length) -> int:
         if not flops.decision:
             return known.cost(*parts, length.segments) + length.encoder
-        each = known.decision_cost(*parts, length.segments) + known.samples * flops.decision
-        return length.decisions * each + length.encoder
+        words = length.decisions
+        heads = known.sequence_cost(*parts, length.segments, words, flops.once)
+        return heads + known.samples * words * flops.decision + length.encoder
 
     total = sum(length.count * of_input(length) for length in flops.lengths)
     return Fraction(TRAINING_PASSES * total, sum(length.count for length in flops.lengths))

@@ -28,8 +28,9 @@ from study.tasks.sources.places import Places
 _VERSION = 1
 """Raised when pixels or features are computed in another way."""
 
-_TOGETHER = 16
-"""Images that go through the encoder at a time: of VGG19 at 224 pixels, 200 MB a layer."""
+_TOGETHER = {"cpu": 2, "cuda": 64}
+"""Images that go through the encoder at a time, by device. On a CPU more are slower: at 448 pixels
+EfficientNet-lite0 takes 41 ms for each of 2 and 89 ms for each of 16 (docs/log.md)."""
 
 
 class Images(Protocol):
@@ -150,7 +151,7 @@ class ImageFiles:
         return image_files.thumbnail(self._folder / self._files[row])
 
     def _encode(self, side: int, device: torch.device) -> Iterator[np.ndarray]:
-        """The features of `_TOGETHER` images at a time."""
+        """The features of some images at a time."""
         encoder = encoders.build(self._encoder)
         if (weights := self.encoder_weights) is not None:
             encoder.load_state_dict(dict(weights))
@@ -159,7 +160,8 @@ class ImageFiles:
             f"encoding {len(self._files):,} images with {self._encoder} at {side} x {side} pixels"
         )
         decoded = self._decoded(side, doing)
-        while part := list(itertools.islice(decoded, _TOGETHER)):
+        together = _TOGETHER[device.type]
+        while part := list(itertools.islice(decoded, together)):
             with torch.inference_mode():
                 features = encoder(torch.from_numpy(np.stack(part)).to(device))
                 yield features.flatten(2).transpose(1, 2).half().cpu().numpy()

@@ -256,6 +256,7 @@ def test_cost_is_counted_by_words() -> None:
     e, a, h = SIZES.embedding, SIZES.attention, SIZES.hidden
     assert flops.focus == 2 * a
     assert flops.classifier == 2 * (D * 4 * h + h * V)
+    assert flops.once == 2 * D * 4 * h
     assert flops.decision == 2 * (h * a + (e + h) * 4 * h)
     first = 2 * (M * D * a + 2 * D * h)
     assert [(x.segments, x.count, x.encoder, x.decisions) for x in flops.lengths] == [
@@ -263,10 +264,15 @@ def test_cost_is_counted_by_words() -> None:
     ]  # fmt: skip
 
 
-def test_cost_of_a_word_by_paradigm() -> None:
-    found = {n: paradigms.get(n).decision_cost(10, 1000, 7) for n in (*EXACT, *SAMPLED)}
+def test_cost_of_a_caption_by_paradigm() -> None:
+    """Of three words, with m = 7; 400 of g's 1,000 FLOPs are the same for all words."""
+    found = {
+        name: paradigms.get(name).sequence_cost(10, 1000, 7, 3, 400) for name in EXACT + SAMPLED
+    }
+    of_all = 7 * 400 + 3 * (7 * (10 + 600) + 1000)
     assert found == {
-        "soft": 1070, "hard": 8070, "lvml": 8070, "hard-sampled": 2140, "hard-running": 1070,
+        "soft": 3 * 1070, "hard": of_all, "lvml": of_all, "hard-sampled": 2 * 3 * 1070,
+        "hard-running": 3 * 1070,
     }  # fmt: skip
 
 
