@@ -24,7 +24,7 @@ from analysis.figures.style import (
 )
 from analysis.words import level
 
-REFERENCES = ("hard", "soft")
+REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""
 
 _APART = 6.0  # points at most between the marks of two paradigms at one x
@@ -66,7 +66,7 @@ def switch_figure(
     threshold: float | None = None,
     confidence: float = 0.95,
 ) -> Figure:
-    """A metric against the switch point, with soft's and hard's chosen options as levels.
+    """A metric against the switch point, with the chosen options of soft and hard as levels.
 
     Args:
         response: as `analysis.comparison.responses.switch_response` gives it.

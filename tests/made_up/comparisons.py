@@ -10,6 +10,7 @@ import numpy as np
 
 from study.cell import Budget, Cell, Schedule
 from study.results import Results, cell_columns
+from study.tasks import modality
 
 BUDGET = 1_000_000
 POINTS = (0.25, 0.5, 0.75, 1.0)
@@ -85,7 +86,7 @@ def make_cell(
         "budget": Budget(BUDGET),
         "evaluation_points": POINTS,
     }
-    return Cell(**(defaults | settings), schedule=schedule, seed=seed)
+    return Cell(**(defaults | {"schedule": schedule} | settings), seed=seed)
 
 
 def write(
@@ -103,6 +104,7 @@ def write(
     mosaics: int = 6_400,
     curves: Mapping[str, Sequence[float]] | None = None,
     shares: Mapping[str, float] | None = None,
+    examples: str | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -123,6 +125,7 @@ def write(
             given to all splits.
         shares: of the instances of a split whose foreground is known, by default not recorded,
             as in older versions. Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
+        examples: of the last evaluation on the validation split.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
@@ -144,7 +147,11 @@ def write(
             if shares is not None:
                 known = _known_foreground(cell, scores["saif"], shares[split])
                 of_split = of_split | known
+            if cell.decoder is not None:
+                of_split = of_split | _of_caption(scores["accuracy"])
             evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
+            if split == "validation" and fraction == 1:
+                evaluations[-1]["examples"] = examples
     row = {
         "study": study,
         **cell_columns(cell),
@@ -172,9 +179,10 @@ def _evaluation(
     cell: Cell, fraction: float, split: str, scores: Mapping[str, float]
 ) -> dict[str, Any]:
     saif, accuracy = scores["saif"], scores["accuracy"]
-    heatmap = np.zeros((5, 5))
-    heatmap[4, 4] = saif
-    heatmap[0, 2] = 1 - saif
+    bins = len(modality(cell.task).heatmap_edges) - 1
+    heatmap = np.zeros((bins, bins))
+    heatmap[-1, -1] = saif
+    heatmap[0, bins // 2] = 1 - saif
     return {
         "cell_id": cell.id,
         "step": int(100 * fraction),
@@ -204,3 +212,9 @@ def _known_foreground(cell: Cell, saif: float, share: float) -> dict[str, Any]:
     elif cell.label_rule is not None:
         known |= {"token_f1": saif, "iou_f1": saif / 2, "auprc": saif / 3}
     return known
+
+
+def _of_caption(bleu: float) -> dict[str, float]:
+    """Bleu-1 to Bleu-3 are 4, 3 and 2 times Bleu-4, CIDEr 5 times."""
+    bleus = {f"bleu_{n}": (5 - n) * bleu for n in (1, 2, 3, 4)}
+    return bleus | {"cider": 5 * bleu, "caption_length": 9.0}

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from study.evaluate.heat_map_image import _LEFT, _PANEL, _TOP, heatmap_png
+from study.tasks import CAPTIONS, MOSAICS, Modality
 
 VERMILION = (213, 94, 0)
 
 
-def pixels(*heatmaps: NDArray[np.float64]) -> NDArray[np.uint8]:
+def pixels(*heatmaps: NDArray[np.float64], modality: Modality = MOSAICS) -> NDArray[np.uint8]:
     """(height, width, 3) of the picture, its rows from the top."""
     named = {f"split {number}": heatmap for number, heatmap in enumerate(heatmaps)}
-    image = Image.open(io.BytesIO(heatmap_png(named, "soft lr=0.1")))
+    image = Image.open(io.BytesIO(heatmap_png(named, "soft lr=0.1", modality)))
     assert image.format == "PNG"
     return np.asarray(image.convert("RGB"))
 
@@ -34,6 +35,15 @@ def test_a_bin_is_dark_where_its_instances_are(a_z: int, s_y: int) -> None:
     bins_left = (outline_columns.mean() - columns.mean()) / np.ptp(outline_columns)
     bins_down = (rows.mean() - outline_rows.mean()) / np.ptp(outline_rows)
     assert (round(bins_left), round(bins_down)) == (4 - a_z, 4 - s_y)
+
+
+def test_edges_and_outline_are_those_of_the_modality() -> None:
+    """Of captions, SAIF is one of 3 x 3 bins, as wide as a third of the map."""
+    image = pixels(np.eye(3) / 3, modality=CAPTIONS)
+    rows, columns = np.nonzero((image == VERMILION).all(axis=2))
+    side = _PANEL // 3
+    assert (rows.min(), rows.max()) == (_TOP, _TOP + side)
+    assert (columns.min(), columns.max()) == (_LEFT + 2 * side, _LEFT + 3 * side)
 
 
 def test_more_instances_are_darker() -> None:

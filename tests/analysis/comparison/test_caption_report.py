@@ -1,0 +1,212 @@
+"""A study of captions: Bleu-4, the heat map and threshold of the task, pictures of every word."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.paper.claims import claims
+from analysis.comparison.report.chapter import COMPARISONS, Compared
+from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
+from analysis.comparison.report.tables import comparison_cells, further_cells
+from analysis.conclude import Conclusions, Question
+from analysis.page.exports import exports
+from analysis.report import main
+from analysis.section.picture import FILE_STEM
+from study.kinds import kind_of
+from study.results import Results, ResultsError
+from tests.conftest import not_drawn
+from tests.made_up.captions import OBJECTS, make_caption_cell, write_captions
+from tests.made_up.comparisons import make_cell, make_results, write
+
+SAIF = {"hard-running": 0.1, "soft": 0.2, "hybrid-running": 0.3}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Six seeds; a seed of hard attention diverged."""
+    results = make_results(tmp_path_factory.mktemp("captions"))
+    for paradigm, saif in SAIF.items():
+        for seed in range(6):
+            lost = (paradigm, seed) == ("hard-running", 5)
+            write_captions(
+                results,
+                make_caption_cell(paradigm, seed=seed),
+                0.1 + 0.01 * (seed % 3),
+                saif + 0.004 * seed,
+                status="diverged" if lost else "done",
+                points=(0.25,) if lost else None,
+            )
+    return results
+
+
+@pytest.fixture(scope="module")
+def comparison(results: Results) -> Comparison:
+    (found,) = compare_results(results)
+    return found
+
+
+@pytest.fixture(scope="module")
+def said(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """All texts of the report."""
+    folder = tmp_path_factory.mktemp("report")
+    with not_drawn():
+        Conclusions("results", Question(), [Compared(comparison)]).write(folder)
+    return (folder / "report.md").read_text()
+
+
+def test_the_score_is_called_bleu_everywhere(comparison: Comparison, said: str) -> None:
+    assert comparison_cells(comparison.summary)[0][3] == "Bleu-4 %"
+    assert "Bleu-4" in said
+    texts = re.sub(r"figures/[a-z-]+accuracy", "", said)  # files are named after columns
+    assert not re.findall(r"(?i).*accura.*", texts)
+
+
+def test_saif_is_at_the_tasks_threshold(results: Results, comparison: Comparison) -> None:
+    assert comparison.threshold == 0.3
+    (given,) = compare_results(results, threshold=0.3)
+    pd.testing.assert_frame_equal(given.summary, comparison.summary)
+    for shape in {heatmap.size for heatmap in comparison.chosen["heatmap"].dropna()}:
+        assert shape == 9
+    # The made-up maps hold nothing between .2 and .3.
+    (lower,) = compare_results(results, threshold=0.2)
+    assert lower.names["saif"] == "SAIF at threshold 0.2"
+    assert lower.summary["saif"].tolist() == pytest.approx(comparison.summary["saif"].tolist())
+    with pytest.raises(ResultsError, match=r"heat maps \(0.2, 0.3\), got 0.8"):
+        compare_results(results, threshold=0.8)
+
+
+def test_tasks_with_other_heat_maps_keep_their_own_thresholds(tmp_path: Path) -> None:
+    both = make_results(tmp_path)
+    write_captions(both, make_caption_cell())
+    write(both, make_cell())
+    assert {found.task: found.threshold for found in compare_results(both)} == {
+        "digits": 0.8,
+        "mscoco": 0.3,
+    }
+    assert {found.threshold for found in compare_results(both, threshold=0.2)} == {0.2}
+    for threshold, task in ((0.3, "digits"), (0.6, "mscoco")):
+        with pytest.raises(ResultsError, match=f"an inner edge .* of {task}"):
+            compare_results(both, threshold=threshold)
+    head = " ".join(str(block) for block in COMPARISONS.head(_sections(both)))
+    assert "a_z ≥ 0.8" in head
+    assert "a_z ≥ 0.3" in head
+    assert "accuracy or Bleu-4" in head
+
+
+def _sections(results: Results) -> list[Compared]:
+    return [Compared(found) for found in compare_results(results)]
+
+
+def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
+    rows = comparison.at_budget
+    lost = rows[rows["diverged"]]
+    assert len(lost) == 3  # splits
+    assert (lost[["saif", "accuracy", "bleu_1", "bleu_4", "cider"]] == 0).all(axis=None)
+    assert lost["caption_length"].isna().all()
+    summary = comparison.summary.set_index("paradigm")
+    assert summary.loc["hard-running", "accuracy"] == pytest.approx((0.1 * 5 + 0.04) / 6)
+
+
+def test_further_measures_stand_beside_saif(comparison: Comparison, said: str) -> None:
+    found = further_cells(comparison.summary)
+    assert found is not None
+    header, rows = found
+    names = ["SAIF %", "Bleu-1 %", "Bleu-2 %", "Bleu-3 %", "Bleu-4 %", "CIDEr", "words a caption"]
+    assert header == ["paradigm", *(each for name in names for each in (name, "95 % interval"))]
+    soft = next(row for row in rows if row[0] == "soft")
+    assert soft[3] == "44.0"
+    assert soft[11] == "0.55"
+    assert comparison.modality.measures_text in said
+    hard, soft_summary, _ = Compared(comparison).summaries()
+    assert {"bleu_1", "bleu_4_low", "cider", "caption_length"} <= set(soft_summary.metrics)
+    assert set(soft_summary.metrics) - set(hard.metrics) >= {"caption_length"}  # a seed diverged
+
+
+def test_table_one_has_the_papers_row(comparison: Comparison) -> None:
+    (row,) = table_one([comparison]).to_dict("records")
+    assert row["saif_hard-running_published"] == 0.111
+    assert row["saif_soft_published"] == 0.232
+    assert row["saif_hybrid-running_published"] == 0.242
+    assert row["accuracy_soft_published"] == 0.209
+    assert row["accuracy_soft_difference"] == pytest.approx(0.11 - 0.209)
+    header, cells = table_one_cells([comparison])
+    assert header == ["task", "m", *2 * ["hard-running", "soft", "hybrid-running"]]
+    assert cells[0][3] == "21.0 (23.2, -2.2)"
+    notes = " ".join(table_one_notes([comparison]))
+    for difference in (
+        "82,783 training images", "n=650 training captions, not 414,113", "49 regions",
+        "the encoder 'lite0', not VGG19", "a frozen encoder", "words seen 2 times", "val2014",
+    ):  # fmt: skip
+        assert difference in notes, difference
+
+
+def test_claims_say_what_stands_for_hard_attention(comparison: Comparison) -> None:
+    found = {claim.name: claim for claim in claims(comparison)}
+    assert "hard-running stands for hard" in found["C4"].measured
+    assert "hybrid-running stands for hybrid" in found["C16"].measured
+    assert "stands for" not in found["C1"].measured
+    assert "s_y in [.2, .3)" in found["C1"].measured
+    assert "1.67 %" in found["C1"].test  # a sixth of what a uniform map has in [.2, .3)
+    assert found["C6"].verdict == "not run"
+    assert "Bleu-4" in found["C16"].statement
+
+
+def test_captions_of_all_paradigms_stand_in_one_picture(comparison: Comparison, said: str) -> None:
+    found = [each for each in pictures(comparison) if each.name.startswith("captions")]
+    assert [each.title for each in found] == [f"{c} ({image})" for image, c in OBJECTS.items()]
+    assert all(FILE_STEM.fullmatch(each.name) for each in found)
+    for paradigm, saif in SAIF.items():  # of its lowest seed
+        assert f'{paradigm}: "a ball on the grass"; ball: score {100 * saif:.1f} %' in found[0].alt
+    with Image.open(io.BytesIO(found[0].png)) as picture:
+        assert picture.width <= 1_400
+    assert "Where each word looks" in said
+
+
+def test_without_examples_there_is_no_such_picture(tmp_path: Path) -> None:
+    """They are of the end of a cell: an earlier cut has none."""
+    results = make_results(tmp_path)
+    write_captions(results, make_caption_cell(), examples=None)
+    (found,) = compare_results(results)
+    assert not [each for each in pictures(found) if each.name.startswith("captions")]
+
+
+def test_cells_have_the_columns_of_captions(comparison: Comparison) -> None:
+    with not_drawn():
+        files = exports([Compared(comparison)])
+    cells = pd.read_csv(io.BytesIO(files["cells.csv"]))
+    assert set(cells["encoder"]) == {"lite0"}
+    assert set(cells["optimiser"]) == {"adam"}
+    assert set(cells["teacher_forcing"]) == {1.0}
+    assert {"bleu_1", "cider", "min_count", "encoder_lr"} <= set(cells)
+    assert not {"label_rule", "token_f1", "auprc"} & set(cells)
+    assert "Bleu-4" in files["table1.tex"].decode()
+
+
+def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:
+    cells = results.cells()
+    of = {"done": {"heatmap.png", "captions.png"}, "diverged": {"heatmap.png"}}
+    for status, names in of.items():
+        row = cells[cells["status"] == status].to_dict("records")[0]
+        assert row["encoder"] == "lite0"
+        evaluations = results.evaluations([row["cell_id"]])
+        assert set(kind_of(row).artifacts(row, evaluations)) == names
+        assert kind_of(row).run_name(row).startswith(f"{row['paradigm']} lite0 m=49")
+
+
+def test_the_command_prints_it(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with not_drawn():
+        assert main([results.url, "--published", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "paper Bleu-4 %" in printed
+    assert "Measured by Bleu-4" in printed
+    assert "accuracy" not in printed

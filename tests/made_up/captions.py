@@ -1,0 +1,106 @@
+"""Results of cells that wrote captions, with chosen numbers, as a study writes them."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import json
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from study.cell import HYBRIDS, Cell, DecoderSettings, Phase, Schedule
+from study.evaluate.caption_image import Example
+from study.results import Results
+from tests.made_up.comparisons import make_cell, write
+
+REGIONS = 49
+OBJECTS = {"a.jpg": "ball", "b.jpg": "sun"}
+"""Image -> category of the one box that is looked at."""
+
+BOXES = {"ball": [0.6, 0.6, 0.25, 0.25], "sun": [0.7, 0.05, 0.2, 0.2]}
+
+
+def make_caption_cell(
+    paradigm: str = "soft", lr: float = 0.001, seed: int = 0, **settings: Any
+) -> Cell:
+    """A cell of the mscoco task, trained by Adam; `settings` are fields of `Cell`."""
+    if paradigm in HYBRIDS:
+        phases = [Phase("soft", lr, 0.5, "adam"), Phase(HYBRIDS[paradigm], lr, 1.0, "adam")]
+    else:
+        phases = [Phase(paradigm, lr, optimiser="adam")]
+    defaults: dict[str, Any] = {
+        "task": "mscoco",
+        "m": REGIONS,
+        "n": 650,
+        "architecture": "show-attend-tell",
+        "batch_size": 32,
+        "encoder": "lite0",
+        "min_count": 2,
+        "test_size": 520,
+        "decoder": DecoderSettings(embedding=128, attention=128, hidden=256),
+        "schedule": Schedule(tuple(phases)),
+    }
+    return make_cell(seed=seed, **(defaults | settings))
+
+
+def write_captions(
+    results: Results, cell: Cell, bleu: float = 0.1, saif: float = 0.2, **settings: Any
+) -> Cell:
+    """Records a cell of captions, as `write`; `bleu` is Bleu-4, of which the others follow."""
+    defaults: dict[str, Any] = {
+        "study": "mscoco",
+        "num_classes": 300,
+        "shares": dict.fromkeys(("train", "validation", "test"), 1.0),
+        "examples": json.dumps([example(image, saif) for image in OBJECTS]),
+    }
+    return write(results, cell, bleu, saif, **(defaults | settings))
+
+
+def example(
+    image: str = "a.jpg", saif: float = 0.2, words: str = "a ball on the grass"
+) -> Example:
+    """A caption whose second word looks at the box; `saif` is its score, twice that its a_z."""
+    category = OBJECTS[image]
+    x, y, width, height = BOXES[category]
+    said = words.replace("ball", category).split()
+    middles = [(0.5, 0.5)] * len(said)
+    if len(said) > 1:
+        middles[1] = (x + width / 2, y + height / 2)
+    return {
+        "image": image,
+        "jpeg": base64.b64encode(jpeg()).decode(),
+        "category": category,
+        "box": [x, y, width, height],
+        "word": min(1, len(said)),
+        "score": saif,
+        "attention_on_box": 2 * saif,
+        "words": said,
+        "attention": [_attention(*middle) for middle in middles],
+    }
+
+
+@functools.cache
+def jpeg() -> bytes:
+    """A picture drawn for the purpose: a house and a ball under the sun."""
+    image = Image.new("RGB", (224, 224), (150, 200, 235))
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, 140, 224, 224), fill=(90, 150, 70))
+    draw.ellipse((160, 14, 200, 54), fill=(250, 220, 80))
+    draw.rectangle((30, 90, 110, 160), fill=(190, 90, 60))
+    draw.polygon(((22, 92), (70, 50), (118, 92)), fill=(110, 60, 50))
+    draw.ellipse((138, 140, 186, 188), fill=(235, 235, 235), outline=(40, 40, 40))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=80)
+    return file.getvalue()
+
+
+def _attention(x: float, y: float) -> list[float]:
+    """(REGIONS,) a blob around a place, which is given in fractions of the image."""
+    side = round(REGIONS**0.5)
+    centres = (np.arange(side) + 0.5) / side
+    blob = np.exp(-((centres[:, None] - y) ** 2 + (centres - x) ** 2) / 0.02)
+    shares: list[float] = (blob / blob.sum()).round(4).ravel().tolist()
+    return shares

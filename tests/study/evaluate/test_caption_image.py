@@ -1,0 +1,91 @@
+"""The picture of captions: where it is lit, which word is framed, and that every caption fits."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from study.evaluate.caption_image import _CELL, _GAP, _MARGIN, Example, captions_png, lit
+from tests.made_up.captions import example
+
+VERMILION = (213, 94, 0)
+
+
+def pixels(*shown: Example) -> NDArray[np.uint8]:
+    """(height, width, 3) of the picture."""
+    named = {f"caption {number}": each for number, each in enumerate(shown)}
+    image = Image.open(io.BytesIO(captions_png(named)))
+    assert image.format == "PNG"
+    return np.asarray(image.convert("RGB"))
+
+
+def framed(image: NDArray[np.uint8]) -> set[int]:
+    """The columns of images that have a frame."""
+    columns = np.flatnonzero((image == VERMILION).all(axis=2).any(axis=0))
+    return {int(x - _MARGIN + _GAP // 2) // (_CELL + _GAP) for x in columns}
+
+
+def test_an_image_is_lit_where_the_attention_is() -> None:
+    """Of a white image only the light is seen; it is that of the regions, row by row."""
+    white = Image.new("RGB", (60, 60), "white")
+    attention = np.zeros((3, 3))
+    attention[0, 2], attention[2, 0] = 0.8, 0.4
+    light = np.asarray(lit(white, attention.ravel()))[:, :, 0] / 255
+    regions = light.reshape(3, 20, 3, 20)[:, 10, :, 10]
+    assert regions[0, 2] == pytest.approx(1, abs=0.05)
+    assert regions[1, 1] < regions[2, 0] < regions[0, 2]
+    assert light.min() == pytest.approx(0.3, abs=0.01)  # it is dark, but can still be seen
+
+
+def test_even_attention_leaves_the_image_as_it_is() -> None:
+    image = Image.effect_noise((40, 40), 50).convert("RGB")
+    assert lit(image, np.full(49, 1 / 49)).tobytes() == image.tobytes()
+
+
+@pytest.mark.parametrize("word", [0, 3])
+def test_the_word_that_counts_is_framed(word: int) -> None:
+    """The first column is the image by itself."""
+    assert framed(pixels({**example(), "word": word})) == {word + 1}
+
+
+def test_without_the_word_that_counts_nothing_is_framed() -> None:
+    """The category was most probable where the caption ended."""
+    assert framed(pixels({**example(), "word": 5})) == set()
+    assert framed(pixels(example(words=""))) == set()
+
+
+def test_captions_of_any_length_fit() -> None:
+    """Ten words a line; of more than fifteen the rest is left out."""
+    heights = {}
+    for count in (0, 1, 10, 11, 15, 40):
+        image = pixels(example(words=" ".join(["grass"] * count)))
+        heights[count] = image.shape[0]
+        assert image.shape[1] <= 1_400
+    assert heights[0] == heights[1] == heights[10] < heights[11] == heights[15] == heights[40]
+    one, two = pixels(example()), pixels(example(), example("b.jpg"))
+    assert one.shape[0] < two.shape[0] < 2 * one.shape[0]
+
+
+@pytest.mark.parametrize(
+    "box", [[0, 0, 1, 1], [0.9, 0.9, 0.2, 0.2], [0.5, 0.5, 1e-4, 1e-4], [-0.1, 0.5, 0.3, math.pi]]
+)
+def test_any_box_is_drawn(box: list[float]) -> None:
+    without = pixels({**example(), "box": [0.5, 0.5, 1e-4, 1e-4]})
+    assert pixels({**example(), "box": box}).shape == without.shape
+
+
+def test_the_box_is_seen_on_every_ground() -> None:
+    """Its line is white around black: the corner of the box is both."""
+    image = pixels({**example(), "box": [0.25, 0.25, 0.5, 0.5]})
+    top, quarter = _MARGIN + 34, _CELL // 4
+    corner = image[top + quarter - 2 : top + quarter + 4, _MARGIN + quarter + 20]
+    assert {tuple(map(int, each)) for each in corner} >= {(255, 255, 255), (0, 0, 0)}
+
+
+def test_equal_captions_give_equal_pictures() -> None:
+    assert captions_png({"soft": example()}) == captions_png({"soft": example()})
