@@ -22,6 +22,7 @@ from study.cell import (
 )
 from study.cell.checks import require
 from study.errors import RequestError
+from study.evaluate.caption_scores import require_scorers
 from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
 from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
@@ -146,12 +147,17 @@ class CellMaker:
 
 
 def _why_not_captions(cell: Cell) -> str | None:
-    """Why a cell that writes captions, or is set up as if it did, cannot run; None if it can."""
+    """Why a cell that writes captions, or is set up as if it did, cannot run; None if it can.
+
+    Raises:
+        RequestError: the packages that score captions are not installed.
+    """
     rates = {phase.encoder_lr for phase in cell.schedule.phases} - {None}
     if cell.encoder is None:
         if any(phase.teacher_forcing is not None for phase in cell.schedule.phases):
             return f"teacher_forcing is for captions, not for {cell.task}; write none"
         return f"encoder_lr is for captions, not for {cell.task}; write none" if rates else None
+    require_scorers()
     if math.isqrt(cell.m) ** 2 != cell.m:
         return f"the regions of an image are a square grid, so m={cell.m} must be a square number"
     if not (rates or ENCODERS[cell.encoder].pretrained):

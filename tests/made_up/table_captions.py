@@ -1,0 +1,149 @@
+"""Captions of images that are only numbers, and a model of them that looks all up in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from study.tasks.base import CAPTIONS, Batch
+from study.tasks.captions.boxes import Boxed
+from study.tasks.captions.vocabulary import END, PADDING, START
+
+VOCABULARY = ("", "", "", "", "a", "dog", "puppy", "runs", "ball")
+V = len(VOCABULARY)
+A, DOG, PUPPY, RUNS, BALL = range(4, V)
+
+
+class TableMemory(NamedTuple):
+    """Which images the captions are of, and the words before their last ones, (B,) int64."""
+
+    images: Tensor
+    before: Tensor
+
+    def rows(self, index: Tensor) -> TableMemory:
+        return TableMemory(self.images[index], self.before[index])
+
+
+class TableModel:
+    """The next word depends on the image and on the last two words, attention on the last one.
+
+    Attributes:
+        probabilities: (images, V, V, V), of the next word by the last but one and the last; START
+            stands before the first.
+        attention: (images, V, m), by the last word.
+    """
+
+    def __init__(self, probabilities: Tensor, attention: Tensor) -> None:
+        self.probabilities, self.attention = probabilities, attention
+
+    @classmethod
+    def even(cls, images: int, m: int) -> TableModel:
+        """Expects every word and END alike and attends to all regions alike."""
+        return cls(torch.full((images, V, V, V), 1 / V), torch.full((images, V, m), 1 / m))
+
+    @classmethod
+    def random(cls, images: int, m: int, seed: int = 0) -> TableModel:
+        generator = torch.Generator().manual_seed(seed)
+        logits = 2 * torch.randn(images, V, V, V, generator=generator)
+        scores = 2 * torch.randn(images, V, m, generator=generator)
+        return cls(logits.softmax(-1), scores.softmax(-1))
+
+    def after(self, image: int, word: int, expects: dict[int, float], *attention: float) -> None:
+        """Sets the probabilities of what comes after a word, and the attention there."""
+        self.probabilities[image, :, word] = 0
+        for following, probability in expects.items():
+            self.probabilities[image, :, word, following] = probability
+        if attention:
+            self.attention[image, word] = torch.tensor(attention)
+
+    def encode(self, images: Tensor) -> Tensor:
+        return images
+
+    def begin(self, regions: Tensor) -> TableMemory:
+        images = regions[:, 0, 0].long()
+        return TableMemory(images, torch.full_like(images, START))
+
+    def next_word(
+        self, paradigm: object, memory: TableMemory, words: Tensor
+    ) -> tuple[Tensor, Tensor, TableMemory]:
+        images, before = memory
+        probabilities = self.probabilities[images, before, words]
+        return self.attention[images, words], probabilities, TableMemory(images, words)
+
+    def loss(self, paradigm: object, batch: Batch) -> Tensor:
+        """The same for every word."""
+        assert batch.mask is not None
+        return batch.mask.sum(dim=1).double().mean()
+
+
+@dataclass(frozen=True)
+class TableCaptions:
+    """A split of them; see `study.tasks.captions.captions.Captions`."""
+
+    m: int
+    references: Sequence[Sequence[str]]
+    objects: Sequence[Boxed] = ()
+    file_names: Sequence[str] = ()
+    modality = CAPTIONS
+    vocabulary = VOCABULARY
+
+    def __post_init__(self) -> None:
+        names = self.file_names or [f"{image}.jpg" for image in range(self.num_images)]
+        object.__setattr__(self, "file_names", names)
+
+    @property
+    def num_images(self) -> int:
+        return len(self.references)
+
+    @property
+    def bytes_each(self) -> int:
+        return 4 * self.m
+
+    @property
+    def image_of(self) -> Tensor:
+        return torch.tensor([i for i, texts in enumerate(self.references) for _ in texts])
+
+    @property
+    def words(self) -> Tensor:
+        numbers = [
+            torch.tensor([*map(VOCABULARY.index, text.split()), END])
+            for texts in self.references
+            for text in texts
+        ]
+        return torch.nn.utils.rnn.pad_sequence(numbers, batch_first=True, padding_value=PADDING)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def images_at(self, index: Tensor) -> Tensor:
+        return index[:, None, None].float().expand(-1, self.m, 1)
+
+    def batch(self, rows: Tensor) -> Batch:
+        words = self.words[rows]
+        images = self.images_at(self.image_of[rows])
+        return Batch(images, words, words.new_empty(len(rows), 0), words != PADDING)
+
+    def passes(self, count: int) -> Sequence[Tensor]:
+        return torch.arange(len(self)).split(count)
+
+    def thumbnail(self, image: int) -> bytes:
+        return f"the picture {self.file_names[image]}".encode()
+
+
+def permuted(
+    model: TableModel, split: TableCaptions, order: Sequence[int]
+) -> tuple[TableModel, TableCaptions]:
+    """Both with the images in another order."""
+    index = torch.tensor(order)
+    place = {image: at for at, image in enumerate(order)}
+    moved = [one._replace(image=place[one.image]) for one in split.objects]
+    return TableModel(model.probabilities[index], model.attention[index]), TableCaptions(
+        split.m,
+        [split.references[image] for image in order],
+        sorted(moved, key=lambda one: one.image),
+        [split.file_names[image] for image in order],
+    )
