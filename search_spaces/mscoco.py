@@ -47,7 +47,7 @@ SPACE = SearchSpace(
                 "batch_size": (16,),
                 "epochs": (10,),
                 "paradigm": ("soft", "hard-sampled", "hybrid-sampled"),
-                "lr": (0.001, 0.003),
+                "lr": (0.001, 0.003, 0.01),
                 "hard_lr": ("same",),
                 "drop_at": (None,),
                 "hard_drop_at": ("same",),

@@ -63,6 +63,17 @@ def test_operators_of_a_step_are_timed(tmp_path: Path) -> None:
         assert f"\n{row} " in done.stdout
 
 
+def test_a_step_of_captions_is_measured_beside_a_plain_loop(tmp_path: Path) -> None:
+    options = "--encoder small --m 4 --units 4 --batch-size 2 --rounds 1 --threads 1"
+    file = tmp_path / "figures.json"
+    done = run(tmp_path, "benchmarks/captions.py", *options.split(), "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    plain, given, study = json.loads(file.read_text())["figures"]
+    assert study["times_plain_loop"] == plain["seconds"][0] / study["seconds"][0]
+    assert given["step"] == "plain loop, features given"
+    assert all(0 < each["bytes_before"] <= each["peak_bytes"] for each in (plain, given, study))
+
+
 @pytest.mark.parametrize("architecture", ["small", "perceptron"])
 def test_a_pack_is_measured_beside_one_cell(tmp_path: Path, architecture: str) -> None:
     options = (
@@ -81,7 +92,9 @@ def test_a_missing_gpu_is_said_in_one_line(tmp_path: Path) -> None:
     """Of each benchmark, as one process runs them."""
     if torch.cuda.is_available():
         pytest.skip("needs a machine without a CUDA device")
-    scripts = [f"{name}.py" for name in ("train_step", "pack", "pass_size", "evaluation")]
+    scripts = [
+        f"{name}.py" for name in ("train_step", "pack", "pass_size", "evaluation", "captions")
+    ]
     code = f"""
 import runpy, sys
 for script in {scripts}:
