@@ -46,7 +46,8 @@ class Memory(NamedTuple):
         keys: K x + b, (R, m, A).
         hidden: h, (R, H).
         cell: of the LSTM, (R, H).
-        gates: what a region adds to the gates of the LSTM, (R, m, 4 H); None: not computed yet.
+        gates: what a region adds to the gates of the LSTM, (R, m, 4 H), the same for all words;
+            None: no word asked about all regions yet.
     """
 
     regions: Tensor
@@ -139,12 +140,7 @@ class _Word:
     def __call__(self, contexts: Tensor) -> Tensor:
         """The logits (R k, V)."""
         times = len(contexts) // len(self._gates)
-        known = self._memory.gates
-        if known is not None and times == known.shape[1]:  # then contexts are all regions
-            of_contexts = known.flatten(0, 1)
-        else:
-            of_contexts = self._write.of_context(contexts)
-        gates = _repeated(self._gates, times) + of_contexts
+        gates = _repeated(self._gates, times) + self._of(contexts, times)
         forget, take, new, show = gates.chunk(4, dim=1)
         cell = _repeated(self._memory.cell, times) * forget.sigmoid()
         cell = cell + take.sigmoid() * new.tanh()
@@ -153,6 +149,16 @@ class _Word:
         logits = self._write.out(seen)
         self._known = contexts, hidden, cell, logits
         return logits
+
+    def _of(self, contexts: Tensor, times: int) -> Tensor:
+        """What contexts add to the gates (R k, 4 H); if they are all regions, it is kept."""
+        if times != self._memory.regions.shape[1]:
+            return self._write.of_context(contexts)
+        if self._memory.gates is None:
+            gates = self._write.of_context(contexts).unflatten(0, (-1, times))
+            self._memory = self._memory._replace(gates=gates)
+        assert self._memory.gates is not None
+        return self._memory.gates.flatten(0, 1)
 
     def go_on(self, context: Tensor) -> tuple[Memory, Tensor]:
         """The memory after this word at a context (R, D), and the logits (R, V) there."""
@@ -206,12 +212,6 @@ class Captioner(Model):
             regions, self.focus.keys(regions), write.first_hidden(mean), write.first_cell(mean)
         )
 
-    def _informed(self, memory: Memory, paradigm: Paradigm) -> Memory:
-        """The memory with what is the same for all words, if a paradigm asks about all regions."""
-        if not paradigm.asks_of_all or memory.gates is not None:
-            return memory
-        return memory._replace(gates=self.classifier.of_context(memory.regions))
-
     def next_word(
         self, paradigm: Paradigm, memory: Memory, words: Tensor
     ) -> tuple[Tensor, Tensor, Memory]:
@@ -225,7 +225,6 @@ class Captioner(Model):
         Returns:
             attention (R, m), probabilities (R, V) of the next word, and the memory after it.
         """
-        memory = self._informed(memory, paradigm)
         word = _Word(self.classifier, memory, words, None)
         attended = self._attended(paradigm, memory, word)
         probabilities = paradigm.probabilities(attended)
@@ -259,7 +258,7 @@ class Captioner(Model):
             order = real.sum(dim=1).argsort(descending=True, stable=True)
             regions, words, real = regions[order], words[order], real[order]
         times = paradigm.samples
-        memory = self._informed(self.begin(regions), paradigm).repeated(times)
+        memory = self.begin(regions).repeated(times)
         words, real = _repeated(words, times), _repeated(real, times)
         before = torch.full_like(words[:, 0], START)
         losses, choices = [], []

@@ -27,8 +27,8 @@ class Sampling(NamedTuple):
 
     Attributes:
         generator: random stream; None: the process's own.
-        baseline: scalar, a running mean of losses, updated in place by paradigms that keep one
-            from step to step; None: they begin with 0.
+        baseline: scalar, a running mean of losses, of paradigms that keep one from step to step
+            (`Paradigm.after_step`); None: 0.
     """
 
     generator: torch.Generator | None = None
@@ -163,8 +163,8 @@ class Paradigm(ABC):
 
     A paradigm declares the attributes, `losses`, `probabilities` and `cost`, and `attend` if its
     attention is no softmax. That is enough for single decisions and for sequences of them, such as
-    the words of a caption (`study.models.captions`); one that samples also has `decide` and
-    `sequence_losses`.
+    the words of a caption (`study.models.captions`); one that samples also has `decide`,
+    `sequence_losses` and `sequence_cost`, and `after_step` if it learns from step to step.
 
     Attributes:
         name: as in a schedule.
@@ -301,10 +301,14 @@ class Paradigm(ABC):
         """
         return losses.sum(dim=1)
 
-    @property
-    def asks_of_all(self) -> bool:
-        """Whether the loss calls the classifier on every segment."""
-        return not self.mixes and self.exact == self.name
+    def after_step(self, loss: Tensor, sampling: Sampling) -> None:
+        """Keeps in `sampling`, in place, what the next steps take of this one: here nothing.
+
+        Args:
+            loss: mean of the batch, a scalar without gradient.
+            sampling: of the step.
+        """
+        return
 
     def sequence_cost(
         self, focus_flops: int, classifier_flops: int, m: int, decisions: int, once: int = 0
@@ -318,7 +322,7 @@ class Paradigm(ABC):
             decisions: T.
             once: part of `classifier_flops` that is the same for a segment in all decisions.
         """
-        if not self.asks_of_all:
+        if self.mixes:
             return decisions * self.cost(focus_flops, classifier_flops, m)
         each = self.cost(focus_flops, classifier_flops - once, m) + classifier_flops
         return m * once + decisions * each

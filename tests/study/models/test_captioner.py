@@ -189,14 +189,6 @@ def test_the_sampled_gradient_is_unbiased(paradigm: str, monkeypatch: pytest.Mon
     torch.testing.assert_close(mean_gradient, exact, rtol=1e-9, atol=1e-12)
 
 
-def test_the_running_baseline_follows_the_loss_of_captions() -> None:
-    model, inputs = tiny(), batch()
-    baseline = torch.tensor(2.0, dtype=torch.float64)
-    sampling = Sampling(torch.Generator().manual_seed(0), baseline)
-    loss = model.loss(paradigms.get("hard-running"), inputs, sampling)
-    assert baseline.item() == pytest.approx(0.9 * 2 + 0.1 * loss.item(), rel=1e-12)
-
-
 @pytest.mark.parametrize("paradigm", ["soft", "lvml"])
 def test_words_are_predicted_as_they_are_trained(paradigm: str) -> None:
     model, inputs = tiny(), batch([3, 3])
@@ -292,3 +284,15 @@ def test_regions_are_rows_of_the_encoders_map() -> None:
         16,
     )
     assert np.array_equal(model.encode(maps)[1, 2], maps[1, :, 1, 0])
+
+
+@pytest.mark.parametrize(("paradigm", "asked"), [("hard", 3), ("lvml", M + 3), ("soft", 3)])
+def test_regions_are_not_asked_about_again(paradigm: str, asked: int) -> None:
+    """What all regions add to the gates is known after a word that needs it, and not before."""
+    model, inputs = tiny(), batch([3])
+    rows = []
+    model.classifier.of_context.register_forward_hook(lambda *args: rows.append(len(args[1][0])))
+    memory, words = model.begin(inputs.segments), torch.tensor([START])
+    for _ in range(3):
+        _, _, memory = model.next_word(paradigms.get(paradigm), memory, words)
+    assert sum(rows) == asked
