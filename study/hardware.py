@@ -1,8 +1,8 @@
 """The hardware that runs a cell: device, threads, memory and size of the passes.
 
 None of it is part of a cell's id; it is recorded beside the cell. With other threads, device or
-size of the passes, results differ by rounding; hard-sampled draws its samples pass by pass, so
-other ones.
+size of the passes, results differ by rounding; what is drawn, by paradigms that sample and by
+dropout, is drawn pass by pass, so it is other.
 """
 
 from __future__ import annotations

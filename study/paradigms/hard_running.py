@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from study.paradigms.base import Sampling
@@ -27,9 +26,10 @@ class HardRunning(HardSampled):
     def advantage(self, losses: Tensor, sampling: Sampling) -> Tensor:
         """See `HardSampled.advantage`."""
         total = losses.sum(dim=2, keepdim=True)
-        if sampling.baseline is None:
-            return total.expand_as(losses)
-        advantage = total - sampling.baseline
-        with torch.no_grad():
-            sampling.baseline.lerp_(total.mean().to(sampling.baseline.dtype), 1 - DECAY)
-        return advantage.expand_as(losses)
+        baseline = 0.0 if sampling.baseline is None else sampling.baseline
+        return (total - baseline).expand_as(losses)
+
+    def after_step(self, loss: Tensor, sampling: Sampling) -> None:
+        """See `Paradigm.after_step`: b moves once a step, in however many parts that is taken."""
+        if sampling.baseline is not None:
+            sampling.baseline.lerp_(loss.to(sampling.baseline.dtype), 1 - DECAY)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from study import hardware, models, paradigms
-from study.cell import Cell, Phase
+from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.models.base import Model
 from study.paradigms.base import Paradigm, Sampling
@@ -97,13 +97,13 @@ class Member:
         self.stops = timeline(cell, cost.cell_flops(cell, flops))
         self._model = model.to(device)
         self._order = BatchOrder(cell)
-        generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
-        self._sampling = Sampling(generator, torch.zeros((), device=device))
+        self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
+        self._baseline = torch.zeros((), device=device)
+        self._sampling = Sampling(self._generator, self._baseline)
         if micro_batch is None:
             micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
         self.phase: int | None = None
-        self._optimiser = self._optimiser_of(self._model, self._phase)
         self._summed_loss = torch.zeros((), device=device)
         self._began = time.perf_counter()
         self.steps = self.stops_done = 0
@@ -136,19 +136,17 @@ class Member:
         """Begins a phase from the weights alone, without momentum, unless it is in it."""
         if index != self.phase:
             self.phase = index
-            phase = self.cell.schedule.phases[index]
-            self._paradigm = paradigms.get(phase.paradigm)
-            self._optimiser = self._optimiser_of(self._model, phase)
-            assert self._sampling.baseline is not None
-            self._sampling.baseline.zero_()
+            self._phase = self.cell.schedule.phases[index]
+            self._paradigm = paradigms.get(self._phase.paradigm)
+            self._optimiser = self._optimiser_of(self._model)
+            self._baseline.zero_()
 
     def warm_up(self, width: int | None = None) -> None:
         """Takes steps on a copy, since libraries set up their kernels on first use."""
         model = copy.deepcopy(self._model)
-        optimiser = self._optimiser_of(model, self._phase)
-        sampling = Sampling(
-            torch.Generator(self.device).manual_seed(0), torch.zeros_like(self._summed_loss)
-        )
+        optimiser = self._optimiser_of(model)
+        generator = torch.Generator(self.device).manual_seed(0)
+        sampling = Sampling(generator, torch.zeros_like(self._baseline))
         rows = torch.zeros(self.cell.batch_size, dtype=torch.int64, device=self.device)
         for _ in range(WARM_UP_STEPS[self.device.type]):
             self._train_step(rows, model, optimiser, sampling, width)
@@ -241,7 +239,7 @@ class Member:
             "weights": dict(self._model.state_dict()),
             "velocity": list(self._optimiser.state),
             "generator": self._generator.get_state(),
-            "baseline": self._sampling.baseline,
+            "baseline": self._baseline,
             "summed_loss": self._summed_loss,
             "evaluations": self.outcome.evaluations,
             "train_seconds": self.outcome.train_seconds,
@@ -279,7 +277,7 @@ class Member:
         for kept, saved in zip(self._optimiser.state, state["velocity"], strict=True):
             kept.copy_(saved)
         if "baseline" in state:  # older ones have none
-            self._sampling = self._sampling._replace(baseline=state["baseline"].to(self.device))
+            self._baseline.copy_(state["baseline"])
 
     def _end(self, status: str, reason: str) -> None:
         self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)
@@ -319,19 +317,10 @@ class Member:
             known["flow_time"] = flow_time(self.cell, self.stops, steps)
         return known
 
-    @property
-    def _phase(self) -> Phase:
-        return self.cell.schedule.phases[self.phase or 0]
-
-    @property
-    def _generator(self) -> torch.Generator:
-        assert self._sampling.generator is not None
-        return self._sampling.generator
-
-    def _optimiser_of(self, model: Model, phase: Phase) -> Optimiser:
-        """The optimiser of all weights; of only the classifier's if alpha is held."""
+    def _optimiser_of(self, model: Model) -> Optimiser:
+        """The phase's optimiser of all weights; of only the classifier's if alpha is held."""
+        phase, momentum = self._phase, self.cell.momentum
         make = Adam if phase.optimiser == "adam" else SGD
-        momentum = self.cell.momentum
         if phase.encoder_lr is None or model.encoder is None:
             trained = model if self.cell.alpha is None else model.classifier
             return make(trained.parameters(), phase.lr, momentum)

@@ -149,8 +149,9 @@ def train_step(
     """Takes one step of any paradigm on the inputs of these rows.
 
     The batch goes through the networks in parts whose gradients are summed. So the size of the
-    parts changes speed and memory, and the result only by rounding (hard-sampled draws other
-    samples). Nothing waits for the device if inputs are of one length or a width is given.
+    parts changes speed and memory, and the result only by rounding; but what is drawn, as by
+    hard-sampled and dropout, is drawn part by part, so it is other. Nothing waits for the device
+    if inputs are of one length or a width is given.
 
     Args:
         rows: (B,) int64.
@@ -179,4 +180,5 @@ def train_step(
             gradients = list(of_part)
         loss += share.detach()
     optimiser.step(gradients)
+    paradigm.after_step(loss, sampling)
     return loss

@@ -55,8 +55,8 @@ def test_several_foreground_segments_share_alpha() -> None:
 def test_the_focus_neither_trains_nor_matters(digits: MosaicTask, name: str) -> None:
     cell = held_cell(digits, name)
     trained = Member(cell, digits, torch.device("cpu"), None)
-    before = {k: v.clone() for k, v in trained.state()["weights"].items()}
     trained.enter_phase(0)
+    before = {k: v.clone() for k, v in trained.state()["weights"].items()}
     for _ in range(5):
         trained.step()
     after = trained.state()["weights"]

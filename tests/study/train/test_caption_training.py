@@ -16,7 +16,7 @@ from study.tasks.captions.captions import CaptionTask
 from study.train.checkpoints import Checkpoints
 from study.train.cost import soft_epochs
 from study.train.loop import train, train_pack
-from study.train.pack_member import Outcome
+from study.train.pack_member import Member, Outcome
 from study.train.step import SGD, Adam, Together
 from study.train.timeline import timeline
 from tests.made_up.coco import OPTIONS, load, write_coco
@@ -132,6 +132,22 @@ def test_parts_of_a_batch_add_up(task: CaptionTask) -> None:
     whole, parts = (train(cell, task, micro_batch=size).evaluations for size in (8, 3))
     for one, other in zip(whole, parts, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("micro_batch", [8, 3])
+def test_the_running_baseline_follows_the_loss_of_steps(
+    task: CaptionTask, micro_batch: int
+) -> None:
+    """Not of the parts in which a step is taken: they depend on the device."""
+    cell = caption_cell(task, of_adam(Schedule.single("hard-running", 0.01)))
+    member = Member(cell, task, torch.device("cpu"), micro_batch)
+    member.enter_phase(0)
+    expected = before = 0.0
+    for _ in range(2):
+        member.step()
+        summed = member.state()["summed_loss"].item()
+        expected, before = 0.9 * expected + 0.1 * (summed - before), summed
+        assert member.state()["baseline"].item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_adam_is_pytorchs() -> None:
