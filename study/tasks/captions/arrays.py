@@ -25,7 +25,8 @@ def kept(
 
     If several processes of a machine ask at once, one makes it and the others wait. It is never
     in memory as a whole: it is written part by part, and memory-mapped, so that the processes
-    share its pages. The map is copy-on-write, as PyTorch wants arrays that can be written.
+    share its pages. It cannot be written to: of a map that can be, Linux sets memory aside, and
+    refuses if the file is larger than that.
 
     Args:
         folder: its name stands for the content.
@@ -61,7 +62,7 @@ def kept(
 def opened(folder: Path, shape: tuple[int, ...], dtype: type) -> np.ndarray | None:
     """The array in `folder`; None if it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError, EOFError):
-        mapped = np.load(folder / _FILE, mmap_mode="c", allow_pickle=False)
+        mapped = np.load(folder / _FILE, mmap_mode="r", allow_pickle=False)
         if mapped.shape == shape and mapped.dtype == dtype:
             # As a plain array: a np.memmap would pass its type on to every result.
             return np.asarray(mapped)

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from study.errors import RequestError
+from study.hardware import products
 from study.models import encoders
 from study.tasks.captions import image_files
 from study.tasks.captions.arrays import kept, opened
@@ -125,7 +127,7 @@ class ImageFiles:
         side = pixels_a_side(m, self._encoder)
         folder, shape = self._pixels_kept(side)
         doing = f"decoding {len(self._files):,} images to {side} x {side} pixels"
-        return torch.from_numpy(
+        return _tensor(
             kept(
                 folder, shape, np.uint8,
                 lambda: image_files.pixels(self._folder, self._files, side, doing),
@@ -138,9 +140,7 @@ class ImageFiles:
         digest = encoders.weights_digest(self._encoder, self._places)
         shape = (len(self._files), m, encoders.ENCODERS[self._encoder].channels)
         folder = self._kept("features", side, self._encoder, digest)
-        return torch.from_numpy(
-            kept(folder, shape, np.float16, lambda: self._encode(side, device))
-        )
+        return _tensor(kept(folder, shape, np.float16, lambda: self._encode(side, device)))
 
     def thumbnail(self, row: int) -> bytes:
         """See `Images`.
@@ -162,7 +162,8 @@ class ImageFiles:
         decoded = self._decoded(side, doing)
         together = _TOGETHER[device.type]
         while part := list(itertools.islice(decoded, together)):
-            with torch.inference_mode():
+            # Whatever the precision of the cell that comes first: all others take them, too.
+            with torch.inference_mode(), products("float32", device):
                 features = encoder(torch.from_numpy(np.stack(part)).to(device))
                 yield features.flatten(2).transpose(1, 2).half().cpu().numpy()
 
@@ -183,6 +184,13 @@ class ImageFiles:
         known = json.dumps([_VERSION, self._digest, *determined_by])
         key = hashlib.sha256(known.encode()).hexdigest()[:16]
         return cache_root(self._places.cache_dir) / "prepared" / f"mscoco-{what}-{key}"
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    """An array that cannot be written to as a tensor, which then must not be, either."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(array)
 
 
 class Noise:

@@ -84,6 +84,21 @@ def test_features_kept_are_features_computed(folder: Path) -> None:
                 torch.testing.assert_close(ours[region].float(), expected, rtol=1e-3, atol=1e-5)
 
 
+def test_features_are_of_full_precision(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if a cell of tf32 is the first to ask for them."""
+    found = []
+
+    class Told(Means):
+        def forward(self, pixels: Tensor) -> Tensor:
+            found.append(torch.backends.cudnn.allow_tf32)
+            return super().forward(pixels).repeat(1, 86, 1, 1)[:, :256]
+
+    monkeypatch.setattr(encoders, "build", lambda *_: Told())
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    images(folder).features(M, CPU)
+    assert set(found) == {False}
+
+
 def test_regions_are_row_by_row(folder: Path, means: dict[str, Tensor]) -> None:
     """With the pretrained weights, of a picture that is red above and blue below."""
     picture = Image.new("RGB", (80, 40), "blue")
