@@ -13,7 +13,7 @@ from study.train.timeline import Stop, timeline
 
 _HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
 _HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]
-_ROW = "{:<13}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>8}"
+_ROW = "{:<15}{:>6}{:>8}{:>7}{:>8}{:>7}{:>14}{:>8}{:>15}{:>10}"
 
 
 def describe(
