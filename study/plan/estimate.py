@@ -27,6 +27,8 @@ TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 """Training FLOPs of a timed cell, by device: some tenths of a second."""
 
 FEWEST_STEPS, MOST_STEPS = 3, 100
+LARGEST_STEP = 10
+"""Most training FLOPs of a timed step, in `TIMED_FLOPS`, unless it has one input only."""
 
 WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
@@ -182,8 +184,8 @@ class _Timings:
         """Seconds in which a pack trains on one input each.
 
         A timed batch of mosaics fills one pass through the networks, and larger ones are scaled
-        from it. A timed batch of posts is the cell's own, since every step updates all word
-        vectors.
+        from it. A timed batch of posts and captions is the cell's own, since every step updates
+        all word vectors, unless an encoder that trains makes that long.
 
         Raises:
             torch.OutOfMemoryError: the pack fills more of the GPU than a trial may take.
@@ -239,7 +241,9 @@ class _Timings:
         """The inputs of a timed step."""
         facts = self._plan.facts[cell.task, cell.options]
         if facts.lengths:
-            return cell.batch_size
+            flops = cost.training_flops("soft", self._plan.flops[cell.id], cell.m)
+            most = int(LARGEST_STEP * TIMED_FLOPS[self.device.type] // flops)
+            return min(cell.batch_size, max(1, most))
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
         fitting = hardware.micro_batch(cell.batch_size, bytes_each, self.device)
         return min(self._plan.micro_batch or fitting, cell.batch_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from study import paradigms
 from study.cell import Cell, Schedule
 from study.errors import RequestError
 from study.evaluate import classification
-from study.models.flops import ModelFlops
+from study.models.flops import Length, ModelFlops
 from study.plan import estimate
 from study.plan.plan import Plan
 from study.plan.planning import where_it_trains
@@ -219,3 +220,18 @@ def test_cells_are_timed_on_a_gpu_in_a_process_of_their_own(
     died = pytest.raises(RequestError, match="the process that times cells on the GPU died")
     with died, where_it_trains(made, None) as call:
         call(os._exit, 1)
+
+
+@pytest.mark.parametrize(("flops", "timed"), [(10**6, 16), (10**9, 5), (10**12, 1)])
+def test_a_timed_step_of_captions_is_no_longer_than_it_must_be(
+    digits: MosaicTask, flops: int, timed: int
+) -> None:
+    """A batch on an encoder that trains would take minutes on a CPU."""
+    cell = tiny_cell(digits, batch_size=16)
+    cost = ModelFlops(0, 0, (Length(segments=4, count=1, encoder=6 * flops),))
+    plan = SimpleNamespace(
+        packing=Packing(),
+        facts={(cell.task, cell.options): SimpleNamespace(lengths={4: 1})},
+        flops={cell.id: cost},
+    )
+    assert estimate._Timings(plan, CPU)._batch(cell) == timed
