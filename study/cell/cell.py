@@ -43,15 +43,16 @@ class Cell(AnyCell):
         task: name in `study.tasks`.
         data_digest: digest of the base data, so that a re-encoded copy never meets the original.
         split: one of `SPLIT_SCHEMES`.
-        m: segments a mosaic, >= 2; of text, the number of tokens at which posts are cut.
-        n: training mosaics or posts, >= 1.
+        m: segments a mosaic, >= 2; of posts, the number of tokens at which they are cut; of
+            captions, regions of an image, a square number.
+        n: training inputs, >= 1: mosaics, posts or captions.
         train_metrics_size: training inputs on which the train metrics are taken.
-        validation_size: validation mosaics or posts.
-        test_size: test mosaics or posts.
+        validation_size: validation inputs.
+        test_size: test inputs.
         architecture: name in `study.models`.
         width: factor on the architecture's hidden widths, > 0.
-        batch_size: mosaics or posts a step.
-        momentum: of SGD, in [0, 1).
+        batch_size: inputs a step.
+        momentum: of SGD, in [0, 1); of Adam the decay of its first moment.
         schedule: phases with their learning rates.
         seed: draws the training mosaics, the initialisation and the order; nothing else does.
         budget: resolved, the same for every cell of a comparison.
@@ -60,10 +61,10 @@ class Cell(AnyCell):
         alpha: attention held on the foreground, in [0, 1], while only the classifier trains (fixed
             focus, section 3); None: the focus trains, too.
         num_classes: foreground classes of a made-up task, >= 2; None: the task's own.
-        label_rule: of text, one of `LABEL_RULES`.
-        rationale_rule: of text, one of `RATIONALE_RULES`.
-        min_count: of text, >= 1: the vocabulary is the words that occur this often in the training
-            split; all others are one word, the unknown.
+        label_rule: of posts, one of `LABEL_RULES`.
+        rationale_rule: of posts, one of `RATIONALE_RULES`.
+        min_count: of posts and captions, >= 1: the vocabulary is the words that occur this often
+            in the training split; all others are one word, the unknown.
         inference: paradigm whose formula predicts at evaluations, one of `PARADIGMS`; None: that
             of the phase.
         encoder: of captions, name in `study.models.encoders`.

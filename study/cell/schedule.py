@@ -113,7 +113,8 @@ class Phase:
 class Schedule:
     """A sequence of phases; the last one ends with the budget.
 
-    Momentum is zeroed at a phase boundary, so that a phase starts from only the weights.
+    A phase starts from only the weights: momentum, the moments of Adam and a running baseline are
+    zeroed at its begin.
     """
 
     phases: tuple[Phase, ...]

@@ -375,9 +375,9 @@ def show_attend_tell(
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         focus = Attend(known.channels, sizes.hidden, sizes.attention, precision)
         classifier = Write(known.channels, input_shape[0], sizes, precision)
-        network = (
-            encoders.build(encoder, stream_seed("init", "encoder", seed)) if trained else None
-        )
+        network = None
+        if trained:
+            network = encoders.build(encoder, stream_seed("init", "encoder", seed), precision)
     initialise(focus, stream_seed("init", "focus", seed))
     initialise(classifier, stream_seed("init", "classifier", seed))
     return Captioner(focus, classifier, sizes, known.channels, network, known.stride)

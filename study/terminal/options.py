@@ -98,8 +98,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--micro-batch",
         type=positive,
         metavar="N",
-        help="mosaics or posts a forward and backward pass; fewer take less memory (default: by "
-        "device)",
+        help="mosaics, posts or captions a forward and backward pass; fewer take less memory "
+        "(default: by device)",
     )
     add(
         "--checkpoint-every",

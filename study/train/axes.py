@@ -96,12 +96,16 @@ AXES: Mapping[str, Axis] = {
         "a name",
     ),
     "min_count": Axis(
-        "the vocabulary: words that occur so often in the training posts; none: no text",
+        "the vocabulary: words that occur so often in training posts or captions; none: no text",
         _count_or_none,
         _of_some_tasks("min_count"),
         "a whole number or none",
     ),
-    "m": Axis("segments a mosaic; of posts the most words, longer ones are cut", int),
+    "m": Axis(
+        "segments a mosaic; of posts the most words, longer ones are cut; of captions the regions "
+        "of an image, a square number",
+        int,
+    ),
     "num_classes": Axis(
         "foreground classes of linear-orthogonal, which is made up; none: the task's own",
         _count_or_none,
@@ -159,7 +163,7 @@ AXES: Mapping[str, Axis] = {
     ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
-    "batch_size": Axis("mosaics or posts a step", int, (256,)),
+    "batch_size": Axis("mosaics, posts or captions a step", int, (256,)),
     "precision": Axis("float32, tf32 (on a GPU) or bfloat16", str, ("float32",), "a name"),
     "optimiser": Axis(
         "sgd or adam",

@@ -128,6 +128,9 @@ class CellMaker:
             "task", "alpha", "inference",
         )  # fmt: skip
         decoder = {each.name: point[each.name] for each in dataclasses.fields(DecoderSettings)}
+        if options.encoder is None:
+            for name, value in decoder.items():
+                require(value is None, name, value, f"none, as {task} has no captions")
         facts = self._facts_of(task, options)
         cell = Cell(
             data_digest=facts.digest,

@@ -40,12 +40,13 @@ ENCODERS: Mapping[str, Encoder] = {
 """Name, also of its module -> encoder."""
 
 
-def build(name: str, seed: int = 0) -> EncoderNetwork:
+def build(name: str, seed: int = 0, precision: str = "float32") -> EncoderNetwork:
     """A freshly initialised encoder.
 
     Args:
         name: of `ENCODERS`.
         seed: draws the initial weights.
+        precision: of its products, see `study.models.base.Network`.
 
     Raises:
         RequestError: no such encoder, or its packages are not installed.
@@ -53,7 +54,7 @@ def build(name: str, seed: int = 0) -> EncoderNetwork:
     from study.models.encoders.network import new
 
     module = _module(name)
-    return new(module.layers, module.MEAN, module.STD, seed)
+    return new(module.layers, module.MEAN, module.STD, seed, precision)
 
 
 def weights(name: str, places: Places = NO_PLACES) -> Mapping[str, Tensor]:

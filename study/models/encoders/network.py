@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from study.cell.seeds import stream_seed
-from study.models.base import initialise
+from study.models.base import in_precision, initialise
 
 
 class EncoderNetwork(nn.Module):
@@ -22,14 +22,18 @@ class EncoderNetwork(nn.Module):
         layers: pixels (N, 3, P, P) float32 -> features (N, D, g, g), with g = P / stride.
         mean: of red, green and blue, in [0, 1]; it is subtracted.
         std: what pixels are divided by then.
+        precision: of its products, see `study.models.base.Network`.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, layers: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
+    def __init__(
+        self, layers: nn.Module, mean: Sequence[float], std: Sequence[float], precision: str
+    ) -> None:
         super().__init__()
         self.layers = layers
+        self.precision = precision
         for name, values in (("mean", mean), ("std", std)):
             self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
         self.to(memory_format=torch.channels_last)
@@ -38,7 +42,8 @@ class EncoderNetwork(nn.Module):
     def forward(self, pixels: Tensor) -> Tensor:
         """Pixels (N, 3, P, P) uint8 -> features (N, D, g, g) float32."""
         values = pixels.contiguous(memory_format=torch.channels_last).float() / 255
-        return self.layers((values - self.mean) / self.std)
+        with in_precision(self.precision, pixels.device):
+            return self.layers((values - self.mean) / self.std).float()
 
     def train(self, mode: bool = True) -> Self:
         """Stays in evaluation mode."""
@@ -46,10 +51,14 @@ class EncoderNetwork(nn.Module):
 
 
 def new(
-    layers: Callable[[], nn.Module], mean: Sequence[float], std: Sequence[float], seed: int
+    layers: Callable[[], nn.Module],
+    mean: Sequence[float],
+    std: Sequence[float],
+    seed: int,
+    precision: str,
 ) -> EncoderNetwork:
     """A freshly initialised encoder, whose seed draws the weights."""
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-        network = EncoderNetwork(layers(), mean, std)
+        network = EncoderNetwork(layers(), mean, std, precision)
     initialise(network, stream_seed("init", "encoder", seed))
     return network

@@ -116,6 +116,14 @@ def test_lite0_is_that_of_its_package(g: int) -> None:
         assert torch.equal(own(images), expected)
 
 
+def test_bfloat16_rounds_the_products_of_a_trained_encoder() -> None:
+    images = pixels("small", g=2)
+    with torch.no_grad():
+        exact, rounded = (encoders.build("small", 1, p)(images) for p in ("float32", "bfloat16"))
+    assert rounded.dtype == torch.float32
+    assert 0 < (exact - rounded).norm() < 2e-2 * exact.norm()
+
+
 def test_training_leaves_the_statistics_of_batches_alone() -> None:
     network = encoders.build("lite0").train()
     before = {name: each.clone() for name, each in network.named_buffers()}

@@ -104,6 +104,7 @@ def test_the_preset_of_mscoco_is_the_published_schedule() -> None:
         ("mscoco", "encoder=small", "the small encoder has no weights of its own: give it an"),
         ("digits", "teacher_forcing=0.5", "teacher_forcing is for captions, not for digits"),
         ("digits", "encoder_lr=0.1", "encoder_lr is for captions, not for digits"),
+        ("digits", "hidden=64,128", "hidden must be none, as digits has no captions, got 64"),
         ("mscoco", "drop_at=1", r"drop must be a fraction in \(0, 1\)"),
         ("mscoco", "dropout=1", r"dropout must be a number in \[0, 1\)"),
         ("mscoco", "alpha=0.5", "captions may lack a foreground"),
