@@ -252,13 +252,12 @@ class Captioner(Model):
             raise ValueError("attention is not held on captions, whose true regions are unknown")
         images, words, _, real = batch
         assert real is not None
-        regions = self.encode(images)
         left_out = padding.is_left_out(real)
         if left_out:  # the longest first, so that those that go on are the first ones
             order = real.sum(dim=1).argsort(descending=True, stable=True)
-            regions, words, real = regions[order], words[order], real[order]
+            images, words, real = images[order], words[order], real[order]
         times = paradigm.samples
-        memory = self.begin(regions).repeated(times)
+        memory = self.begin(self.encode(images)).repeated(times)
         words, real = _repeated(words, times), _repeated(real, times)
         before = torch.full_like(words[:, 0], START)
         losses, choices = [], []

@@ -114,7 +114,7 @@ def _module(name: str) -> ModuleType:
     except ImportError as error:
         raise RequestError(
             f"encoder {name} needs packages that are not installed ({error}). Install them with "
-            "`uv sync --extra captions`, or --set encoder=small."
+            "`uv sync --extra captions`, or train one: --set encoder=small encoder_lr=LR."
         ) from error
 
 

