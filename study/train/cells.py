@@ -184,12 +184,10 @@ def _schedule(point: Mapping[str, Any]) -> Schedule:
     first = {**common, "teacher_forcing": share}
     if (hard := HYBRIDS.get(point["paradigm"])) is None:
         return Schedule(Phase(point["paradigm"], lr, **first).dropping(0, drop))
-    switch = point["switch_point"]
-    Schedule.hybrid(lr, lr, switch)  # refuses a switch point that is none
-    soft = Phase("soft", lr, switch, **first)
     second = {**common, "teacher_forcing": forced(of_hard("teacher_forcing"))}
-    after = Phase(hard, of_hard("lr"), **second)
-    return Schedule(soft.dropping(0, drop) + after.dropping(switch, of_hard("drop_at")))
+    soft, after = Schedule.hybrid(lr, of_hard("lr"), point["switch_point"]).phases
+    soft, after = replace(soft, **first), replace(after, paradigm=hard, **second)
+    return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, of_hard("drop_at")))
 
 
 def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
