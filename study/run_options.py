@@ -104,7 +104,7 @@ def _overview(studies: Mapping[str, SearchSpace]) -> str:
     lines.append("\naxes, for --set axis=value,value ... or axis@paradigm=value,value ...:")
     for kind in KINDS.values():
         named = ", ".join(space.name for space in studies.values() if KINDS[space.kind] is kind)
-        lines += [f"  of {named}:", *(f"    {n:<20}{axis.about}" for n, axis in kind.axes.items())]
+        lines += [f"  of {named}:", *(f"    {n:<21}{axis.about}" for n, axis in kind.axes.items())]
     return "\n".join([*lines, _EXAMPLES])
 
 

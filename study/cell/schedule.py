@@ -103,7 +103,7 @@ class Phase:
         """
         if share is None:
             return (self,)
-        require(is_positive(share) and share < 1, "drop", share, "a fraction in (0, 1)")
+        require(is_positive(share) and share < 1, "drop_at", share, "a fraction in (0, 1)")
         lr, start, end, part = (Fraction(str(n)) for n in (self.lr, begin, self.until, share))
         dropped = replace(self, lr=float(DROP * lr), teacher_forcing=None)
         return replace(self, until=float(start + part * (end - start))), dropped

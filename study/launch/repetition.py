@@ -35,7 +35,7 @@ from study.terminal.progress import Progress, duration
 CIRCUMSTANCES = {
     "device": "device",
     "threads": "CPU threads",
-    "micro_batch": "mosaics or posts a pass",
+    "micro_batch": "mosaics, posts or captions a pass",
     "code_version": "code version",
     "package_versions": "package versions",
     "pack": "cells trained together",

@@ -42,7 +42,9 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         done, left = len(plan.finished), len(plan.to_run)
         yield f"{len(plan.cells)} cells: {done} done already, {left} to run"
     if plan.cells[0].data_digest == UNKNOWN_DIGEST:
-        yield "data not at hand: cells that are done already are not recognised"
+        encoder = plan.cells[0].options.encoder
+        what = f"data, or the weights of {encoder}, are" if encoder else "data"
+        yield f"{what} not at hand: cells that are done already are not recognised"
     yield from _settings(plan)
     for skip in plan.skipped:
         yield f"skipped: {skip.what}: {skip.reason}"

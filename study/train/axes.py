@@ -113,7 +113,7 @@ AXES: Mapping[str, Axis] = {
         "a whole number or none",
     ),
     "n": Axis(
-        "training mosaics, or posts; all: of a data set of posts",
+        "training mosaics, posts or captions; all: of a data set of posts or captions",
         _count_or_all,
         expects="a whole number or all",
     ),

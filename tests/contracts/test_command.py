@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from study.kinds import KINDS
 from study.results import Results
 from study.terminal.command import INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT
@@ -196,6 +198,15 @@ def test_help_has_options_and_examples(name: str, capsys: pytest.CaptureFixture[
     assert f"python -m {name} " in examples
     for word in COMMANDS[name].options.split():
         assert word in about
+
+
+def test_help_parts_every_axis_from_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        import_module("study.run").main(["--help"])
+    shown = capsys.readouterr().out
+    for kind in KINDS.values():
+        for axis, declared in kind.axes.items():
+            assert re.search(rf"^    {axis} +{re.escape(declared.about)}$", shown, re.MULTILINE)
 
 
 # --- what lies in the results directory

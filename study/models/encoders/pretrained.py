@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,7 +39,10 @@ def read_checked(
         prefix = ""
     for key, value in own.items():
         if fault := _fault(prefix + key, stored.get(prefix + key), value.shape):
-            raise RequestError(f"{file} holds no weights of {name}: {fault}.")
+            raise RequestError(
+                f"{file} holds no weights of {name}: {fault}. Pass another file with --weights, "
+                "or leave the option out."
+            )
     # Copies, which outlive the file.
     return {
         f"layers.{key}": stored[prefix + key].to(value.dtype, copy=True)
@@ -61,7 +65,8 @@ def _stored(file: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise RequestError(f"{file} cannot be read ({error.strerror}).") from error
     try:
-        stored = torch.load(file, map_location="cpu", weights_only=True, mmap=can_be_mapped)
+        with warnings.catch_warnings(action="ignore"):  # about a pickle that is refused anyway
+            stored = torch.load(file, map_location="cpu", weights_only=True, mmap=can_be_mapped)
         if not isinstance(stored, Mapping):
             raise TypeError(f"it holds a {type(stored).__name__}")
     except Exception as error:  # of a damaged file anything

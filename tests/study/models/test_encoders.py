@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -189,11 +190,25 @@ def test_weights_of_another_network_are_refused(
     file = tmp_path / "weights.pth"
     torch.save(stored(), file)
     message = refusal("vgg19", Places(weights=str(file)))
-    assert message == f"{file} holds no weights of vgg19: {fault}."
+    assert message == (
+        f"{file} holds no weights of vgg19: {fault}. Pass another file with --weights, or leave "
+        "the option out."
+    )
 
 
 def test_one_pretrained_encoder_does_not_take_the_weights_of_another(published: Path) -> None:
     assert "it lacks _conv_stem.weight" in refusal("lite0", Places(weights=str(published)))
+
+
+def test_a_pickle_of_another_kind_is_refused_without_a_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    file = tmp_path / "weights.pkl"
+    file.write_bytes(pickle.dumps(Path(), protocol=4))
+    assert "no state dict of tensors (UnpicklingError)" in refusal(
+        "vgg19", Places(weights=str(file))
+    )
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, -1])

@@ -105,7 +105,7 @@ def test_the_preset_of_mscoco_is_the_published_schedule() -> None:
         ("digits", "teacher_forcing=0.5", "teacher_forcing is for captions, not for digits"),
         ("digits", "encoder_lr=0.1", "encoder_lr is for captions, not for digits"),
         ("digits", "hidden=64,128", "hidden must be none, as digits has no captions, got 64"),
-        ("mscoco", "drop_at=1", r"drop must be a fraction in \(0, 1\)"),
+        ("mscoco", "drop_at=1", r"drop_at must be a fraction in \(0, 1\)"),
         ("mscoco", "dropout=1", r"dropout must be a number in \[0, 1\)"),
         ("mscoco", "alpha=0.5", "captions may lack a foreground"),
     ],
@@ -573,6 +573,17 @@ def test_a_plan_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, s
     narrow = describe(made, about)
     assert max(map(len, wide.splitlines())) > 40 >= max(map(len, narrow.splitlines()))
     assert set(re.split(r":?\s+", wide)) <= set(re.split(r":?\s+", narrow))
+
+
+@pytest.mark.parametrize(
+    ("study", "missing"),
+    [
+        ("cifar10", "data not at hand"),
+        ("mscoco", "data, or the weights of lite0, are not at hand"),
+    ],
+)
+def test_a_plan_says_what_is_not_at_hand(study: str, missing: str) -> None:
+    assert f"\n{missing}: " in describe(timed(plan(study, "seed=0")), "")
 
 
 def test_what_a_plan_costs() -> None:
