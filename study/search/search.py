@@ -30,7 +30,7 @@ from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.results import Results
 from study.search.outcomes import last_before_censored, seed_means
-from study.search.space import LABELS, Space, improved, in_order
+from study.search.space import Space, in_order
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 
@@ -188,8 +188,9 @@ class Search:
                 lines += self._best()
         if "saif" in self._objective:
             lines.append(
-                f"The search improved {improved(self._objective)}; SAIF uses the hidden "
-                f"foreground. The tables show what validation {LABELS[select]} chose (--select)."
+                f"The search improved {self._space.improved(self._objective)}; SAIF uses the "
+                "hidden foreground. The tables show what validation "
+                f"{self._space.label(select)} chose (--select)."
             )
         return "\n".join([*lines, f"search: uvx optuna-dashboard {shlex.quote(self._url)}"])
 
@@ -199,7 +200,7 @@ class Search:
             rows, head = rows[:1], "best suggestion:"
         else:
             head = "Pareto front: no suggestion is better in both."
-        header = [f"{metric} %" for metric in self._objective] + ["schedule"]
+        header = [f"{self._space.label(metric)} %" for metric in self._objective] + ["schedule"]
         table = [
             [f"{value * 100:.1f}" for value in trial.values] + [self._schedule(trial)]
             for trial in rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from search_spaces.base import By, Values
+from study import tasks
 from study.cell import HYBRIDS
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
@@ -17,8 +18,7 @@ from study.train.axes import AXES, SAME
 if TYPE_CHECKING:
     import optuna
 
-LABELS = {"accuracy": "accuracy", "saif": "SAIF"}
-OBJECTIVES = tuple(LABELS)
+OBJECTIVES = ("accuracy", "saif")
 
 SIGNIFICANT_DIGITS = 4
 """Suggested numbers are rounded to these: finer steps do not change how a cell learns, and a
@@ -135,9 +135,18 @@ class Space:
         count = len(self.seeds)
         head = (
             f"search: {num_samples} suggestions x {count} seed{'s' * (count > 1)} = "
-            f"{num_samples * count} cells, improving {improved(objective)}"
+            f"{num_samples * count} cells, improving {self.improved(objective)}"
         )
         return "\n".join([head, *(f"  {line}" for line in self.lines)])
+
+    def improved(self, objective: Sequence[str]) -> str:
+        """What a search improves, for people."""
+        names = " and ".join(map(self.label, in_order(objective)))
+        return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
+
+    def label(self, metric: str) -> str:
+        """The name for people of one of `OBJECTIVES`."""
+        return "SAIF" if metric == "saif" else tasks.modality(self.fixed["task"]).score
 
     @property
     def key(self) -> list[Any]:
@@ -176,12 +185,6 @@ def in_order(objective: Sequence[str]) -> tuple[str, ...]:
     if not objective:
         raise RequestError(f"a search needs an objective: {' or '.join(OBJECTIVES)}.")
     return tuple(name for name in OBJECTIVES if name in objective)
-
-
-def improved(objective: Sequence[str]) -> str:
-    """What a search improves, for people."""
-    names = " and ".join(LABELS[name] for name in in_order(objective))
-    return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
 
 
 def _depends_on_paradigm(axis: Values | By) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import search_spaces.digits
+import search_spaces.mscoco
 from search_spaces.base import By, Preset, SearchSpace
 from study.errors import RequestError
 from study.plan.axes import resolve
@@ -126,6 +127,16 @@ def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> No
     hybrid = "lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform)"
     assert f"  hybrid: {hybrid}, switch_point 0.2 to 0.8 (uniform)" in text.splitlines()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_of_captions_improves_bleu_and_keeps_what_depends_on_the_paradigm() -> None:
+    space = Space.of(resolve(search_spaces.mscoco.SPACE, "paper", ("lr=1e-4,1e-3",)))
+    lines = space.describe(3, ["accuracy"]).splitlines()
+    assert lines[0].endswith("improving validation Bleu-4")
+    alone, after = "drop_at 0.4, teacher_forcing 0.7", "drop_at 0.24, teacher_forcing 1.0"
+    assert f"  hard-running: {alone}, lr 0.0001 to 0.001 (log-uniform)" in lines
+    rates = "lr 0.0001 to 0.001 (log-uniform), hard_lr 0.0001, switch_point 0.5"
+    assert f"  hybrid-running: {after}, {rates}" in lines
 
 
 def test_a_preset_cannot_declare_an_axis_that_does_not_exist() -> None:
