@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from study import tasks
-from study.cell import Options
+from study import models, tasks
+from study.cell import Budget, Cell, DecoderSettings, Options, Schedule
 from study.tasks.captions.captions import CaptionTask
 from study.tasks.sources.places import Places
+from study.train.cost import soft_epochs
 
 OPTIONS = Options(min_count=1, encoder="small")
+M = 4
+SIZES = DecoderSettings(embedding=6, attention=6, hidden=8, dropout=0.2, longest=6)
 CATEGORIES = {3: "cat", 5: "dog", 9: "traffic light"}
 """Id -> name; as in the official files, ids have gaps."""
 
@@ -117,3 +121,36 @@ def _draw(path: Path, seed: int, boxes: list[list[float]]) -> None:
         if width > 0 and height > 0:
             ImageDraw.Draw(image).rectangle((x, y, x + width, y + height), fill="navy")
     image.save(path, "JPEG", quality=90)
+
+
+def caption_cell(task: CaptionTask, schedule: Schedule, **changes: Any) -> Cell:
+    """A cell of a few steps."""
+    sizes = task.facts.sizes
+    cell = Cell(
+        **{
+            "task": "mscoco",
+            "data_digest": task.facts.digest,
+            "m": M,
+            "n": sizes["train"],
+            "architecture": "show-attend-tell",
+            "schedule": schedule,
+            "seed": 0,
+            "batch_size": 8,
+            "train_metrics_size": 10,
+            "validation_size": sizes["validation"],
+            "test_size": sizes["test"],
+            "evaluation_points": (0.0, 0.5, 1.0),
+            "budget": Budget(1),
+            "decoder": SIZES,
+            **OPTIONS._asdict(),
+            **changes,
+        }
+    )
+    return replace(cell, budget=soft_epochs(1.5, caption_flops(cell, task), M, cell.n))
+
+
+def caption_flops(cell: Cell, task: CaptionTask) -> Any:
+    shape = task.facts.input_shape
+    known = models.captions_of(cell)
+    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, captions=known)
+    return model.flops(shape, task.facts.lengths, M)

@@ -5,80 +5,33 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from study import models
-from study.cell import Budget, Cell, DecoderSettings, Phase, Schedule
+from study.cell import Cell, Phase, Schedule
 from study.tasks.captions.captions import CaptionTask
 from study.train.checkpoints import Checkpoints
-from study.train.cost import soft_epochs
 from study.train.loop import train, train_pack
 from study.train.pack_member import Member, Outcome
 from study.train.step import SGD, Adam, Together
 from study.train.timeline import timeline
-from tests.made_up.coco import OPTIONS, load, write_coco
+from tests.made_up.coco import SIZES, caption_cell, caption_flops, load, write_coco
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 
-M = 4
-SIZES = DecoderSettings(embedding=6, attention=6, hidden=8, dropout=0.2, longest=6)
-
 SOFT = Schedule(Phase("soft", 0.01, optimiser="adam", encoder_lr=1e-3).dropping(0, 0.5))
-SAMPLED = Schedule.single("hard-sampled", 0.01)
 RUNNING = Schedule(
     (
         Phase("soft", 0.01, 0.3, "adam", 1e-3),
         *Phase("hard-running", 0.01, 1.0, "adam", 1e-4, 0.7).dropping(0.3, 0.4),
     )
 )
-SCHEDULES = [SOFT, RUNNING]
-
-
-def of_adam(schedule: Schedule) -> Schedule:
-    """The schedule with Adam for the decoder and its trained encoder."""
-    return Schedule(
-        tuple(replace(each, optimiser="adam", encoder_lr=1e-3) for each in schedule.phases)
-    )
+SAMPLED = Schedule((Phase("hard-sampled", 0.01, optimiser="adam", encoder_lr=1e-3),))
 
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> CaptionTask:
     return load(write_coco(tmp_path_factory.mktemp("coco") / "data"))
-
-
-def caption_cell(task: CaptionTask, schedule: Schedule = SOFT, **changes: Any) -> Cell:
-    """A cell of a few steps."""
-    sizes = task.facts.sizes
-    cell = Cell(
-        **{
-            "task": "mscoco",
-            "data_digest": task.facts.digest,
-            "m": M,
-            "n": sizes["train"],
-            "architecture": "show-attend-tell",
-            "schedule": schedule,
-            "seed": 0,
-            "batch_size": 8,
-            "train_metrics_size": 10,
-            "validation_size": sizes["validation"],
-            "test_size": sizes["test"],
-            "evaluation_points": (0.0, 0.5, 1.0),
-            "budget": Budget(1),
-            "decoder": SIZES,
-            **OPTIONS._asdict(),
-            **changes,
-        }
-    )
-    return replace(cell, budget=soft_epochs(1.5, flops(cell, task), M, cell.n))
-
-
-def flops(cell: Cell, task: CaptionTask) -> Any:
-    shape = task.facts.input_shape
-    known = models.captions_of(cell)
-    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, captions=known)
-    return model.flops(shape, task.facts.lengths, M)
 
 
 @functools.cache
@@ -87,14 +40,14 @@ def alone(cell: Cell, task: CaptionTask) -> Outcome:
     return train(cell, task)
 
 
-@pytest.mark.parametrize("schedule", [SOFT, of_adam(SAMPLED), RUNNING], ids=lambda s: s.paradigm)
+@pytest.mark.parametrize("schedule", [SOFT, SAMPLED, RUNNING], ids=lambda s: s.paradigm)
 def test_training_records_every_evaluation_at_its_cost(
     task: CaptionTask, schedule: Schedule
 ) -> None:
     cell = caption_cell(task, schedule)
     outcome = alone(cell, task)
     assert outcome.status == "done"
-    assert outcome.steps == timeline(cell, flops(cell, task))[-1].steps_done > 3
+    assert outcome.steps == timeline(cell, caption_flops(cell, task))[-1].steps_done > 3
     assert len(outcome.evaluations) == 3 * len(cell.evaluation_points)
     for row in outcome.evaluations:
         assert row["compute_flops"] <= row["budget_fraction"] * cell.budget.amount
@@ -139,7 +92,7 @@ def test_the_running_baseline_follows_the_loss_of_steps(
     task: CaptionTask, micro_batch: int
 ) -> None:
     """Not of the parts in which a step is taken: they depend on the device."""
-    cell = caption_cell(task, of_adam(Schedule.single("hard-running", 0.01)))
+    cell = caption_cell(task, Schedule((Phase("hard-running", 0.01, 1.0, "adam", 1e-3),)))
     member = Member(cell, task, torch.device("cpu"), micro_batch)
     member.enter_phase(0)
     expected = before = 0.0
