@@ -11,6 +11,7 @@ from study.cell import Cell, Options
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
+from study.evaluate.caption_scores import require_scorers
 from study.storage.storage import Storage
 from study.tasks.base import Task
 from study.tasks.sources.places import Places
@@ -22,6 +23,8 @@ from study.train.pack_member import OnEvaluation, Outcome
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
     """Trains a trial's cells as one pack; see `study.kinds.Kind.run`."""
     first = work.cells[0]
+    if first.decoder is not None:  # this node may lack what the driver has
+        require_scorers()
     places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
     task = _task(first.task, places, first.options)
     _require_same_data(first, task)
