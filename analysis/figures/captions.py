@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
-from PIL import Image
 
-from study.evaluate.caption_image import Example, captions_png
+from study.evaluate.caption_image import Example, captions_image
 
 _DPI = 160.0  # as `analysis.figures.style.figure_png` draws: a pixel stays a pixel
 
 
 def caption_figure(examples: Mapping[str, Example]) -> Figure:
-    """The picture of `study.evaluate.caption_image.captions_png`, as a figure of the report.
+    """The picture of `study.evaluate.caption_image.captions_image`, as a figure of the report.
 
     Args:
         examples: paradigm -> what it wrote of one image; at least one.
     """
-    with Image.open(io.BytesIO(captions_png(examples))) as picture:
-        pixels = np.asarray(picture.convert("RGB"))
+    pixels = np.asarray(captions_image(examples))
     height, width, _ = pixels.shape
     figure = Figure(figsize=(width / _DPI, height / _DPI))
     axes = figure.add_axes((0, 0, 1, 1))

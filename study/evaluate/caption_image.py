@@ -7,7 +7,7 @@ import functools
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -18,12 +18,13 @@ MOST_WORDS = 15
 """Words of a caption that are drawn; of a longer one the rest is left out."""
 
 # Pixels.
-_CELL = 116  # side of an image
+_CELL = 128  # side of an image
 _GAP = 9
 _MARGIN = 14
-_HEADING, _WORD = 34, 30  # height of the line above the images of a caption, and of one below
+_NAME, _SENTENCE, _WORD = 32, 28, 30  # height of a line
+_HEADING = _NAME + _SENTENCE  # above the images of a caption
 _BETWEEN = 16  # captions
-_COLUMNS = 11  # the image by itself, then words
+_COLUMNS = 6
 _WIDTH = 2 * _MARGIN + _COLUMNS * _CELL + (_COLUMNS - 1) * _GAP
 
 _BLACK, _GREY, _WHITE, _MARK = (0, 0, 0), (95, 95, 95), (255, 255, 255), (213, 94, 0)
@@ -65,15 +66,22 @@ def examples_of(text: str) -> list[Example]:
 
 
 def captions_png(examples: Mapping[str, Example]) -> bytes:
+    """`captions_image` as a PNG file."""
+    file = io.BytesIO()
+    captions_image(examples).save(file, "PNG")
+    return file.getvalue()
+
+
+def captions_image(examples: Mapping[str, Example]) -> Image.Image:
     """Draws captions one below the other, each word with its attention over the image.
 
     Args:
         examples: name -> what it wrote, e.g. a paradigm; at least one.
 
     Returns:
-        A PNG file. Of each caption first the image with the box of the category, then an image a
-        word: lit where the attention is as large as the word's largest, the darker the less it
-        is. The word at which the category is most probable is framed.
+        Of each caption first the image with the box of the category, then an image a word: lit
+        where the attention is as large as the word's largest, the darker the less it is. The word
+        at which the category is most probable is framed.
     """
     heights = [_height(example) for example in examples.values()]
     height = 2 * _MARGIN + sum(heights) + _BETWEEN * (len(heights) - 1)
@@ -82,9 +90,7 @@ def captions_png(examples: Mapping[str, Example]) -> bytes:
     for (name, example), each in zip(examples.items(), heights, strict=True):
         _draw_caption(picture, top, name, example)
         top += each + _BETWEEN
-    file = io.BytesIO()
-    picture.save(file, "PNG")
-    return file.getvalue()
+    return picture
 
 
 def lit(image: Image.Image, attention: ArrayLike) -> Image.Image:
@@ -104,36 +110,32 @@ def lit(image: Image.Image, attention: ArrayLike) -> Image.Image:
 
 
 def _height(example: Example) -> int:
-    shown = min(len(example["words"]), MOST_WORDS)
-    lines = max(1, -(-shown // (_COLUMNS - 1)))
-    return _HEADING + lines * (_CELL + _WORD)
+    shown = 1 + min(len(example["words"]), MOST_WORDS)
+    return _HEADING + math.ceil(shown / _COLUMNS) * (_CELL + _WORD)
 
 
 def _draw_caption(picture: Image.Image, top: int, name: str, example: Example) -> None:
     draw = ImageDraw.Draw(picture)
-    words = example["words"]
-    middle = top + _HEADING / 2 - 4
-    draw.text((_MARGIN, middle), name, _BLACK, _font(19), anchor="lm")
+    words = example["words"][:MOST_WORDS]
+    draw.text((_MARGIN, top + _NAME / 2), name, _BLACK, _font(19), anchor="lm")
     scores = (
         f"{example['category']}: score {example['score']:.2f}, "
         f"attention in the box {example['attention_on_box']:.2f}"
     )
-    draw.text((_WIDTH - _MARGIN, middle), scores, _BLACK, _font(16), anchor="rm")
-    left = _MARGIN + _length(draw, name, 19) + 14
-    right = _WIDTH - _MARGIN - _length(draw, scores, 16) - 24
-    sentence = next(
-        text for text in _shorter(words) if not text or left + _length(draw, text, 17) < right
-    )
-    draw.text((left, middle), sentence, _GREY, _font(17), anchor="lm")
+    draw.text((_WIDTH - _MARGIN, top + _NAME / 2), scores, _BLACK, _font(16), anchor="rm")
+    sentence = " ".join(words) + (" ..." if len(words) < len(example["words"]) else "")
+    font = _fitted(sentence, 17, _WIDTH - 2 * _MARGIN)
+    middle = top + _NAME + _SENTENCE / 2 - 4
+    draw.text((_MARGIN, middle), sentence or "(no words)", _GREY, font, anchor="lm")
 
     image = Image.open(io.BytesIO(base64.b64decode(example["jpeg"]))).convert("RGB")
     image = image.resize((_CELL, _CELL), Image.Resampling.LANCZOS)
     box = example["box"]
     _draw_cell(picture, (_MARGIN, top + _HEADING), _boxed(image, box), example["category"], _GREY)
-    pairs = zip(words[:MOST_WORDS], example["attention"][:MOST_WORDS], strict=True)
+    pairs = zip(words, example["attention"][:MOST_WORDS], strict=True)
     for step, (word, attention) in enumerate(pairs):
-        line, column = divmod(step, _COLUMNS - 1)
-        left = _MARGIN + (column + 1) * (_CELL + _GAP)
+        line, column = divmod(1 + step, _COLUMNS)
+        left = _MARGIN + column * (_CELL + _GAP)
         upper = top + _HEADING + line * (_CELL + _WORD)
         _draw_cell(picture, (left, upper), _boxed(lit(image, attention), box), word, _BLACK)
         if step == example["word"]:
@@ -162,25 +164,18 @@ def _draw_cell(
     below: str,
     ink: tuple[int, int, int],
 ) -> None:
-    """An image, and a word below it, as large as there is room."""
+    """An image, and a word below it."""
     picture.paste(image, place)
     draw = ImageDraw.Draw(picture)
     draw.rectangle((*place, place[0] + _CELL - 1, place[1] + _CELL - 1), outline=_GREY)
-    sizes = (size for size in range(17, 8, -1) if _length(draw, below, size) < _CELL + _GAP)
     middle = (place[0] + _CELL / 2, place[1] + _CELL + _WORD / 2 - 1)
-    draw.text(middle, below, ink, _font(next(sizes, 8)), anchor="mm")
+    draw.text(middle, below, ink, _fitted(below, 17, _CELL + _GAP), anchor="mm")
 
 
-def _length(draw: ImageDraw.ImageDraw, text: str, size: int) -> float:
-    return draw.textlength(text, _font(size))
-
-
-def _shorter(words: Sequence[str]) -> Iterator[str]:
-    """The caption as a sentence, then with ever fewer words, at last nothing."""
-    yield " ".join(words) or "(no words)"
-    for count in range(len(words) - 1, 0, -1):
-        yield " ".join(words[:count]) + " ..."
-    yield ""
+def _fitted(text: str, size: int, width: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font of a size, or of a smaller one in which the text is no wider than there is room."""
+    sizes = (each for each in range(size, 8, -1) if _font(each).getlength(text) < width)
+    return _font(next(sizes, 8))
 
 
 @functools.cache

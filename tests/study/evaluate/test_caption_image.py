@@ -10,7 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from study.evaluate.caption_image import _CELL, _GAP, _MARGIN, Example, captions_png, lit
+from study.evaluate.caption_image import (
+    _CELL,
+    _GAP,
+    _HEADING,
+    _MARGIN,
+    Example,
+    captions_png,
+    lit,
+)
 from tests.made_up.captions import example
 
 VERMILION = (213, 94, 0)
@@ -60,13 +68,17 @@ def test_without_the_word_that_counts_nothing_is_framed() -> None:
 
 
 def test_captions_of_any_length_fit() -> None:
-    """Ten words a line; of more than fifteen the rest is left out."""
+    """Six images a line, of which the first has no word; after fifteen words the rest is left out.
+
+    The report shows pictures 832 pixels wide, so words stay as large as they are drawn.
+    """
     heights = {}
-    for count in (0, 1, 10, 11, 15, 40):
+    for count in (0, 5, 6, 11, 12, 15, 40):
         image = pixels(example(words=" ".join(["grass"] * count)))
         heights[count] = image.shape[0]
-        assert image.shape[1] <= 1_400
-    assert heights[0] == heights[1] == heights[10] < heights[11] == heights[15] == heights[40]
+        assert image.shape[1] <= 850
+    assert heights[0] == heights[5] < heights[6] == heights[11] < heights[12]
+    assert heights[12] == heights[15] == heights[40]
     one, two = pixels(example()), pixels(example(), example("b.jpg"))
     assert one.shape[0] < two.shape[0] < 2 * one.shape[0]
 
@@ -82,7 +94,7 @@ def test_any_box_is_drawn(box: list[float]) -> None:
 def test_the_box_is_seen_on_every_ground() -> None:
     """Its line is white around black: the corner of the box is both."""
     image = pixels({**example(), "box": [0.25, 0.25, 0.5, 0.5]})
-    top, quarter = _MARGIN + 34, _CELL // 4
+    top, quarter = _MARGIN + _HEADING, _CELL // 4
     corner = image[top + quarter - 2 : top + quarter + 4, _MARGIN + quarter + 20]
     assert {tuple(map(int, each)) for each in corner} >= {(255, 255, 255), (0, 0, 0)}
 
