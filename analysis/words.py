@@ -48,11 +48,6 @@ def instances(*names: str) -> str:
     return nouns.pop() if len(nouns) == 1 else "instances"
 
 
-def counted_instances(task: str) -> str:
-    """Name of the instances that SAIF and heat maps count: those with a known foreground."""
-    return tasks.modality(task).counted
-
-
 def setting_name(task: str, m: int, architecture: str) -> str:
     """Name that tells a page's comparisons apart: ``digits m=10``, ``hatexplain embedding m=64``.
 

@@ -57,7 +57,7 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     for task in table["task"].unique():
         lost = table["diverged"] & (table["task"] == task)
         for measure in tasks.modality(task).measures:
-            if measure.column in table and measure.column not in METRICS:
+            if measure.column in table:
                 table.loc[lost, measure.column] = measure.lost
         table.loc[lost, "accuracy"] = lost_accuracy(task, table.loc[lost, "num_classes"])
     return table

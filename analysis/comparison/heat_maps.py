@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from analysis.groups import GROUP, OPTION, paradigm_order
 
@@ -26,23 +26,11 @@ def mean_heatmaps(
         a_z, axis 1 = s_y. Seeds without a heat map, as diverged ones are, are left out
         (`heatmap_seeds` says how many are in); a paradigm without any is absent.
     """
-    return {
-        name: square(np.mean(group["heatmap"].tolist(), axis=0))
+    means = {
+        name: np.mean(group["heatmap"].tolist(), axis=0)
         for name, group in _with_heatmap(rows, choice, split).items()
     }
-
-
-def square(heatmap: ArrayLike) -> NDArray[np.float64]:
-    """A recorded heat map (bins * bins,) as (bins, bins).
-
-    Raises:
-        ValueError: the number of its cells is no square.
-    """
-    cells = np.asarray(heatmap, np.float64).ravel()
-    bins = math.isqrt(cells.size)
-    if bins * bins != cells.size:
-        raise ValueError(f"a heat map has as many rows as columns, got {cells.size} cells")
-    return cells.reshape(bins, bins)
+    return {name: mean.reshape(math.isqrt(mean.size), -1) for name, mean in means.items()}
 
 
 def heatmap_seeds(rows: pd.DataFrame, choice: pd.DataFrame, split: str = "test") -> dict[str, int]:

@@ -89,9 +89,8 @@ def metric_label(metric: str, threshold: float | None = None, task: str = "") ->
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    is_share = metric == "saif" or tasks.modality(task).chance
     name = metric_name(metric, threshold, task)
-    return f"{name} ({'% of instances' if is_share else '%'})"
+    return f"{name} ({'% of instances' if tasks.modality(task).chance else '%'})"
 
 
 def panel() -> tuple[Figure, Axes]:

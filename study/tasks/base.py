@@ -54,7 +54,7 @@ class Modality:
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
         chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
-        measures: its further measures, in the order of tables.
+        measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, as
             `study.evaluate.classification.evaluate` does.
@@ -100,7 +100,6 @@ CAPTIONS = Modality(
     score="Bleu-4",
     chance=False,
     measures=(
-        Measure("saif", "SAIF", lost=0.0),
         *(Measure(f"bleu_{n}", f"Bleu-{n}", lost=0.0) for n in (1, 2, 3, 4)),
         Measure("cider", "CIDEr", is_share=False, lost=0.0),
         Measure("caption_length", "words a caption", is_share=False),

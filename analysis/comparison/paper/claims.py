@@ -26,17 +26,17 @@ from analysis.comparison.attention_rise import (
     rises,
 )
 from analysis.comparison.compare import Comparison
-from analysis.comparison.heat_maps import square
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.groups import AXES, STAND_INS
 from analysis.section.claim import TOO_FEW, Claim, Finding, Side, decided, left_out, side
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
-from analysis.words import counted_instances, lost_scores, number
+from analysis.words import lost_scores
+from study.tasks import CAPTIONS
 
-NEARLY_EMPTY = 1 / 6
-"""Of what a uniform heat map has in its middle rows (or columns), the part below which they are
-nearly empty, and above which they are not negligible. Of 5 x 5 bins that is one instance in ten,
-which a reader of the picture would see."""
+NEARLY_EMPTY = 0.1
+"""Share of the instances below which the three middle rows (or columns) of a heat map are nearly
+empty, and above which they are not negligible: a sixth of the 3/5 that a uniform map has there,
+and one instance in ten, which a reader of the picture would see."""
 
 ACCURACY_LOSS = 0.01
 """Accuracy, a fraction, that the hybrid may lose "without affecting the accuracy" (section 5). The
@@ -51,22 +51,32 @@ LEAD = 0.1
 """Share of the cut by which soft's rise must precede hard's to be early beside a late one: the
 distance of the default evaluations, within which a curve is drawn by interpolation."""
 
+_MIDDLE = slice(1, 4)  # the bins of [.2, .8) among 0, .2, .4, .6, .8, 1
 _FOCUS, _PREDICTION = 0, 1  # axes of a heat map: a_z and s_y
 _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 
 
 def claims(comparison: Comparison) -> list[Claim]:
-    """C1 to C6, C16 and C17, in this order, of one comparison."""
-    of_shares = [_share_claim(comparison, *each) for each in _SHARE_CLAIMS]
-    return [*of_shares, _c6(comparison), _c16(comparison), _c17(comparison)]
+    """C1 to C6, C16 and C17, in this order, of one comparison; of captions only the last three.
+
+    C1 to C5 are about heat maps of classes, in which a score in the lowest row is confidently
+    wrong. A word of thousands whose probability is there need not be, nor is a region of hundreds.
+    """
+    of_shares = () if comparison.modality is CAPTIONS else _SHARE_CLAIMS
+    return [
+        *(_share_claim(comparison, *each) for each in of_shares),
+        _c6(comparison),
+        _c16(comparison),
+        _c17(comparison),
+    ]
 
 
 def middle_share(heatmap: ArrayLike, axis: int) -> float:
-    """Share of the instances whose a_z (axis 0) or s_y (axis 1) is not in the outer bins.
+    """Share of the instances whose a_z (axis 0) or s_y (axis 1) lies in [.2, .8).
 
     Args:
-        heatmap: (bins, bins) shares of the instances, or that row by row, axis 0 the attention on
-            the foreground a_z, axis 1 the score of the true class s_y (paper, section 2.4).
+        heatmap: (25,) or (5, 5) shares of the instances, row by row, axis 0 the attention on the
+            foreground a_z, axis 1 the score of the true class s_y (paper, section 2.4).
         axis: 0 or 1.
 
     Returns:
@@ -74,11 +84,14 @@ def middle_share(heatmap: ArrayLike, axis: int) -> float:
         it holds nothing or a cell is NaN.
 
     Raises:
-        ValueError: the map is not square.
+        ValueError: the map does not have 25 cells.
     """
-    along = square(heatmap).sum(axis=1 - axis)
+    cells = np.asarray(heatmap, dtype=np.float64)
+    if cells.size != 25:
+        raise ValueError(f"a heat map has 25 cells, got shape {cells.shape}")
+    along = cells.reshape(5, 5).sum(axis=1 - axis)
     total = float(along.sum())
-    return float(along[1:-1].sum()) / total if total > 0 else math.nan
+    return float(along[_MIDDLE].sum()) / total if total > 0 else math.nan
 
 
 # --- the claims
@@ -161,7 +174,7 @@ def _c17(comparison: Comparison) -> Claim:
         "Over training, the attention on the foreground rises early and stalls with soft "
         "attention and rises late with hard.",
         "Mean attention on the foreground (a_z) of the test "
-        f"{counted_instances(comparison.task)} against what the comparison holds equal, a curve "
+        f"{comparison.modality.counted} against what the comparison holds equal, a curve "
         "a seed, from the first evaluation to its largest value. Holds where (1) soft makes half "
         f"of its rise earlier than hard by more than {100 * LEAD:g} % of the cut, or than the "
         "widest gap between evaluations where that is more, because within a gap curves are drawn "
@@ -204,11 +217,12 @@ def _claim(
     if missing:
         return Claim(name, statement, test, "not run", f"no cells of {' and '.join(missing)}")
     chosen = set(comparison.choice["paradigm"])
-    if unchosen := [name for name in standing.values() if name not in chosen]:
-        return Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
-    found = decided(name, statement, test, findings(*standing.values()))
+    if unchosen := [own for own in standing.values() if own not in chosen]:
+        claim = Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
+    else:
+        claim = decided(name, statement, test, findings(*standing.values()))
     others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
-    return replace(found, measured="; ".join([found.measured, *others]))
+    return replace(claim, measured="; ".join([claim.measured, *others]))
 
 
 def _standing(paradigm: str, ran: Collection[str]) -> str:
@@ -235,9 +249,8 @@ def _share_claim(
     parts: Sequence[tuple[int, Side]],
 ) -> Claim:
     """A claim about the middle rows or columns of a paradigm's heat map."""
-    edges = comparison.modality.heatmap_edges
-    what = " and ".join(f"{_middle_name(axis, edges)} {side}" for axis, side in parts)
-    limit, counted = f"{number(100 * nearly_empty(edges))} %", counted_instances(comparison.task)
+    what = " and ".join(f"{_middle_name(axis)} {side}" for axis, side in parts)
+    limit, counted = f"{100 * NEARLY_EMPTY:g} %", comparison.modality.counted
     test = (
         f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
         f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
@@ -255,27 +268,20 @@ def _share_claim(
     )
 
 
-def nearly_empty(edges: Sequence[float]) -> float:
-    """The share of the instances at `NEARLY_EMPTY`, in a heat map with these edges."""
-    return round(NEARLY_EMPTY * (edges[-2] - edges[1]), 12)
-
-
-def _middle_name(axis: int, edges: Sequence[float]) -> str:
-    low, high = (f"{edge:g}".removeprefix("0") for edge in (edges[1], edges[-2]))
-    return f"{'a_z' if axis == _FOCUS else 's_y'} in [{low}, {high})"
+def _middle_name(axis: int) -> str:
+    return f"{'a_z' if axis == _FOCUS else 's_y'} in [.2, .8)"
 
 
 def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
     rows = _test_rows(comparison.chosen, paradigm)
     if rows.empty:
         return Finding(None, f"no option of {paradigm} can be chosen")
-    edges = comparison.modality.heatmap_edges
     left = rows[~rows["diverged"].astype(bool)]
     shares = [_share_of(heatmap, axis) for heatmap in left["heatmap"]]
     return side(
-        f"{paradigm}, {_middle_name(axis, edges)}",
+        f"{paradigm}, {_middle_name(axis)}",
         shares,
-        nearly_empty(edges),
+        NEARLY_EMPTY,
         claimed,
         lost=len(rows) - len(left),
     )

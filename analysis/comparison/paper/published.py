@@ -213,8 +213,8 @@ def _of_captions(settings: Mapping[str, Any], frozen: bool) -> list[str]:
         texts.append(f"beam search over {settings['decoder']['beam']} captions, not the best word")
     return [
         *texts,
-        f"{settings['test_size']:,d} test captions of half of the validation images, which the "
-        "other half's chose, not all of val2014",
+        f"{settings['test_size']:,d} test captions of half of the validation images (the "
+        "other half chose the options), not all of val2014",
     ]
 
 

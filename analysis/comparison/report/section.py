@@ -143,7 +143,7 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         Table(*by_columns(more, summary)),
     ]
     if further := further_cells(summary):
-        blocks += [Text(comparison.modality.measures_text), Table(*further)]
+        blocks += [Text(comparison.modality.measures_text), *(Table(*each) for each in further)]
     return blocks
 
 

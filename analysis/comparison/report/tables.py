@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 import pandas as pd
 
@@ -32,6 +33,9 @@ from analysis.words import number as number
 from study import tasks
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+_MEASURES_A_TABLE = 3
+"""More of them, each with its interval, are wider than a page."""
+
 TOO_WIDE = (
     "An interval of a share that leaves 0 to 100 % says that there are too few seeds for it."
 )
@@ -122,22 +126,28 @@ def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     return by_columns(columns, summary)
 
 
-def further_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
-    """Header and rows, one a paradigm, of the modality's further measures; None: not measured.
+def further_cells(summary: pd.DataFrame) -> list[tuple[list[str], list[list[str]]]]:
+    """Tables, header and rows, of the modality's further measures; none where not measured.
+
+    The score is not among them: it stands beside SAIF.
 
     Args:
         summary: as `analysis.summarise` gives it, of one comparison.
     """
-    declared = tasks.modality(summary["task"].iloc[0]).measures
-    measures = [measure for measure in declared if measure.column in summary]
-    if not measures:
-        return None
+    modality = tasks.modality(summary["task"].iloc[0])
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    columns = [plain("paradigm")]
-    for column, name, is_share, _ in measures:
-        shown = (f"{name} %", column, bounds) if is_share else (name, column, bounds, number)
-        columns += measured(*shown)
-    return by_columns(columns, summary)
+    found = [
+        measured(f"{name} %", column, bounds)
+        if is_share
+        else measured(name, column, bounds, number)
+        for column, name, is_share, _ in modality.measures
+        if column in summary and name != modality.score
+    ]
+    parts = (
+        found[start : start + _MEASURES_A_TABLE]
+        for start in range(0, len(found), _MEASURES_A_TABLE)
+    )
+    return [by_columns([plain("paradigm"), *chain(*part)], summary) for part in parts]
 
 
 def heading(summary: pd.DataFrame, name: str = "") -> str:

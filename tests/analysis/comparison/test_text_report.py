@@ -226,7 +226,7 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
         f"No {split} post has a rationale: no SAIF on the {name} split."
         for name, split in (("train", "training"), ("validation", "validation"), ("test", "test"))
     ]
-    assert further_cells(comparison.summary) is None
+    assert further_cells(comparison.summary) == []
     assert main([results.url, "--out", str(tmp_path / "out"), "--published"]) == 0
 
 
@@ -288,7 +288,7 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
     write(results, make_cell(), shares=shares, data_notes="")
     (comparison,) = compare_results(results)
     assert share_notes([comparison]) == data_notes([comparison]) == []
-    assert further_cells(comparison.summary) is None
+    assert further_cells(comparison.summary) == []
     assert not {"token_f1", "iou_f1", "auprc"} & set(comparison.summary)
     cells = pd.read_csv(io.BytesIO(exports([Compared(comparison)])["cells.csv"]))
     assert not {"label_rule", "min_count", "token_f1", "foreground_share"} & set(cells)
@@ -392,9 +392,7 @@ def test_plausibility_by_hand(results: Results) -> None:
     for seed, saif in enumerate((0.49, 0.50, 0.51)):
         write_text(results, make_text_cell(seed=seed), 0.6, saif)
     (comparison,) = compare_results(results)
-    cells = further_cells(comparison.summary)
-    assert cells is not None
-    header, rows = cells
+    ((header, rows),) = further_cells(comparison.summary)
     assert header[::2] == ["paradigm", *["95 % interval"] * 3]
     assert header[1::2] == ["token F1 %", "IOU F1 %", "AUPRC %"]
     # half = t_2(.975) s / sqrt 3 = 4.3027 x .01 / 1.7321 = .0248
