@@ -105,15 +105,15 @@ def _parser() -> Parser:
         "--select",
         choices=("accuracy", "saif"),
         default="accuracy",
-        help="validation score that chooses the learning rate and switch point; saif uses the "
-        "hidden foreground (default: accuracy)",
+        help="validation score that chooses the learning rate and switch point: accuracy (of "
+        "captions Bleu-4), or saif, which uses the hidden foreground (default: accuracy)",
     )
     parser.add_argument("--study", metavar="NAME", help="only the cells that this study recorded")
     parser.add_argument(
         "--published",
         action="store_true",
-        help="show Table 1 of the paper beside CIFAR-10, CIFAR-100 and HateXplain, and a "
-        "prototype's numbers beside attention paths",
+        help="show Table 1 of the paper beside CIFAR-10, CIFAR-100, HateXplain and MSCOCO, and "
+        "a prototype's numbers beside attention paths",
     )
     return parser
 

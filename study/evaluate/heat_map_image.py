@@ -96,7 +96,7 @@ def _frame(names: tuple[str, ...], modality: Modality) -> Image.Image:
             (_PANEL / 2, 10), "true-class score s_y", _BLACK, _font(13), anchor="mm"
         )
         image.paste(upright.transpose(Image.Transpose.ROTATE_90), (left - 52, _TOP))
-    foot = f"% of the instances; outlined: SAIF (a_z and s_y at least {threshold:g})"
+    foot = f"% of the {modality.counted}; outlined: SAIF (a_z and s_y at least {threshold:g})"
     draw.text((_LEFT, _HEIGHT - 12), foot, _BLACK, _font(12), anchor="ls")
     return image
 

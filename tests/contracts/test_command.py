@@ -238,7 +238,7 @@ def test_another_schema_is_refused(name: str, results: Results, call: Called) ->
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"attention_study_schema": "99"}), path)
     ended = call(name, COMMANDS[name].usual.format(results.url))
-    words = f"{path} has results schema 99, this version reads schemas 2 to 5"
+    words = f"{path} has results schema 99, this version reads schemas 2 to 6"
     assert_refused(ended, name, words)
 
 

@@ -23,6 +23,7 @@ from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
 from analysis.words import METRICS
+from study import tasks
 
 _SPLIT = "test"
 _INVERSE = {"better": "worse", "worse": "better"}
@@ -97,11 +98,12 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     if not pd.isna(row["switch_point"]):
         option |= {"last_lr": number(row["last_lr"]), "switch_point": number(row["switch_point"])}
     budget = f"{number(row['budget_amount'])} {row['budget_unit']}"
+    score = tasks.modality(row["task"]).score if row["select"] == "accuracy" else row["select"]
     return {
         "paradigm": str(row["paradigm"]),
         **option,
         "options_tried": str(row["num_options"]),
-        "chosen_by": f"validation {row['select']}",
+        "chosen_by": f"validation {score}",
         **{name: str(row[name]) for name in ("task", "m", "n", "architecture", "batch_size")},
         "budget": budget,
         "cut": number(row["cut"]),
