@@ -11,14 +11,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from PIL import Image
 
 from study.errors import RequestError
 from study.tasks.captions.tally import DAMAGED_IMAGES, MISSING_IMAGES
 from study.tasks.sources.fetched import why
+
+if TYPE_CHECKING:  # a step on noise needs no Pillow
+    from PIL import Image
 
 THUMBNAIL = 224
 """Pixels a side of a picture for people."""
@@ -92,6 +94,8 @@ def encoded(image: Image.Image) -> bytes:
 
 
 def _squashed(path: Path, side: int) -> Image.Image:
+    from PIL import Image
+
     try:
         with Image.open(path, formats=_FORMATS) as image:
             # Bilinear with antialiasing: Pillow widens the filter where it shrinks an image.
@@ -104,6 +108,8 @@ def _squashed(path: Path, side: int) -> Image.Image:
 
 
 def _look(path: Path) -> Seen | str:
+    from PIL import Image
+
     try:
         content = path.read_bytes()
         with Image.open(io.BytesIO(content), formats=_FORMATS) as image:

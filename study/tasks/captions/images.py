@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from study.errors import RequestError
@@ -222,4 +221,6 @@ class Noise:
 
     def thumbnail(self, row: int) -> bytes:
         """A grey square."""
+        from PIL import Image
+
         return image_files.encoded(Image.new("RGB", (image_files.THUMBNAIL,) * 2, "grey"))
