@@ -35,3 +35,13 @@ def padded(values: Tensor, mask: Tensor, fill: float = 0.0) -> Tensor:
 def filled(values: Tensor, mask: Tensor, fill: float) -> Tensor:
     """(B, m, ...) with `fill` where `mask` (B, m) is False."""
     return values.masked_fill(~mask.reshape(*mask.shape, *[1] * (values.dim() - 2)), fill)
+
+
+def few_widths(lengths: Tensor, step: int, most: int) -> list[int]:
+    """The longest of each batch up to a multiple of `step`, at most `most`: few shapes in all.
+
+    Args:
+        lengths: (batches, B) int64, on the host.
+    """
+    longest = lengths.amax(dim=1)
+    return ((longest + step - 1) // step * step).clamp(max=most).tolist()

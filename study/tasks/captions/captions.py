@@ -16,6 +16,7 @@ from torch import Tensor
 
 from study.cell import Cell
 from study.cell.seeds import stream_seed
+from study.paradigms.padding import few_widths
 from study.tasks.base import CAPTIONS, Batch, Facts
 from study.tasks.captions.boxes import Boxed, Single, boxed
 from study.tasks.captions.images import Images
@@ -115,9 +116,7 @@ class Captions:
 
     def widths(self, rows: Tensor) -> Sequence[int]:
         """Of each batch the longest caption, up to a multiple of 4 or the longest of all."""
-        longest = self.lengths[rows].amax(dim=1)
-        up = (longest + _WIDTH_STEP - 1) // _WIDTH_STEP * _WIDTH_STEP
-        return up.clamp(max=self.words.shape[1]).tolist()
+        return few_widths(self.lengths[rows], _WIDTH_STEP, self.words.shape[1])
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`, captions of similar length together."""

@@ -31,7 +31,7 @@ _VERSION = 1
 
 _TOGETHER = {"cpu": 2, "cuda": 64}
 """Images that go through the encoder at a time, by device. On a CPU more are slower: at 448 pixels
-EfficientNet-lite0 takes 41 ms for each of 2 and 89 ms for each of 16 (docs/log.md)."""
+EfficientNet-lite0 takes 55 ms for each of 2 and 89 ms for each of 16 (docs/log.md)."""
 
 
 class Images(Protocol):

@@ -20,6 +20,7 @@ from torch import Tensor
 from study.cell import Cell, Options
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
+from study.paradigms.padding import few_widths
 from study.tasks.base import POSTS, SPLITS, UNKNOWN_DIGEST, Batch, Facts
 from study.tasks.posts.posts import Posts
 
@@ -72,9 +73,7 @@ class Texts:
 
     def widths(self, rows: Tensor) -> Sequence[int]:
         """Of each batch the longest post, up to a multiple of 8 or the longest of all."""
-        longest = self.lengths[rows].amax(dim=1)
-        up = (longest + _WIDTH_STEP - 1) // _WIDTH_STEP * _WIDTH_STEP
-        return up.clamp(max=self.words.shape[1]).tolist()
+        return few_widths(self.lengths[rows], _WIDTH_STEP, self.words.shape[1])
 
     def passes(self, count: int) -> Sequence[Tensor]:
         """All rows in parts of at most `count`, posts of similar length together."""

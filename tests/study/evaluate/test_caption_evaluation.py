@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from study import paradigms
 from study.cell import DecoderSettings
 from study.evaluate.caption_scores import bleu, cider
 from study.evaluate.captions import evaluate
+from study.paradigms.base import Paradigm
+from study.tasks.base import Batch
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import END, START
 from tests.made_up.table_captions import (
@@ -155,11 +159,11 @@ def test_order_of_images_and_size_of_passes_change_nothing(
 
 def test_the_paradigm_gives_the_loss_and_inference_writes() -> None:
     class Told(TableModel):
-        def next_word(self, paradigm, *arguments):  # type: ignore[no-untyped-def]
+        def next_word(self, paradigm: Paradigm, *arguments: Any) -> Any:
             told.add(("writes", paradigm.name))
             return super().next_word(paradigm, *arguments)
 
-        def loss(self, paradigm, batch):  # type: ignore[no-untyped-def]
+        def loss(self, paradigm: Paradigm, batch: Batch) -> Tensor:
             told.add(("loss", paradigm.name))
             return super().loss(paradigm, batch)
 

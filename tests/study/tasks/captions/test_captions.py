@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from study.tasks.captions import image_files
 from study.tasks.captions.captions import Captions, CaptionTask
 from study.tasks.captions.vocabulary import END, FIRST_WORD, PADDING, UNKNOWN
 from study.tasks.sources.places import Places
-from tests.conftest import REAL_DATA, needs_cuda, needs_data
+from tests.conftest import PROJECT, REAL_DATA, needs_cuda, needs_data
 from tests.made_up.coco import CATEGORY_WORDS, OPTIONS, Content, coco, load, write_coco
 
 M = 4
@@ -327,6 +328,29 @@ def test_noise_has_captions_of_real_lengths(task: CaptionTask) -> None:
     assert train.num_images == 80
     assert train.objects
     assert train.batch(torch.arange(8)).segments.shape == (8, M, 256)
+
+
+def test_the_scenes_of_the_documents_are_such_a_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each caption names both shapes, and a shape that is there once is an object."""
+    spec = spec_from_file_location("scenes", PROJECT / "docs" / "captions" / "scenes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    scenes = module_from_spec(spec)
+    spec.loader.exec_module(scenes)
+    monkeypatch.setattr(scenes, "SIZES", {"train": 6, "val": 4})
+    monkeypatch.setattr("sys.argv", ["scenes.py", str(tmp_path / "scenes")])
+    scenes.main()
+    task = load(tmp_path / "scenes")
+    assert not any("left out" in note for note in task.facts.notes)
+    for split in task.splits(cell(task)).values():
+        for image, captions in enumerate(split.references):
+            named = [[word for word in text.split() if word in scenes.SHAPES] for text in captions]
+            assert all(sorted(shapes) == sorted(named[0]) for shapes in named)
+            assert len(named[0]) == 2
+            once = {shape for shape in named[0] if named[0].count(shape) == 1}
+            assert {one.category for one in split.objects if one.image == image} == once
 
 
 @needs_data
