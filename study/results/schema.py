@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from study.cell.any_cell import AnyCell
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 OLDEST_READABLE = 2
 """Files from this version on are read; columns that they lack become missing values."""
 
@@ -62,6 +62,19 @@ heat map, `foreground_attention_mean` and `ftpt` to `ffpf` are of these instance
 there are none. `token_f1`, `iou_f1` (which may exceed 1) and `auprc` are of posts, see
 `study.evaluate.plausibility`; the others of captions: `bleu_1` to `bleu_4`, fractions, `cider`,
 with its own scale, and the mean number of words."""
+
+_IMAGES = dict.fromkeys(
+    ("image_count", "image_right", "image_known", "image_saif"), pa.list_(pa.int32())
+)
+IMAGES = tuple(_IMAGES)
+"""Columns of the last evaluation on the test split: counts of each base image of the foreground.
+
+An image is a base image of mosaics, a post, or a captioned image. A list has an entry for each
+image that occurs, in the order of the split's images, which is that of all cells of a comparison.
+`image_count`: its instances; `image_right`: those classified right, missing of captions, whose
+score is no share; `image_known`: those whose foreground is known; `image_saif`: those in SAIF. So
+accuracy is sum(image_right) / sum(image_count), and SAIF is sum(image_saif) / sum(image_known).
+All are missing if the cell was stopped before the end of its budget, and in older files."""
 
 _PREDICTOR = {
     "accuracy_error": pa.float64(),
@@ -148,6 +161,7 @@ CELLS_SCHEMA = pa.schema(
         "last_lr": pa.float64(),
         "switch_point": pa.float64(),
         "seed": pa.int64(),
+        "stage": pa.string(),
         "budget_amount": pa.int64(),
         "budget_unit": pa.string(),
         **_NETWORK,
@@ -175,7 +189,8 @@ of other kinds are missing. `schedule` is text for people, `cell` the JSON of th
 the attention held on the foreground, missing if the focus was trained. `last_lr` is the last
 phase's learning rate. `status` is done, diverged or censored (stopped early by a scheduler).
 `label_rule` and `rationale_rule` are of posts, `min_count` also of captions (`study.cell.Cell`).
-`data_notes` are sentences about the data for people, one a line, missing for mosaics.
+`stage` is tune (options are tried) or confirm (the chosen option is tried on fresh seeds), missing
+where a study has one stage, and in older files. `data_notes` are sentences about the data for people, one a line, missing for mosaics.
 `total_seconds` is the wall time from the cell's start to its record, `total_train_seconds` that of
 its training steps; of a packed cell, both are those of the whole pack."""
 
@@ -194,6 +209,7 @@ EVALUATIONS_SCHEMA = pa.schema(
         **_RATIONALES,
         **_DYNAMICS,
         "heatmap": pa.list_(pa.float64()),
+        **_IMAGES,
         **_PREDICTOR,
         **_CAPTIONS,
         "examples": pa.string(),
@@ -214,11 +230,13 @@ NEW_COLUMNS: dict[Table, dict[str, int]] = {
     "cells": {"alpha": 3}
     | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4)
     | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5)
-    | dict.fromkeys(_CAPTIONING, 6),
+    | dict.fromkeys(_CAPTIONING, 6)
+    | {"stage": 7},
     "evaluations": dict.fromkeys(DYNAMICS, 3)
     | dict.fromkeys(_RATIONALES, 4)
     | dict.fromkeys(_PREDICTOR, 5)
-    | dict.fromkeys((*_CAPTIONS, "examples"), 6),
+    | dict.fromkeys((*_CAPTIONS, "examples"), 6)
+    | dict.fromkeys(_IMAGES, 7),
 }
 """Columns added since `OLDEST_READABLE` -> the version that added them."""
 
