@@ -190,9 +190,10 @@ the attention held on the foreground, missing if the focus was trained. `last_lr
 phase's learning rate. `status` is done, diverged or censored (stopped early by a scheduler).
 `label_rule` and `rationale_rule` are of posts, `min_count` also of captions (`study.cell.Cell`).
 `stage` is tune (options are tried) or confirm (the chosen option is tried on fresh seeds), missing
-where a study has one stage, and in older files. `data_notes` are sentences about the data for people, one a line, missing for mosaics.
-`total_seconds` is the wall time from the cell's start to its record, `total_train_seconds` that of
-its training steps; of a packed cell, both are those of the whole pack."""
+where a study has one stage, and in older files. `data_notes` are sentences about the data for
+people, one a line, missing for mosaics. `total_seconds` is the wall time from the cell's start to
+its record, `total_train_seconds` that of its training steps; of a packed cell, both are those of
+the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {

@@ -17,6 +17,9 @@ from study.errors import RequestError
 from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
 
+VALIDATION_SHARE = 0.1
+"""Of the train images of each class, unless a task has its own share."""
+
 MADE_UP_IMAGES = 20
 """Images a class in each split of made-up data."""
 

@@ -8,7 +8,7 @@ from study.cell import Options
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo
 from study.tasks.mosaics import cifar, digits
-from study.tasks.mosaics.base_images import BaseImages, made_up_images
+from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages, made_up_images
 from study.tasks.mosaics.linear_orthogonal import (
     BACKGROUND_AXES,
     LARGEST_NUM_CLASSES,
@@ -21,24 +21,43 @@ _Read = Callable[[Places], BaseImages]
 
 
 def _info(
-    name: str, shape: tuple[int, int, int], foreground: tuple[str, ...], read: _Read
+    name: str,
+    shape: tuple[int, int, int],
+    foreground: tuple[str, ...],
+    read: _Read,
+    validation_share: float = VALIDATION_SHARE,
 ) -> TaskInfo:
-    """A task of mosaics from images of a shape (C, H, W) and the names of foreground classes."""
+    """A task of mosaics.
+
+    Args:
+        name: of the task.
+        shape: of an image: (C, H, W).
+        foreground: names of the foreground classes.
+        read: places of its files -> the images.
+        validation_share: of the train images of each class, kept for validation.
+    """
     from study.tasks.mosaics.mosaics import MosaicTask
+
+    def task(base: BaseImages) -> MosaicTask:
+        return MosaicTask(name, base, foreground, validation_share)
 
     return TaskInfo(
         shape,
         foreground,
-        load=lambda places: MosaicTask(name, read(places), foreground),
-        made_up=lambda _, count: MosaicTask(
-            name, made_up_images(shape, foreground, count), foreground
-        ),
+        load=lambda places: task(read(places)),
+        made_up=lambda _, count: task(made_up_images(shape, foreground, count)),
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
     )
 
 
 def _digits(_: Options) -> TaskInfo:
-    return _info("digits", (1, 8, 8), digits.DIGITS_FOREGROUND, digits.load_digits)
+    return _info(
+        "digits",
+        (1, 8, 8),
+        digits.DIGITS_FOREGROUND,
+        digits.load_digits,
+        digits.VALIDATION_SHARE,
+    )
 
 
 def _cifar10(_: Options) -> TaskInfo:

@@ -19,9 +19,7 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, SPLITS, Batch, Distinct, Facts
-from study.tasks.mosaics.base_images import BaseImages
-
-VALIDATION_SHARE = 0.1
+from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
 
 
 @dataclass(frozen=True)
@@ -102,6 +100,7 @@ class MosaicTask:
         base: base images of a data set.
         foreground: names of the foreground classes; label k is the k-th of them. All other
             classes are background.
+        validation_share: of the train images of each class, kept for validation.
 
     Raises:
         RequestError: too few images of a foreground class, or no background image.
@@ -109,10 +108,17 @@ class MosaicTask:
 
     encoder_weights = None
 
-    def __init__(self, name: str, base: BaseImages, foreground: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        base: BaseImages,
+        foreground: tuple[str, ...],
+        validation_share: float = VALIDATION_SHARE,
+    ) -> None:
         self.name = name
         self.base = base
         self.foreground = foreground
+        self.validation_share = validation_share
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
         self.input_shape = (channels, height, width)
@@ -177,12 +183,12 @@ class MosaicTask:
         return self._resident[which, device]
 
     def _held_out(self) -> np.ndarray:
-        """Marks the train images kept for validation, a fixed 10 % of each class: bool (N,)."""
+        """Marks the train images kept for validation, a fixed share of each class: bool (N,)."""
         held_out = np.zeros(len(self.base.train_labels), bool)
         for label in range(len(self.base.class_names)):
             rows = np.flatnonzero(self.base.train_labels == label)
             rng = np.random.default_rng(stream_seed("validation images", self.name, label))
-            held_out[rng.permutation(rows)[: round(VALIDATION_SHARE * len(rows))]] = True
+            held_out[rng.permutation(rows)[: round(self.validation_share * len(rows))]] = True
         return held_out
 
     def _pool(self, split: str, labels: np.ndarray, usable: np.ndarray) -> list[np.ndarray]:
@@ -191,10 +197,12 @@ class MosaicTask:
         pool.append(np.flatnonzero(usable & ~np.isin(labels, self._classes)))
         for name, rows in zip((*self.foreground, "the background"), pool, strict=True):
             if len(rows) == 0:
+                least = int(0.5 / self.validation_share) + 1  # of fewer, the share rounds to none
                 raise RequestError(
                     f"{self.name}: too few images of {name} in the data: none is left for the "
-                    f"{split} mosaics (validation takes 10 % of the train images of a class, so "
-                    "a class needs at least 5 train images and 1 test image)."
+                    f"{split} mosaics (validation takes {100 * self.validation_share:g} % of the "
+                    f"train images of a class, so a class needs at least {least} train images and "
+                    "1 test image)."
                 )
         return pool
 

@@ -73,11 +73,12 @@ def test_shared_base_cuts_all_splits_from_the_train_images(digits: MosaicTask, c
     )
 
 
-def test_validation_images_are_a_tenth_of_each_class(digits: MosaicTask) -> None:
-    held_out = digits._held_out()
+@pytest.mark.parametrize("share", [0.1, 0.25])
+def test_validation_images_are_a_share_of_each_class(digits: MosaicTask, share: float) -> None:
+    held_out = MosaicTask("digits", digits.base, digits.foreground, share)._held_out()
     for label in range(10):
         rows = digits.base.train_labels == label
-        assert held_out[rows].sum() == round(0.1 * rows.sum())
+        assert held_out[rows].sum() == round(share * rows.sum())
 
 
 def test_a_batch_holds_the_normalised_pixels_of_its_rows(
@@ -114,9 +115,14 @@ def made_up(images_a_class: dict[str, int]) -> BaseImages:
     )
 
 
-def test_too_few_images_of_a_foreground_class_are_named() -> None:
-    with pytest.raises(RequestError, match=r"too few images of b in the data: none .* validation"):
-        MosaicTask("digits", made_up({"a": 20, "b": 4, "rest": 20}), ("a", "b"))
+@pytest.mark.parametrize(("share", "least"), [(0.1, 6), (0.25, 3)])
+def test_too_few_images_of_a_foreground_class_are_named(share: float, least: int) -> None:
+    """The message names the least number that suffices, and it does."""
+    few, enough = (made_up({"a": 20, "b": each, "rest": 20}) for each in (least - 1, least))
+    too_few = rf"of b in the data: none .* validation .* {100 * share:g} %.* at least {least} train"
+    with pytest.raises(RequestError, match=too_few):
+        MosaicTask("digits", few, ("a", "b"), share)
+    MosaicTask("digits", enough, ("a", "b"), share)
 
 
 def test_too_few_background_images_are_named() -> None:
