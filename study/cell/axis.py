@@ -21,6 +21,8 @@ class Axis:
         expects: what a value is, for error messages.
         only: (another axis, its values) without one of which the axis means nothing; None: always
             has a meaning.
+        whole: whether its values are of the study as a whole: no direction of its grid, so that no
+            condition (``@``) narrows or names it.
     """
 
     about: str
@@ -28,6 +30,7 @@ class Axis:
     default: Values | By = ()
     expects: str = "a whole number"
     only: tuple[str, Values] | None = None
+    whole: bool = False
 
 
 def values_at(axis: Values | By, name: str, point: Mapping[str, Any]) -> Values:

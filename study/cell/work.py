@@ -10,6 +10,9 @@ from typing import Any
 from study.cell.any_cell import AnyCell
 from study.cell.checks import is_int, require
 
+TUNE, CONFIRM = "tune", "confirm"
+"""The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
+
 DEFAULT_INTERVAL = 60.0
 """Seconds of training that a kill may cost."""
 
@@ -25,6 +28,7 @@ class Work:
         code_version: recorded beside each cell.
         cells: of that kind; several train as one pack and differ only in seed and learning rates.
             Empty in the work that all trials of a study share.
+        confirm: seeds that confirm the chosen options; empty: the study has one stage.
         fork_steps: steps after which other cells fork from this one.
         share: whether to start from fork points of other cells.
         threads: CPU threads of the worker, >= 1.
@@ -47,6 +51,7 @@ class Work:
     results: str
     code_version: str
     cells: tuple[Any, ...] = ()
+    confirm: tuple[int, ...] = ()
     fork_steps: tuple[int, ...] = ()
     share: bool = False
     threads: int = 1
@@ -68,6 +73,12 @@ class Work:
         size = self.micro_batch
         require(size is None or (is_int(size) and size >= 1), "micro_batch", size, ">= 1 or None")
 
+    def stage(self, cell: AnyCell) -> str | None:
+        """The stage of one of its cells, as `study.results` records it; None: there is but one."""
+        if not self.confirm:
+            return None
+        return CONFIRM if cell.seed in self.confirm else TUNE
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, which Tune passes to a worker; `from_dict` gives equal work back."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -83,6 +94,6 @@ class Work:
         """
         names = [field.name for field in dataclasses.fields(cls) if field.name in values]
         cells = tuple(cell.from_dict(each) for each in values["cells"])
-        steps = tuple(values["fork_steps"])
+        tuples = {name: tuple(values[name]) for name in ("confirm", "fork_steps")}
         known = {name: values[name] for name in names}
-        return cls(**{**known, "cells": cells, "fork_steps": steps})
+        return cls(**{**known, "cells": cells, **tuples})

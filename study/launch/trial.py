@@ -64,6 +64,7 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
         row = {
             "study": work.study,
             "kind": work.kind,
+            "stage": work.stage(cell),
             **cell_columns(cell),
             **ended.columns,
             "total_seconds": ended.earlier_seconds + time.perf_counter() - started,

@@ -87,6 +87,11 @@ def _assigned(kind: Kind, text: str, of_tasks: Sequence[str]) -> tuple[str, _Con
     name, *wheres = target.split("@")
     if name not in kind.axes:
         raise unknown("axis", name, kind.axes)
+    if wheres and kind.axes[name].whole:
+        raise RequestError(
+            f"--set {target}: {name} is the same for all cells of a study and takes no @. Write "
+            f"{name}={values}."
+        )
     conditions = frozenset(_condition(kind, name, where, of_tasks) for where in wheres)
     if len({other for other, _ in conditions}) < len(wheres):
         raise RequestError(
@@ -107,6 +112,11 @@ def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _C
         other = next(axis for axis in NAMED if first in (kind.choices(axis, of_tasks) or ()))
     elif other not in kind.axes:
         raise unknown(f"axis in {name}@{where}", other, kind.axes)
+    elif kind.axes[other].whole:
+        raise RequestError(
+            f"--set {name}@{where}: {other} is the same for all cells of a study, so that nothing "
+            "depends on it. Leave it out."
+        )
     parsed = _parse_values(kind, other, values, of_tasks, f"{name}@{where}")
     only = kind.axes[name].only
     if only is not None and only[0] == other and not set(only[1]) & set(parsed):

@@ -75,8 +75,9 @@ def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, A
     The first axis varies slowest; `kind.fastest` come last. The values of an axis may depend on
     the axes before it in this order.
     """
-    _refuse_huge_grid(axes)
-    order = [*(name for name in kind.axes if name not in kind.fastest), *kind.fastest]
+    _refuse_huge_grid([values for name, values in axes.items() if not kind.axes[name].whole])
+    slower = (name for name, axis in kind.axes.items() if not axis.whole)
+    order = [*(name for name in slower if name not in kind.fastest), *kind.fastest]
 
     def extend(point: dict[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
         if not names:
@@ -93,7 +94,7 @@ def _points(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[dict[str, A
     yield from extend({}, order)
 
 
-def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
+def _refuse_huge_grid(axes: Sequence[Values | By]) -> None:
     """Refuses a grid whose upper bound of points is too large, before it is laid out."""
 
     def most(axis: Values | By) -> int:
@@ -101,7 +102,7 @@ def _refuse_huge_grid(axes: Mapping[str, Values | By]) -> None:
             return max(map(most, (*axis.values.values(), axis.otherwise)))
         return len(axis)
 
-    count = math.prod(map(most, axes.values()))
+    count = math.prod(map(most, axes))
     if count > LARGEST_GRID:
         raise RequestError(
             f"the grid has up to {count:,} cells, more than {LARGEST_GRID:,}. "

@@ -1,7 +1,8 @@
 """Asynchronous successive halving (Li et al. 2018, https://arxiv.org/abs/1810.05934).
 
 It judges *options* (a schedule with all its seeds), not cells: an option with one censored seed
-cannot be chosen, so halving the cells of a group could leave it without an option. The first seed
+cannot be chosen, so halving the cells of a group could leave it without an option. Cells that
+confirm a chosen option are not judged. The first seed
 that reaches a rung decides for its option; a stopped option stops all its seeds. The best option
 at a rung always goes on, so a group keeps one.
 """
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
+from study.cell.work import CONFIRM
 
 if TYPE_CHECKING:
     from ray.tune.schedulers import ASHAScheduler
@@ -65,10 +68,10 @@ class Judge:
 
         Args:
             row: an evaluation: `comparison_id`, `paradigm`, `schedule` (the text in the results),
-                `budget_fraction` and the metric on the validation split. A row that was judged
-                before (a resumed cell reports again) counts once.
+                `stage`, `budget_fraction` and the metric on the validation split. A row that was
+                judged before (a resumed cell reports again) counts once.
         """
-        if row["budget_fraction"] >= 1:
+        if row["budget_fraction"] >= 1 or row["stage"] == CONFIRM:
             return False
         if self._is_among_the_worse(row):
             self._stopped.add(_key(row))
@@ -82,6 +85,7 @@ class Judge:
                 `results.cells().merge(results.evaluations(), on="cell_id")` gives them.
         """
         rows = evaluations[evaluations["split"] == "validation"]
+        rows = rows[rows["stage"].ne(CONFIRM)]
         rows = rows.sort_values(["finished_at", "cell_id", "budget_fraction"])
         for row in rows.to_dict("records"):
             if row["budget_fraction"] < 1:

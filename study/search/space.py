@@ -79,7 +79,11 @@ class Space:
             RequestError: another axis has several values, or nothing is left to search.
         """
         fixed: dict[str, Any] = {}
-        others = [name for name in AXES if name not in (*_SEARCHED, "seed")]
+        others = [
+            name
+            for name, axis in AXES.items()
+            if name not in (*_SEARCHED, "seed") and not axis.whole
+        ]
         of_paradigm = [name for name in others if _depends_on_paradigm(axes[name])]
         # An axis that depends on another one comes after it.
         for name in sorted(others, key=lambda name: isinstance(axes[name], By)):

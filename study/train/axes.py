@@ -81,7 +81,15 @@ def _of_some_tasks(option: str) -> By:
 
 
 AXES: Mapping[str, Axis] = {
-    "seed": Axis("seeds; 0-11 is a range", int),
+    "seed": Axis("seeds on which options are tried; 0-11 is a range", int),
+    "confirm": Axis(
+        "fresh seeds, on which alone the chosen options are judged, e.g. 100-111; none: options "
+        "are chosen and judged on the same seeds",
+        _count_or_none,
+        (None,),
+        "a whole number or none",
+        whole=True,
+    ),
     "task": Axis("data set", str, expects="a name"),
     "label_rule": Axis(
         "label of a post that several people labelled: majority, or first of them; none: no text",

@@ -30,7 +30,7 @@ def run(work: Work, device: torch.device, report: Report | None = None) -> list[
     _require_same_data(first, task)
     checkpoints = None if work.dry_run else _checkpoints(work, report)
     outcomes = train_pack(
-        work.cells, task, device, _reporter(report), work.micro_batch, checkpoints
+        work.cells, task, device, _reporter(work, report), work.micro_batch, checkpoints
     )
     return [_ended(task, outcome) for outcome in outcomes]
 
@@ -50,7 +50,7 @@ def _require_same_data(cell: Cell, task: Task) -> None:
         )
 
 
-def _reporter(report: Report | None) -> OnEvaluation | None:
+def _reporter(work: Work, report: Report | None) -> OnEvaluation | None:
     if report is None:
         return None
     return lambda cell, row: report(
@@ -58,6 +58,7 @@ def _reporter(report: Report | None) -> OnEvaluation | None:
             "event": "evaluation",
             "cell_id": cell.id,
             "comparison_id": cell.comparison_id,
+            "stage": work.stage(cell),
             "paradigm": cell.paradigm,
             "schedule": cell.schedule.text,
             "budget_fraction": row["budget_fraction"],

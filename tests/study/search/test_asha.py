@@ -33,6 +33,7 @@ def row(
         "comparison_id": "0123",
         "paradigm": paradigm,
         "schedule": schedule,
+        "stage": "tune",
         "budget_fraction": fraction,
         "accuracy": accuracy,
         "saif": 1 - accuracy,
