@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from study.cell import DecoderSettings
+from study.evaluate.by_image import counts_by_image
 from study.evaluate.caption_examples import chosen, example
 from study.evaluate.caption_scores import bleu, cider
 from study.evaluate.decoding import Writer, write
 from study.evaluate.objects import Expected, expected, sought
-from study.evaluate.saif_and_heat_map import foreground_metrics
+from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
 from study.paradigms.base import Paradigm
 from study.tasks.captions.captions import Captions
@@ -46,8 +46,6 @@ def evaluate(
     alpha: float | None = None,
     with_incentive: bool = False,
     inference: Paradigm | None = None,
-    *,
-    decoder: DecoderSettings | None = None,
     last: bool = False,
 ) -> dict[str, Any] | None:
     """The metrics of a model of captions on a split.
@@ -63,15 +61,15 @@ def evaluate(
         alpha: None: attention is held on mosaics only.
         with_incentive: False, for the same reason.
         inference: the paradigm that writes; None: `paradigm`.
-        decoder: how it writes; None: greedily at most 15 words, as published.
-        last: whether to give examples, too.
+        last: whether to count by image and to give examples, too.
 
     Returns:
         Columns of `study.results.EVALUATIONS_SCHEMA`: `loss` in nats a caption; `bleu_1` to
         `bleu_4` and `accuracy`, which is Bleu-4, fractions; `cider` in [0, 10]; `caption_length`,
         the mean number of words; those of the foreground, None if there is no object, of
-        `num_evaluated` objects; `examples` as JSON, see `study.evaluate.caption_examples`. None if
-        an output is not finite.
+        `num_evaluated` objects; of the last evaluation, also those of `study.evaluate.by_image`,
+        and `examples` as JSON, see `study.evaluate.caption_examples`. None if an output is not
+        finite.
 
     Raises:
         ValueError: alpha or the incentive is asked for.
@@ -86,7 +84,6 @@ def evaluate(
         model,
         inference or paradigm,
         split,
-        decoder or DecoderSettings(),
         kept={split.objects[number].image for number in shown},
     )
     if found is None:
@@ -104,6 +101,10 @@ def evaluate(
         **foreground_metrics(*found.expected[:4], split.modality),
     }
     if last:
+        objects = found.expected
+        images = split.foreground_image.numpy()
+        strong = in_saif(objects.a_z, objects.s_y, split.modality.saif_threshold)
+        metrics |= counts_by_image(images, np.ones(len(images), bool), strong)
         examples = [
             example(
                 split,
@@ -124,15 +125,15 @@ def _written(
     model: Writer,
     paradigm: Paradigm,
     split: Captions,
-    decoder: DecoderSettings,
     kept: Collection[int],
 ) -> _Found | None:
     """Writes a caption for every image of a split; None if an output is not finite.
 
     Args:
-        model, paradigm, split, decoder: as of `evaluate`.
+        model, paradigm, split: as of `evaluate`.
         kept: images whose attention is kept.
     """
+    settings = model.settings
     objects_of = defaultdict(list)
     for one in split.objects:
         objects_of[one.image].append(one)
@@ -140,12 +141,12 @@ def _written(
     attention: dict[int, Tensor] = {}
     parts = []
     every = torch.arange(split.num_images, device=split.words.device)
-    for images in every.split(pass_size(decoder.beam * split.bytes_each, every.device)):
+    for images in every.split(pass_size(settings.beam * split.bytes_each, every.device)):
         numbers = images.tolist()
         own = [objects_of[image] for image in numbers]
         regions = model.encode(split.images_at(images))
         words = sought(own).to(every.device)
-        written = write(model, paradigm, regions, words, decoder.longest, decoder.beam)
+        written = write(model, paradigm, regions, words, settings.longest, settings.beam)
         if written is None:
             return None
         captions += [

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from study.evaluate.by_image import counts_by_image
 from study.evaluate.plausibility import plausibility
-from study.evaluate.saif_and_heat_map import foreground_metrics
+from study.evaluate.saif_and_heat_map import foreground_metrics, in_saif
 from study.hardware import pass_size
 from study.models.base import Model
 from study.paradigms.base import Classifier, Focus, Paradigm, focus_scores
@@ -30,6 +31,7 @@ class _Part:
     then its index in the tables of their outputs.
 
     Attributes:
+        rows: (B,) int64, which inputs.
         focus: looks scores up; not called if attention is given.
         classifier: looks logits up, or is the model's.
         segments: (B, m) int64 indices in the tables, or (B, m, ...) segments.
@@ -40,6 +42,7 @@ class _Part:
         foreground: (B, m) bool.
     """
 
+    rows: Tensor
     focus: Focus
     classifier: Classifier
     segments: Tensor
@@ -63,6 +66,7 @@ def evaluate(
     alpha: float | None = None,
     with_incentive: bool = False,
     inference: Paradigm | None = None,
+    last: bool = False,
 ) -> dict[str, Any] | None:
     """The metrics of a model on a split.
 
@@ -73,16 +77,18 @@ def evaluate(
         alpha: attention held on the foreground; None: the focus attends.
         with_incentive: if alpha is held, also measure what a better focus would gain.
         inference: the paradigm that predicts; None: `paradigm`.
+        last: whether to count by image, too.
 
     Returns:
         The metric columns of `study.results.EVALUATIONS_SCHEMA`: loss in nats, all others
         fractions, `heatmap` 25 fractions row by row; with the incentive, also `incentive` and
-        `incentive_slope` (`study.paradigms.held.Incentive`). Metrics of the foreground are None
-        if no input has a known foreground. None if any output is not finite.
+        `incentive_slope` (`study.paradigms.held.Incentive`); of the last evaluation, also those
+        of `study.evaluate.by_image`. Metrics of the foreground are None if no input has a known
+        foreground. None if any output is not finite.
     """
     inference = inference or paradigm
     mixes = paradigm.mixes or inference.mixes
-    parts, attended = [], []
+    rows, parts, attended = [], [], []
     sums = torch.zeros(3, dtype=torch.float64, device=split.labels.device)
     for part in _parts(model, split, mixes, focus_needed=alpha is None):
         shared = (part.focus, part.classifier, part.segments)
@@ -95,6 +101,7 @@ def evaluate(
         attention, probabilities = inference.predict(
             *shared, part.mask, part.attention(inference, alpha)
         )
+        rows.append(part.rows)
         parts.append(_measured(attention, probabilities, part))
         if part.mask is not None:
             attended.append((attention, part.foreground, part.mask))
@@ -110,6 +117,10 @@ def evaluate(
         "num_evaluated": len(split),
         "foreground_share": float(known.mean()),
     }
+    if last:
+        images = split.foreground_image[torch.cat(rows)].cpu().numpy()
+        strong = in_saif(a_z, s_y, split.modality.saif_threshold)
+        metrics |= counts_by_image(images, known, strong, prediction_true == 1)
     if with_incentive:
         metrics |= dict(zip(("incentive", "incentive_slope"), dynamics, strict=True))
     of_known = a_z[known], s_y[known], focus_true[known], prediction_true[known]
@@ -172,10 +183,10 @@ def _of_own_segments(model: Model, split: Split, mixes: bool) -> Iterator[_Part]
         focus: Focus = model.focus(words).__getitem__
         if mixes:
             scores = focus_scores(focus, places, mask)
-            yield _Part(focus, model.classifier, segments, scores, mask, labels, foreground)
+            yield _Part(rows, focus, model.classifier, segments, scores, mask, labels, foreground)
         else:
             table = model.classifier(words)
-            yield _Part(focus, table.__getitem__, places, None, mask, labels, foreground)
+            yield _Part(rows, focus, table.__getitem__, places, None, mask, labels, foreground)
 
 
 def _of_shared_segments(
@@ -199,8 +210,16 @@ def _of_shared_segments(
                 looked_up = scores[places[rows]]
         else:  # a segment is its index in the tables
             segments, classifier = places[rows], logits.__getitem__
-        labels, foreground = split.labels[rows], split.foreground[rows]
-        yield _Part(scores.__getitem__, classifier, segments, looked_up, None, labels, foreground)
+        yield _Part(
+            rows,
+            scores.__getitem__,
+            classifier,
+            segments,
+            looked_up,
+            None,
+            split.labels[rows],
+            split.foreground[rows],
+        )
 
 
 def _tables(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from study.cell import DecoderSettings
 from study.paradigms.base import Paradigm
 from study.tasks.base import Batch
 from study.tasks.captions.vocabulary import END, PADDING, START, UNKNOWN
@@ -16,7 +17,14 @@ NEVER_WRITTEN = (PADDING, START, UNKNOWN)
 
 
 class Writer(Protocol):
-    """All that evaluation knows of a model of captions."""
+    """All that evaluation knows of a model of captions.
+
+    Attributes:
+        settings: how it writes.
+    """
+
+    @property
+    def settings(self) -> DecoderSettings: ...
 
     def encode(self, images: Tensor) -> Tensor:
         """Images, as a split gives them, -> regions (B, m, D)."""

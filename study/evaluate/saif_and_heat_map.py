@@ -55,7 +55,14 @@ def saif(
     Args and errors as in `heatmap`; NaN if there is no instance.
     """
     a_z, s_y = _clean(foreground_attention, true_class_score)
-    return float(np.mean((a_z >= threshold) & (s_y >= threshold))) if len(a_z) else float("nan")
+    return float(np.mean(in_saif(a_z, s_y, threshold))) if len(a_z) else float("nan")
+
+
+def in_saif(
+    a_z: NDArray[np.float64], s_y: NDArray[np.float64], threshold: float
+) -> NDArray[np.bool_]:
+    """Which instances count for SAIF: attention and score are both at least the threshold."""
+    return (a_z >= threshold) & (s_y >= threshold)
 
 
 def foreground_metrics(

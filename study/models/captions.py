@@ -194,7 +194,7 @@ class Captioner(Model):
         stride: int,
     ) -> None:
         super().__init__(focus, classifier, encoder)
-        self._settings = settings
+        self.settings = settings
         self._channels = channels
         self._stride = stride
 
@@ -286,7 +286,7 @@ class Captioner(Model):
     ) -> ModelFlops:
         """See `Model.flops`; lengths are those of captions."""
         assert m is not None
-        write, attend, sizes = self.classifier, self.focus, self._settings
+        write, attend, sizes = self.classifier, self.focus, self.settings
         region, state = (self._channels,), (sizes.hidden,)
         encoder = m * forward_flops(attend.keys, region)
         encoder += forward_flops(write.first_hidden, region)
@@ -314,7 +314,7 @@ class Captioner(Model):
 
     def _kept(self, memory: Memory, sampling: Sampling) -> Tensor | None:
         """The factors (R, H) of dropout; None if nothing is dropped."""
-        rate = self._settings.dropout
+        rate = self.settings.dropout
         if sampling.generator is None or not rate:
             return None
         kept = torch.rand(

@@ -219,8 +219,8 @@ EVALUATIONS_SCHEMA = pa.schema(
 """`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
 are those of the whole pack. `heatmap` is the heat map row by row, axis 0 the foreground attention,
 5 x 5, of captions 3 x 3. `inference` names the paradigm whose formula made the predictions.
-`examples` are some captions of the validation split at the end, as
-`study.evaluate.caption_image.examples_of` reads them."""
+`examples` are some captions of the test split at the end (in older files, of the validation
+split), as `study.evaluate.caption_image.examples_of` reads them."""
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""

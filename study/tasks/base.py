@@ -56,8 +56,8 @@ class Modality:
         chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
-        evaluation: module and function that evaluates a model, as
-            `study.evaluate.classification.evaluate` does.
+        evaluation: module and function that evaluates a model, with the arguments of
+            `study.evaluate.classification.evaluate`.
     """
 
     noun: str
@@ -155,6 +155,9 @@ class Split(Protocol):
         modality: of the inputs.
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
+        foreground_image: (n,) int64, the base image of each input's foreground, by its place in
+            the data; of posts, the post; of captions, the image of each object. Instances of one
+            image are one draw of the data.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -166,6 +169,9 @@ class Split(Protocol):
 
     @property
     def foreground(self) -> Tensor: ...
+
+    @property
+    def foreground_image(self) -> Tensor: ...
 
     @property
     def distinct(self) -> Distinct | None: ...

@@ -291,12 +291,9 @@ class Member:
         is_last = self.stops_done == len(self.stops) - 1
         for name, split in self._splits.items():
             with_incentive = alpha is not None and name == "train"
-            of_captions: dict[str, Any] = {}
-            if self.cell.decoder is not None:
-                last = is_last and name == "validation"
-                of_captions = {"decoder": self.cell.decoder, "last": last}
+            last = is_last and name == "test"
             metrics = evaluate(
-                self._model, paradigm, split, alpha, with_incentive, inference, **of_captions
+                self._model, paradigm, split, alpha, with_incentive, inference, last
             )
             if metrics is None:
                 return None

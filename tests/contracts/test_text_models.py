@@ -272,7 +272,8 @@ def test_evaluation_equals_the_definition(
     model, batch = build(task, architecture, seed=3), of_test(task)
     paradigm, predictor = paradigms.get(name), paradigms.get(inference or name)
     split = task.splits(text_cell(task))["test"]
-    found = evaluate(model, paradigm, split, inference=None if inference is None else predictor)
+    named = None if inference is None else predictor
+    found = evaluate(model, paradigm, split, inference=named, last=True)
     assert found is not None
     assert batch.mask is not None
     with torch.no_grad():
@@ -285,10 +286,14 @@ def test_evaluation_equals_the_definition(
     s_y = scores.gather(1, batch.labels[:, None]).squeeze(1)[known].numpy()
     assert 0 < known.sum() < len(known)
     assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
-    assert found["accuracy"] == (scores.argmax(dim=1) == batch.labels).double().mean().item()
+    assert found["accuracy"] == sum(found["image_right"]) / len(known)
     assert found["num_evaluated"] == len(known)
+    right = scores.argmax(dim=1) == batch.labels
+    assert found["image_count"] == [1] * len(known)  # in the order of the split, not of passes
+    assert found["image_right"] == right.int().tolist()
+    assert found["image_known"] == known.int().tolist()
     assert found["foreground_share"] == known.double().mean().item()
-    assert found["saif"] == saif(a_z, s_y)
+    assert found["saif"] == saif(a_z, s_y) == sum(found["image_saif"]) / known.sum().item()
     assert found["foreground_attention_mean"] == pytest.approx(a_z.mean(), rel=1e-5)
     assert found["heatmap"] == heatmap(a_z, s_y).ravel().tolist()
     kept = without_rounding(attention.numpy())
@@ -297,7 +302,7 @@ def test_evaluation_equals_the_definition(
     shares = [found[key] for key in ("ftpt", "ffpt", "ftpf", "ffpf")]
     assert sum(shares) == pytest.approx(1)
     with padding_computed():
-        again = evaluate(model, paradigm, split, inference=predictor)
+        again = evaluate(model, paradigm, split, inference=predictor, last=True)
     assert again is not None
     for key, value in found.items():
         assert again[key] == pytest.approx(value, rel=1e-5), key

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from study.cell import DecoderSettings
 from study.tasks.base import CAPTIONS, Batch
 from study.tasks.captions.boxes import Boxed
 from study.tasks.captions.vocabulary import END, PADDING, START
@@ -16,6 +17,7 @@ from study.tasks.captions.vocabulary import END, PADDING, START
 VOCABULARY = ("", "", "", "", "a", "dog", "puppy", "runs", "ball")
 V = len(VOCABULARY)
 A, DOG, PUPPY, RUNS, BALL = range(4, V)
+DECODER = DecoderSettings()
 
 
 class TableMemory(NamedTuple):
@@ -35,10 +37,13 @@ class TableModel:
         probabilities: (images, V, V, V), of the next word by the last but one and the last; START
             stands before the first.
         attention: (images, V, m), by the last word.
+        settings: how it writes.
     """
 
-    def __init__(self, probabilities: Tensor, attention: Tensor) -> None:
-        self.probabilities, self.attention = probabilities, attention
+    def __init__(
+        self, probabilities: Tensor, attention: Tensor, settings: DecoderSettings = DECODER
+    ) -> None:
+        self.probabilities, self.attention, self.settings = probabilities, attention, settings
 
     @classmethod
     def even(cls, images: int, m: int) -> TableModel:
@@ -116,6 +121,10 @@ class TableCaptions:
         ]
         return torch.nn.utils.rnn.pad_sequence(numbers, batch_first=True, padding_value=PADDING)
 
+    @property
+    def foreground_image(self) -> Tensor:
+        return torch.tensor([one.image for one in self.objects], dtype=torch.int64)
+
     def __len__(self) -> int:
         return len(self.words)
 
@@ -141,7 +150,8 @@ def permuted(
     index = torch.tensor(order)
     place = {image: at for at, image in enumerate(order)}
     moved = [one._replace(image=place[one.image]) for one in split.objects]
-    return TableModel(model.probabilities[index], model.attention[index]), TableCaptions(
+    tables = model.probabilities[index], model.attention[index]
+    return TableModel(*tables, model.settings), TableCaptions(
         split.m,
         [split.references[image] for image in order],
         sorted(moved, key=lambda one: one.image),

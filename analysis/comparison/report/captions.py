@@ -15,11 +15,12 @@ from study.evaluate.caption_image import Example, examples_of
 CAPTIONS_STEM = "captions-"
 
 HOW_TO_READ = (
-    "Captions of validation images, written by the chosen option of each paradigm, of its lowest "
-    "seed. Each word stands below the image as the model saw it when it wrote the word: lit where "
-    "the attention is, as large as its largest, and dark where there is none. Every image has the "
-    "box of one category. Framed is the word at which the category's words have most "
-    "probability: its score s_y, and the attention in the box a_z there, are what SAIF counts."
+    "Captions of images that no model trained on, written by the chosen option of each paradigm, "
+    "of its lowest seed. Each word stands below the image as the model saw it when it wrote the "
+    "word: lit where the attention is, as large as its largest, and dark where there is none. "
+    "Every image has the box of one category. Framed is the word at which the category's words "
+    "have most probability: its score s_y, and the attention in the box a_z there, are what SAIF "
+    "counts."
 )
 
 

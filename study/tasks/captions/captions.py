@@ -83,6 +83,11 @@ class Captions:
         return self.words.new_empty((len(self), 0), dtype=torch.bool)
 
     @property
+    def foreground_image(self) -> Tensor:
+        """The image of each of `objects`, on the host: int64."""
+        return torch.tensor([each.image for each in self.objects], dtype=torch.int64)
+
+    @property
     def bytes_each(self) -> int:
         """Size of one image's features as float32, in bytes; of pixels, that of an encoder's."""
         if self.images.is_floating_point():

@@ -75,6 +75,11 @@ class Mosaics:
         # A view, which keeps channels last in memory: convolutions are faster so.
         return scaled.permute(0, 3, 1, 2)
 
+    @property
+    def foreground_image(self) -> Tensor:
+        """(n,) int64 rows of `images`."""
+        return self.index[self.foreground].long()
+
     @functools.cached_property
     def distinct(self) -> Distinct:
         """The base images that occur, named by their rows of `images`."""

@@ -55,6 +55,11 @@ class Texts:
         return len(self.labels)
 
     @property
+    def foreground_image(self) -> Tensor:
+        """(n,) int64: every post is its own."""
+        return torch.arange(len(self), device=self.labels.device)
+
+    @property
     def bytes_each(self) -> int:
         """Size of one post's word vectors as float32, in bytes."""
         return 4 * self.words.shape[1] * _SEGMENT_FLOATS

@@ -109,17 +109,25 @@ def test_a_hand_made_image() -> None:
 def test_evaluation_equals_the_definition() -> None:
     """Object by object, in plain loops."""
     model, split = random_case()
-    found = evaluate(model, SOFT, split, decoder=DecoderSettings(longest=4))
+    model.settings = DecoderSettings(longest=4)
+    found = evaluate(model, SOFT, split, last=True)
     assert found is not None
     counts = dict.fromkeys(("saif", "ftpt", "ffpt", "ftpf", "ffpf"), 0)
+    of_image = {one.image: np.zeros(2, int) for one in split.objects}
     for one in split.objects:
         score, attention, word = most_expected(model, one, longest=4)
-        counts["saif"] += score >= 0.3 and attention @ one.inside.numpy() >= 0.3
+        is_strong = score >= 0.3 and attention @ one.inside.numpy() >= 0.3
+        counts["saif"] += is_strong
+        of_image[one.image] += 1, is_strong
         focus = "t" if word is not None and one.inside[attention.argmax()] >= 0.5 else "f"
         counts[f"f{focus}p{'t' if word in one.words else 'f'}"] += 1
     assert all(counts.values())
     for name, count in counts.items():
         assert found[name] == pytest.approx(count / len(split.objects))
+    assert found["image_count"] == found["image_known"] == [n for n, _ in of_image.values()]
+    assert found["image_saif"] == [strong for _, strong in of_image.values()]
+    assert found["saif"] == sum(found["image_saif"]) / sum(found["image_known"])
+    assert "image_right" not in found  # Bleu is no share of instances
 
 
 def most_expected(
@@ -145,15 +153,17 @@ def test_order_of_images_and_size_of_passes_change_nothing(
     beam: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, split = random_case()
-    decoder = DecoderSettings(longest=5, beam=beam)
-    whole = evaluate(model, SOFT, split, decoder=decoder, last=True)
+    model.settings = DecoderSettings(longest=5, beam=beam)
+    whole = evaluate(model, SOFT, split, last=True)
     assert whole is not None
     order = np.random.default_rng(1).permutation(split.num_images).tolist()
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 3 * beam * split.bytes_each})
     model, split = permuted(model, split, order)
-    other = evaluate(model, SOFT, split, decoder=decoder, last=True)
+    other = evaluate(model, SOFT, split, last=True)
     assert other is not None
     assert other.pop("examples") == whole.pop("examples")
+    for name in ("image_count", "image_known", "image_saif"):
+        assert sorted(other.pop(name)) == sorted(whole.pop(name))
     assert other == {name: pytest.approx(value) for name, value in whole.items()}
 
 
@@ -186,7 +196,8 @@ def test_without_objects_nothing_is_said_of_the_foreground() -> None:
 
 def test_examples_are_of_four_images_and_the_same_for_all_models() -> None:
     model, split = random_case(images=5, seed=4)
-    found = evaluate(model, SOFT, split, decoder=DecoderSettings(longest=4), last=True)
+    model.settings = DecoderSettings(longest=4)
+    found = evaluate(model, SOFT, split, last=True)
     assert found is not None
     examples = json.loads(found["examples"])
     assert len({example["image"] for example in examples}) == len(examples) == 4
@@ -209,7 +220,11 @@ def test_examples_are_of_four_images_and_the_same_for_all_models() -> None:
     same = ("image", "category", "box", "jpeg")
     for mine, theirs in zip(examples, json.loads(other["examples"]), strict=True):
         assert [mine[name] for name in same] == [theirs[name] for name in same]
-    assert "examples" not in evaluate(model, SOFT, split)
+    earlier = evaluate(model, SOFT, split)
+    assert earlier is not None
+    assert found.keys() - earlier.keys() == {
+        "examples", "image_count", "image_known", "image_saif"
+    }  # fmt: skip
 
 
 def test_a_caption_without_words_is_an_example_too() -> None:

@@ -97,7 +97,7 @@ def test_evaluation_in_batches_equals_the_definition(
     model = Model(f, nn.Sequential(nn.Flatten(), nn.Linear(64, 3)))
     mosaics = digits.splits(tiny_cell(digits, test_size=130))["test"]
     monkeypatch.setattr("study.hardware.PASS_BYTES", {"cpu": 7 * mosaics.bytes_each})
-    found = evaluate(model, paradigm, mosaics)
+    found = evaluate(model, paradigm, mosaics, last=True)
     whole = mosaics.batch(torch.arange(130))
     with torch.no_grad():
         attention, scores = paradigm.predict(model.focus, model.classifier, whole.segments)
@@ -120,6 +120,11 @@ def test_evaluation_in_batches_equals_the_definition(
         ]
     )
     assert found["num_evaluated"] == 130
+    images = mosaics.index[range(130), mosaics.foreground.int().argmax(dim=1)].numpy()
+    distinct, counts = np.unique(images, return_counts=True)
+    assert found["image_count"] == found["image_known"] == counts.tolist()
+    for name, marked in (("right", right), ("saif", (a_z >= 0.8) & (s_y >= 0.8))):
+        assert found[f"image_{name}"] == [marked[images == each].sum() for each in distinct]
     assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
 
 

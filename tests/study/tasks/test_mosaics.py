@@ -119,7 +119,9 @@ def made_up(images_a_class: dict[str, int]) -> BaseImages:
 def test_too_few_images_of_a_foreground_class_are_named(share: float, least: int) -> None:
     """The message names the least number that suffices, and it does."""
     few, enough = (made_up({"a": 20, "b": each, "rest": 20}) for each in (least - 1, least))
-    too_few = rf"of b in the data: none .* validation .* {100 * share:g} %.* at least {least} train"
+    too_few = (
+        rf"of b in the data: none .* validation .* {100 * share:g} %.* at least {least} train"
+    )
     with pytest.raises(RequestError, match=too_few):
         MosaicTask("digits", few, ("a", "b"), share)
     MosaicTask("digits", enough, ("a", "b"), share)
