@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 ROWS_A_FILE = 1_000_000
 """Rows of evaluations in a merged file, 300 MB in memory; a cell with more has its own file."""
 
+CELLS_A_FILE = 5_000
+"""Cells in a merged file: counts by image of 5,000 test images are 80 kB a cell in memory."""
+
 
 @dataclass(frozen=True)
 class Compaction:
@@ -96,13 +99,14 @@ def compact(results: Results) -> Compaction:
 
 
 def files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
-    """Name of a merged file -> its cells, as many as fit into `ROWS_A_FILE`."""
+    """Name of a merged file -> its cells, as many as `ROWS_A_FILE` and `CELLS_A_FILE` allow."""
     from study.results import COMPACT_PREFIX
 
     together: list[list[str]] = []
     rows = 0
     for cell_id, count in num_rows.items():
-        if not together or rows + count > ROWS_A_FILE:
+        full = together and (rows + count > ROWS_A_FILE or len(together[-1]) == CELLS_A_FILE)
+        if not together or full:
             together.append([])
             rows = 0
         together[-1].append(cell_id)

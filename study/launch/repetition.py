@@ -27,7 +27,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.kinds import Kind, kind_name, kind_of
 from study.launch.trial import train_cells
-from study.results import FURTHER, METRICS, Results, ResultsError
+from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.progress import Progress, duration
@@ -43,7 +43,11 @@ CIRCUMSTANCES = {
 }
 """Columns of `CELLS_SCHEMA` that are no part of a cell -> name for people."""
 
-_LISTS = {"heatmap": "heat map", "predictor_mean": "mean predictor"}
+_LISTS = {
+    "heatmap": "heat map",
+    "predictor_mean": "mean predictor",
+    **{name: f"{name.replace('_', ' ')}, as a share" for name in IMAGES},
+}
 """Columns of `EVALUATIONS_SCHEMA` that hold lists of numbers -> name for people."""
 
 _POINT = ["budget_fraction", "split"]
@@ -64,8 +68,8 @@ class Repetition:
         seconds: that the repetition took.
         evaluations: compared rows, one a point of the budget and split.
         ended: how both ended if that differs, else empty.
-        largest: the largest difference of a metric or heat map value; 0 if all are equal, infinite
-            if only one of two is a number or an evaluation is missing.
+        largest: the largest difference of a metric or of a value of a list; 0 if all are equal,
+            infinite if only one of two is a number or an evaluation is missing.
         where: metric, split and budget fraction of the largest difference; empty if it is 0.
         equal: whether both ended alike and every number agrees within `DUPLICATE_TOLERANCE`.
         circumstances: a text for each circumstance that differs.
@@ -88,7 +92,7 @@ class Repetition:
         text = f"cell {self.cell_id}: repeated in {duration(self.seconds)}; "
         text += f"{self.evaluations} evaluations, "
         if self.equal:
-            return f"{text}largest difference {self.largest:.2g} (metrics and heat maps)"
+            return f"{text}largest difference {self.largest:.2g} (metrics, heat maps, images)"
         if self.ended:
             text += f"{self.ended}, "
         text += f"NOT equal: largest difference {self.largest:.2g}"
@@ -157,7 +161,8 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
 def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[float, str, bool]:
     """Compares every metric, heat map and predictor of two runs of one cell, by evaluation.
 
-    Columns that the record lacks, since an older version wrote it, are left out.
+    Counts by image are compared as shares of the instances, so that one instance weighs as in a
+    metric. Columns that the record lacks, since an older version wrote it, are left out.
 
     Args:
         recorded: rows of `EVALUATIONS_SCHEMA` of one cell.
@@ -184,7 +189,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     widths = [max(np.size(each) for each in both[name]) for name in columns]
     a, b = (
         np.hstack(
-            [_numbers(frame[name], width) for name, width in zip(columns, widths, strict=True)]
+            [_numbers(frame, name, width) for name, width in zip(columns, widths, strict=True)]
         )
         for frame in (one, other)
     )
@@ -332,12 +337,12 @@ def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
     return "" if then == now else f"recorded as {then}, now {now}"
 
 
-def _numbers(column: pd.Series, width: int) -> np.ndarray:
+def _numbers(rows: pd.DataFrame, name: str, width: int) -> np.ndarray:
     """A column of numbers, or of lists of numbers: (rows, width) float64, NaN if missing."""
-    numbers = np.full((len(column), width), np.nan)
-    for row, values in zip(numbers, column, strict=True):
+    numbers = np.full((len(rows), width), np.nan)
+    for row, values in zip(numbers, rows[name], strict=True):
         row[: np.size(values)] = values
-    return numbers
+    return numbers / rows[["num_evaluated"]].to_numpy() if name in IMAGES else numbers
 
 
 def _place(point: Any) -> str:

@@ -21,16 +21,16 @@ PARENT = ""
 
 PARAMS = (
     "task", "m", "num_classes", "n", "architecture", "batch_size", "precision", "alpha",
-    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "split_scheme", "label_rule",
-    "rationale_rule", "min_count", "encoder", "optimiser", "encoder_lr", "teacher_forcing",
-    "budget_amount", "budget_unit", *NETWORK,
+    "paradigm", "schedule", "lr", "last_lr", "switch_point", "seed", "stage", "split_scheme",
+    "label_rule", "rationale_rule", "min_count", "encoder", "optimiser", "encoder_lr",
+    "teacher_forcing", "budget_amount", "budget_unit", *NETWORK,
 )  # fmt: skip
 
 
 TAGS = (
-    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "lr", "switch_point", "method",
-    "variant", "paths", "network_width", "status", "status_reason", "data_digest", "device",
-    "threads", "pack", "micro_batch", "code_version",
+    "cell_id", "comparison_id", "paradigm", "m", "alpha", "seed", "stage", "lr", "switch_point",
+    "method", "variant", "paths", "network_width", "status", "status_reason", "data_digest",
+    "device", "threads", "pack", "micro_batch", "code_version",
 )  # fmt: skip
 
 

@@ -69,10 +69,15 @@ def test_every_row_stays_as_it_is(results: Results, capsys: pytest.CaptureFixtur
     assert contents(results) == whole
 
 
+@pytest.mark.parametrize(("limit", "value"), [("ROWS_A_FILE", 25), ("CELLS_A_FILE", 2)])
 def test_files_are_as_large_as_fits_into_memory(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    results: Results,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
 ) -> None:
-    monkeypatch.setattr(compact, "ROWS_A_FILE", 25)
+    monkeypatch.setattr(compact, limit, value)
     for seed in range(5):
         write(results, make_cell(seed=seed), 0.1 * seed)  # 12 rows each
     before = frames(results)

@@ -23,8 +23,9 @@ from study import run
 from study.cell.work import Work
 from study.launch.trial import train_cells
 from study.plan.planning import planned
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, IMAGES, Results
 from study.run_options import requested
+from study.tasks.mosaics import digits
 from study.terminal.command import DONE
 from tests.conftest import PROJECT, not_drawn
 
@@ -52,6 +53,8 @@ def test_every_row_and_column_is_read(before: Path) -> None:
     assert list(evaluations) == EVALUATIONS_SCHEMA.names
     assert set(cells["cell_id"]) == {*SOFT, HARD[0]}
     assert len(evaluations) == 3 * 5 * 3  # cells, evaluations, splits
+    assert cells["stage"].isna().all()
+    assert evaluations[list(IMAGES)].isna().all(axis=None)
     assert not results.survey().damaged
 
 
@@ -76,7 +79,15 @@ def outline(value: Any) -> Any:
     return type(value).__name__
 
 
-@pytest.mark.usefixtures("without_ray")
+@pytest.fixture
+def split_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits as they were parted into splits."""
+    monkeypatch.setattr(digits, "TEST_SHARE", 1 / 3)
+    monkeypatch.setattr(digits, "VALIDATION_SHARE", 0.1)
+    monkeypatch.setattr(digits, "_PREPARED", "digits-v1")
+
+
+@pytest.mark.usefixtures("without_ray", "split_of_then")
 def test_a_study_that_was_begun_goes_on(before: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From a checkpoint that is as it was; the cells that were recorded stay."""
     kept = {path: path.read_bytes() for path in before.glob("*/*.parquet")}
