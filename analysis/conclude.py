@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.groups import Axis, Select
+from analysis.comparison.at_cut import rows_at_cut
+from analysis.comparison.choice import choose
+from analysis.comparison.cut import Cut, cut_cells
+from analysis.comparison.sources import DirectorySource
+from analysis.groups import Axis, Select, rows_of
 from analysis.kinds import find
 from analysis.page import opening
 from analysis.page.exports import exports
@@ -22,7 +26,7 @@ from analysis.words import listed
 from study import terminal
 from study.results import Results, ResultsError
 
-__all__ = ["Conclusions", "Question", "conclude", "write_report"]
+__all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
 
 
 def conclude(
@@ -41,6 +45,36 @@ def conclude(
     results = opened(results)
     question = question or Question()
     return Conclusions(results.url, question, find(results, question))
+
+
+def chosen(
+    results: str | os.PathLike[str] | Results, cell_ids: Iterable[str], select: Select = "accuracy"
+) -> dict[tuple[str, str], str]:
+    """The options that a report of some cells would choose, see `analysis.comparison.choice`.
+
+    Args:
+        results: path, URL or an open `Results`.
+        cell_ids: of cells that tune; ids without a result are ignored.
+        select: validation metric, see `analysis.comparison.choice.choose`.
+
+    Returns:
+        (comparison id, paradigm) -> id of a recorded cell of the chosen option; groups without an
+        option that can be chosen are absent.
+
+    Raises:
+        ResultsError: unreadable results.
+    """
+    results, cut = opened(results), Cut()
+    ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
+    if ids.empty:
+        return {}
+    found = cut_cells(DirectorySource(results, cell_ids=ids), cut, ["accuracy", "saif", "loss"])
+    choices = {}
+    for comparison_id, at_budget in rows_at_cut(found, cut).groupby("comparison_id"):
+        rows = rows_of(choose(at_budget, select), at_budget)
+        for paradigm, cell_id in zip(rows["paradigm"], rows["cell_id"], strict=True):
+            choices[str(comparison_id), str(paradigm)] = str(cell_id)
+    return choices
 
 
 def write_report(

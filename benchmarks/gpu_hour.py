@@ -372,7 +372,7 @@ def cells(args: argparse.Namespace, m: str, precision: str, finished: set[str]) 
     assigned = [f"{axis}={value}" for axis, value in values.items()]
     options = ["--preset", PRESET, "--plan", "--data-dir", str(args.data)]
     request = requested([STUDY, *options, "--set", *assigned])
-    return left_to_run(request, planned(request, finished))
+    return left_to_run(request, planned(request).resumed(finished))
 
 
 def sizes(args: argparse.Namespace) -> list[str]:

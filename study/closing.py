@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+import pandas as pd
+
 from study import terminal
 from study.cell import AnyCell
 from study.drive import Trained
@@ -17,7 +19,7 @@ from study.plan import overhead
 from study.plan.overhead import Overhead
 from study.plan.plan import Plan
 from study.request import Request
-from study.results import Results, ResultsError, Survey, report_files, report_folder
+from study.results import report_files, report_folder
 from study.tasks.sources.cache import cache_root
 from study.terminal.command import DONE, FAILED, importing
 
@@ -44,6 +46,13 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
     for failure in trained.failures:
         ids = ", ".join(failure.cell_ids)
         print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    for cell in trained.unchosen:
+        print(
+            f"not confirmed: {cell.paradigm} of {cell.task} m={cell.m}, as no option can be "
+            "chosen: cells of each failed or were stopped early. The same command tries failed "
+            "cells again; without --scheduler, those that were stopped run to their end.",
+            file=sys.stderr,
+        )
     if not trained.failed:
         return DONE
     print(
@@ -75,7 +84,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
 
     results, cells, failed = place.results, trained.cells, trained.failed
     asked = {cell.id for cell in cells} - set(failed)
-    ids = _of_the_study(results, plan.study, cells, place.survey) - set(failed)
+    ids = _of_the_study(plan.study, cells, place.survey.cells) - set(failed)
     question = Question(cell_ids=ids, select=request.select)
     found = conclude(results, question) if ids else Conclusions(results.url, question)
     shown = found.of(asked)
@@ -122,20 +131,17 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     return len(found.sections)
 
 
-def _of_the_study(
-    results: Results, study: str, cells: Sequence[AnyCell], survey: Survey
-) -> set[str]:
-    """Ids of all recorded cells of a study and its comparisons."""
-    ids = {cell.id for cell in cells}
-    if survey.statuses.keys() <= ids:  # the directory holds no others
-        return ids
-    try:
-        held = results.cells(columns=["cell_id", "study", "comparison_id"])
-    except ResultsError as error:  # if it concerns this command's cells, it is raised again later
-        print(f"note: the report shows the cells of this command alone: {error}", file=sys.stderr)
-        return ids
+def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> set[str]:
+    """Ids of the cells of a command, and of those that its directory held of the same study.
+
+    Args:
+        study: its name.
+        cells: of the command.
+        held: see `study.results.Survey.cells`.
+    """
     compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
-    return set(held.loc[compared | (held["study"] == study), "cell_id"])
+    mine = held.loc[compared | (held["study"] == study), "cell_id"]
+    return {cell.id for cell in cells} | set(mine)
 
 
 def _added(new: Sequence[AnyCell], total: int) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from study import tasks
-from study.cell import AnyCell
+from study.cell import AnyCell, Cell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
 from study.kinds import KINDS
@@ -20,6 +20,8 @@ from study.launch.tune import launch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.describe import num_settings
 from study.plan.plan import Plan
+from study.plan.stages import Choose
+from study.plan.to_come import CellsToCome
 from study.request import Request
 from study.results import Results, ResultsError
 from study.search.halving import Judge
@@ -62,6 +64,7 @@ def work_of(request: Request, plan: Plan) -> Work:
         kind=plan.kind,
         results=absolute(request.results),
         code_version=code_version(),
+        confirm=plan.confirm,
         share=plan.share,
         threads=plan.threads,
         **request.places._asdict(),
@@ -75,8 +78,9 @@ class Trained:
     """The outcome of training the cells of a study.
 
     Attributes:
-        cells: of this command, those of a search included.
+        cells: of this command, with those that became known while it ran.
         failures: final ones.
+        unchosen: a cell of each group that was not confirmed, since no option could be chosen.
         tracker: logs the cells that ended.
         search: suggested the cells; None: the grid.
         start_seconds: from the plan to the first evaluation; None: nothing trained.
@@ -86,6 +90,7 @@ class Trained:
 
     cells: Sequence[AnyCell]
     failures: Sequence[Failure]
+    unchosen: Sequence[Cell]
     tracker: Tracker
     search: Search | None
     start_seconds: float | None
@@ -102,7 +107,7 @@ class Trained:
         return {cell_id for failure in self.failures for cell_id in failure.cell_ids}
 
 
-def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained:
+def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Choose) -> Trained:
     """Trains the missing cells of a study while MLflow logs them.
 
     Raises:
@@ -111,14 +116,13 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     """
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
-    place.set_damaged_aside()
     kind = KINDS[plan.kind]
     kind.sweep(results.storage, plan.cells, place.finished)
-    progress = _progress(request, plan)
+    progress = _progress(plan)
     suggestions = _suggestions(request, plan, place, progress) if request.search else None
+    to_come = CellsToCome(plan, place.finished, choose, progress, suggestions)
     tracker = open_tracker(results, plan.study, request.tracking)
-    if not suggestions:
-        tracker.log_cells(sorted(plan.finished), statuses)
+    tracker.log_cells(sorted(plan.finished), statuses)
 
     def on_cell(cell_id: str) -> str:
         status = _recorded(results, cell_id)
@@ -126,13 +130,13 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
         return status
 
     failures: list[Failure] = []
-    if plan.to_run or suggestions:
+    if plan.to_run or plan.to_come:
         # Late, since from now on the trials of an earlier command with this directory stop.
         mark = results.mark()
         if place.cluster is not None:
             place.cluster.require(results.url, mark)
         failures = launch(
-            [] if suggestions else plan.jobs,
+            plan.jobs,
             dataclasses.replace(
                 work, mark=mark, source=source_digest() if place.cluster else None
             ),
@@ -141,13 +145,15 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
             on_cell,
             place.cluster,
             request.max_retries,
-            suggestions,
+            to_come,
             _judge(request, place) if request.scheduler else None,
         )
         progress.show(last=True)
+    suggested = suggestions.search.cells if suggestions else []
     trained = Trained(
-        cells=suggestions.search.cells if suggestions else plan.cells,
+        cells=[*plan.cells, *suggested, *to_come.cells],
         failures=failures,
+        unchosen=[*plan.unchosen, *to_come.unchosen],
         tracker=tracker,
         search=suggestions.search if suggestions else None,
         start_seconds=progress.began - started if progress.began else None,
@@ -156,8 +162,8 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work) -> Trained
     if trained.bug:
         return trained
     ended = {cell.id for cell in trained.cells} - trained.failed
-    if suggestions:  # a search may have suggested cells that were recorded before
-        tracker.log_cells(sorted(ended & statuses.keys()), statuses)
+    # What became known since may have been recorded before.
+    tracker.log_cells(sorted((ended & statuses.keys()) - plan.finished), statuses)
     kind.sweep(results.storage, trained.cells, ended)
     return trained
 
@@ -185,25 +191,17 @@ def _judge(request: Request, place: Workplace) -> Judge:
     return judge
 
 
-def _progress(request: Request, plan: Plan) -> Progress:
-    """The progress of the cells to run, or of as many as a search will suggest."""
-    around = (plan.overhead.start, plan.overhead.report * num_settings(plan.cells))
-    score = tasks.modality(plan.cells[0].task).score
-    if not request.search:
-        finished = len(plan.finished)
-        return Progress(
-            plan.to_run, plan.seconds, plan.concurrent, finished, around=around, score=score
-        )
-    mean = sum(plan.seconds.values()) / len(plan.seconds)
-    to_come = plan.searched_cells
+def _progress(plan: Plan) -> Progress:
+    to_come = plan.num_to_come
     return Progress(
-        [],
-        {},
+        plan.to_run,
+        plan.seconds,
         plan.concurrent,
+        len(plan.finished),
         to_come=to_come,
-        seconds_each=mean,
-        around=around,
-        score=score,
+        seconds_each=plan.seconds_to_come / to_come if to_come else 0.0,
+        around=(plan.overhead.start, plan.overhead.report * num_settings(plan.shown)),
+        score=tasks.modality(plan.shown[0].task).score,
     )
 
 
@@ -212,7 +210,7 @@ def _suggestions(
 ) -> Suggestions:
     """A search as the source of cells; their estimated times are those of the plan's examples."""
     kind = KINDS[plan.kind]
-    of_label = {cell.label: plan.seconds[cell.id] for cell in plan.cells}
+    of_label = {cell.label: plan.seconds[cell.id] for cell in plan.shown}
     search = Search(
         name=plan.study,
         results=place.results,

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from search_spaces.base import By, SearchSpace, Values
-from study.cell.axis import possible_values
+from study.cell.axis import as_typed, fresh_seeds, possible_values
 from study.errors import RequestError
 from study.tasks.sources.places import NO_PLACES, Places
+
+LINEAR = "linear-orthogonal"
+"""The task of learning dynamics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +100,19 @@ class Request:
             raise RequestError(
                 f"--pack {self.pack} cannot be combined with {other}: leave one out."
             )
+        if self.confirm:
+            _require_fresh(self.axes)
         if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
             raise RequestError(
                 "--scheduler asha compares options at equal compute, which cells with a held "
                 "attention are not: leave it out, or --set alpha=none."
             )
+
+    @property
+    def confirm(self) -> tuple[int, ...]:
+        """Seeds that confirm the chosen options; empty: the study has one stage."""
+        asked = possible_values(self.axes.get("confirm", ()))
+        return () if asked == (None,) else asked
 
     @property
     def about(self) -> str:
@@ -133,3 +144,27 @@ class Request:
     def trains(self) -> bool:
         """Whether anything is recorded."""
         return self.then == "train"
+
+
+def _require_fresh(axes: Mapping[str, Values | By]) -> None:
+    """Refuses confirming seeds that are none, or on which options are chosen, too."""
+    seeds, confirm = (possible_values(axes[name]) for name in ("seed", "confirm"))
+    if None in confirm:
+        raise RequestError("--set confirm takes seeds or none, not both: confirm=100-111.")
+    if not all(0 <= seed < 2**63 for seed in confirm):
+        raise RequestError(
+            f"confirm must be seeds >= 0 and < 2^63, got {min(confirm)} to {max(confirm)}. Change "
+            "it with --set confirm=100-111."
+        )
+    if both := set(seeds) & set(confirm):
+        fresh = as_typed(fresh_seeds({*seeds, *confirm}, len(confirm)))
+        raise RequestError(
+            f"seed and confirm have {as_typed(both)} in common: a choice is not judged on the "
+            f"seeds that it was made on. Give fresh ones, e.g. --set confirm={fresh}, or leave "
+            "the second stage out with confirm=none."
+        )
+    if possible_values(axes["alpha"]) != (None,) or LINEAR in possible_values(axes["task"]):
+        raise RequestError(
+            f"where attention is held, and in {LINEAR}, no option is chosen, so that none can be "
+            "confirmed. Take one stage with --set confirm=none seed=0-5."
+        )

@@ -19,18 +19,21 @@ def _run(argv: Sequence[str] | None) -> int:
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
     with importing():
+        from study.choice import Choice
         from study.closing import close
         from study.drive import opened, train, work_of
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run
         from study.plan.listed import left_to_run
         from study.plan.planning import divided, planned
+        from study.plan.stages import staged
 
     with opened(request) as place:
-        plan = planned(request, place.finished)
+        plan = planned(request)
         if request.trains:
             place.prepare()
-            plan = plan.resumed(place.finished)
+        choose = Choice(request, place)
+        plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
         plan = divided(request, plan, place.cluster)
         print(describe(plan, request.about, request.price_per_hour), flush=True)
         if request.then == "plan":
@@ -39,12 +42,14 @@ def _run(argv: Sequence[str] | None) -> int:
             if request.write_cells is not None:
                 left_to_run(request, plan).write(request.write_cells)
                 print(f"cells to run: {request.write_cells}, for `python -m study.trial --cells`")
+                if plan.to_come:
+                    print("once they are recorded, the same command lists the cells that confirm")
             return DONE
         work = work_of(request, plan)
         if request.then == "dry run":
             dry_run(plan, work)
             return DONE
-        trained = train(request, plan, place, work)
+        trained = train(request, plan, place, work, choose)
         return close(request, plan, place, trained)
 
 

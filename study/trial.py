@@ -63,7 +63,6 @@ def _run(argv: Sequence[str] | None) -> int:
     with terminating(), opened_here(args.results) as place:
         plan = plan_listed(listed, args.threads, args.gpu, args.places, args.micro_batch)
         place.prepare()
-        place.set_damaged_aside()
         plan = plan.resumed(place.finished)
         done, left = len(plan.finished), len(plan.to_run)
         print(f"{len(plan.cells)} cells of {plan.study}: {done} done already, {left} to run")
@@ -91,6 +90,7 @@ def _train(
         kind=kind,
         results=place.results.url,
         code_version=code_version(),
+        confirm=plan.confirm,
         threads=args.threads,
         gpu=args.gpu,
         **args.places._asdict(),

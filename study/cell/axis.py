@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,3 +57,20 @@ def possible_values(axis: Values | By) -> Values:
         return axis
     parts = map(possible_values, (*axis.values.values(), axis.otherwise))
     return tuple(dict.fromkeys(value for part in parts for value in part))
+
+
+def as_typed(values: Iterable[int]) -> str:
+    """Whole numbers as they are typed: ``0-2,7``."""
+    runs: list[list[int]] = []
+    for value in sorted(values):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1][1:] = [value]
+        else:
+            runs.append([value])
+    return ",".join("-".join(map(str, run)) for run in runs)
+
+
+def fresh_seeds(taken: Collection[int], count: int) -> range:
+    """So many seeds beyond all that are taken, from 100 on."""
+    first = max(99, *taken) + 1
+    return range(first, first + count)

@@ -15,6 +15,9 @@ from study.cell.checks import is_int, is_positive, require
 from study.cell.decoder import DecoderSettings
 from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 
+Group = tuple[str, str]
+"""Comparison id and paradigm of cells; of the options of a group, one is chosen."""
+
 SPLIT_SCHEMES = ("disjoint", "shared-base")
 """`disjoint`: train, validation and test mosaics have no base image in common. `shared-base`: all
 are made of the train images, as in the published scripts."""
@@ -190,6 +193,10 @@ class Cell(AnyCell):
         Only cells with equal ids may be compared at equal compute.
         """
         return self.hash_without("schedule", "seed")
+
+    @property
+    def group(self) -> Group:
+        return self.comparison_id, self.paradigm
 
     @cached_property
     def setting(self) -> tuple[str, bool]:

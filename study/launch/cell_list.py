@@ -26,11 +26,13 @@ class CellList:
         study: its name, recorded beside each cell.
         kind: of the cells, one of `study.kinds.KINDS`.
         cells: in the order in which they should train.
+        confirm: seeds that confirm the chosen options; empty: the study has one stage.
     """
 
     study: str
     kind: str
     cells: tuple[AnyCell, ...]
+    confirm: tuple[int, ...] = ()
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the list as JSON, one line a cell.
@@ -38,7 +40,7 @@ class CellList:
         Raises:
             ResultsError: the file cannot be written.
         """
-        head = {"format": _FORMAT, "study": self.study, "kind": self.kind}
+        head = {"format": _FORMAT, "study": self.study, "kind": self.kind, "confirm": self.confirm}
         cells = ",\n".join(json.dumps(cell.to_dict()) for cell in self.cells)
         text = f'{json.dumps(head)[:-1]}, "cells": [\n{cells}\n]}}\n'
         folder, name = os.path.split(os.path.abspath(path))
@@ -59,11 +61,15 @@ class CellList:
             raise RequestError(f"{path} lacks the study, the kind or the cells. {_HOW}")
         if kind not in KINDS:
             raise unknown("kind of cell", kind, KINDS)
+        confirm = values.get("confirm", [])  # lists of one stage had none
+        if not (isinstance(confirm, list) and all(isinstance(seed, int) for seed in confirm)):
+            raise RequestError(f"{path}: confirm must be a list of seeds. {_HOW}")
         type_ = KINDS[kind].cell
         cells = [
             _cell(type_, each, f"cell {n} of {path}") for n, each in enumerate(listed, start=1)
         ]
-        return cls(study, kind, tuple({cell.id: cell for cell in cells}.values()))
+        each_once = {cell.id: cell for cell in cells}
+        return cls(study, kind, tuple(each_once.values()), tuple(confirm))
 
 
 def _cell(type_: type[AnyCell], values: Any, which: str) -> AnyCell:

@@ -14,13 +14,15 @@ class ForkPoints:
 
     Args:
         storage: the results directory.
-        jobs: the study's jobs.
     """
 
-    def __init__(self, storage: Storage, jobs: Iterable[Job]) -> None:
+    def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._name: dict[str, str] = {}
         self._needed_by: dict[str, set[str]] = {}
+
+    def expect(self, jobs: Iterable[Job]) -> None:
+        """Notes what jobs of the study will need."""
         for job in jobs:
             if job.waits_for:
                 (cell,) = job.cells

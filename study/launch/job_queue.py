@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from study.cell import AnyCell
 from study.cell.work import Work
 from study.launch.failures import Failure
 
@@ -66,17 +65,17 @@ class Resources:
 class Source(Protocol):
     """Where further cells come from while a study runs."""
 
-    def more(self) -> Sequence[AnyCell]:
-        """Further cells to train; empty if there are none for now, or none ever if `exhausted`."""
+    def more(self) -> Sequence[Job]:
+        """Further jobs; empty if there are none for now, or none ever if `exhausted`."""
         ...
 
     def ended(self, cell_id: str, status: str) -> None:
-        """Takes the end of one of its cells: the recorded status, or `failed` for good."""
+        """Takes the end of a cell: the recorded status, or `failed` for good."""
         ...
 
     @property
     def exhausted(self) -> bool:
-        """Whether no further cell will come."""
+        """Whether no further job will come."""
         ...
 
 
@@ -86,7 +85,8 @@ class Jobs:
     Args:
         jobs: in the order in which they should start.
         max_retries: how often a job whose worker was lost is tried again.
-        source: of further cells, each a job of its own.
+        source: of further jobs.
+        on_jobs: told of all jobs, those of the source when they are known.
         clock: in seconds.
     """
 
@@ -95,6 +95,7 @@ class Jobs:
         jobs: Iterable[Job],
         max_retries: int = 3,
         source: Source | None = None,
+        on_jobs: Callable[[Sequence[Job]], object] = lambda jobs: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ready: deque[Job] = deque()
@@ -107,16 +108,12 @@ class Jobs:
         self._running: list[Job] = []
         self._max_retries = max_retries
         self._source = source
+        self._on_jobs = on_jobs
         self._clock = clock
         self._stopped = False
         self.failures: list[Failure] = []
         """Of cells that were given up, and the one that stopped the study."""
-        for job in jobs:
-            if job.waits_for:
-                cell_id, steps = job.waits_for
-                self._blocked[cell_id][steps].append(job)
-            else:
-                self._ready.append(job)
+        self._add(list(jobs))
 
     @property
     def over(self) -> bool:
@@ -142,7 +139,7 @@ class Jobs:
                 (self._alone if job.alone else self._ready).insert(0, job)
         self._paused = [job for job in self._paused if job.not_before > now]
         if not self._ready and self._source is not None:
-            self._ready.extend(Job((cell,)) for cell in self._source.more())
+            self._add(self._source.more())
         if self._ready:
             job = self._ready.popleft()
         elif self._alone and not self._running:
@@ -193,6 +190,15 @@ class Jobs:
         self.failures.append(failure)
         self._release_all(job)
         return None
+
+    def _add(self, jobs: Sequence[Job]) -> None:
+        self._on_jobs(jobs)
+        for job in jobs:
+            if job.waits_for:
+                cell_id, steps = job.waits_for
+                self._blocked[cell_id][steps].append(job)
+            else:
+                self._ready.append(job)
 
     def _release_all(self, job: Job) -> None:
         """Releases all that waits for a finished job; without a fork point it starts afresh."""

@@ -20,7 +20,7 @@ class Running:
         progress: told of every start, evaluation and end.
         on_cell: as for `launch`.
         forks: fork points, told of every recorded cell.
-        source: of further cells, told of their ends.
+        source: of further jobs, told of the ends of all cells.
 
     Attributes:
         job: Tune's id of a trial -> its job.

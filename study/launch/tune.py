@@ -61,7 +61,7 @@ def launch(
         on_cell: called on the driver with the id of each recorded cell; returns its status.
         cluster: to train on; None starts Ray on this machine and stops it after.
         max_retries: how often a trial whose worker was lost is tried again.
-        source: of further cells while the study runs.
+        source: of further jobs while the study runs.
         judge: stops cells early, see `study.search.halving.Judge`; None: all run to their end.
         train: what a trial runs.
 
@@ -72,8 +72,8 @@ def launch(
         RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C; recorded cells stay.
     """
-    queue = Jobs(jobs, max_retries, source)
-    forks = ForkPoints(Storage(work.results), jobs)
+    forks = ForkPoints(Storage(work.results))
+    queue = Jobs(jobs, max_retries, source, forks.expect)
     running = Running(queue, progress, on_cell, forks, source)
     train_on_ray(work, resources, running, cluster, judge, train)
     for failure in queue.failures:

@@ -40,7 +40,7 @@ class Workplace:
         return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
 
     def prepare(self) -> None:
-        """Makes the directory if it is missing, and keeps other commands out of it.
+        """Makes the directory if it is missing, keeps other commands out, sets damage aside.
 
         Raises:
             RequestError: another command runs there, or the directory cannot be written.
@@ -49,13 +49,6 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
-
-    def set_damaged_aside(self) -> None:
-        """Moves the damaged files away and says so.
-
-        Raises:
-            RequestError: a file cannot be moved.
-        """
         if self.survey.damaged:
             names = ", ".join(self.results.set_aside(self.survey.damaged))
             print(

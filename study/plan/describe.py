@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from study import terminal
 from study.cell import AnyCell
 from study.kinds import KINDS
-from study.plan.plan import Plan
+from study.plan.plan import Plan, ToCome
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal.progress import duration
@@ -39,20 +39,19 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield plan.search
         yield "below: one example a paradigm and seed, in the middle of its ranges"
     else:
-        done, left = len(plan.finished), len(plan.to_run)
-        yield f"{len(plan.cells)} cells: {done} done already, {left} to run"
-    if plan.cells[0].data_digest == UNKNOWN_DIGEST:
-        encoder = plan.cells[0].options.encoder
+        done, left = len(plan.finished), len(plan.to_run) + plan.num_to_come
+        yield f"{done + left} cells: {done} done already, {left} to run"
+    yield from _stages(plan)
+    if plan.shown[0].data_digest == UNKNOWN_DIGEST:
+        encoder = plan.shown[0].options.encoder
         what = f"data, or the weights of {encoder}, are" if encoder else "data"
         yield f"{what} not at hand: cells that are done already are not recognised"
     yield from _settings(plan)
     for skip in plan.skipped:
         yield f"skipped: {skip.what}: {skip.reason}"
     yield ""
-    if plan.to_run:
-        total = sum(plan.seconds[cell.id] for cell in plan.to_run)
-        if plan.search:
-            total *= plan.searched_cells / len(plan.to_run)
+    if plan.to_run or plan.to_come:
+        total = sum(plan.seconds[cell.id] for cell in plan.to_run) + plan.seconds_to_come
         yield _time(plan, total / plan.concurrent)
         yield f"trials at a time: {plan.concurrent}, CPU threads each: {plan.threads}"
         yield from _cost(plan, total, price_per_hour)
@@ -63,11 +62,44 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
             yield f"note: {note}"
 
 
+def _stages(plan: Plan) -> Iterator[str]:
+    """A line each stage of a study that has two: how many cells, and how long they take."""
+    if not plan.confirm:
+        return
+    tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
+    confirming = [cell for cell in plan.cells if cell.seed in plan.confirm]
+    groups = [each for each in plan.to_come if each.group]
+    if tuning:
+        options = {cell.hash_without("seed") for cell in tuning}
+        seeds = {cell.seed for cell in tuning}
+        what = f"{_count(options, 'option')} on {_count(seeds, 'seed')}"
+        yield f"1. tune: {what}, {_part(plan, tuning)}"
+    what = _count([*plan.chosen, *groups], "group")
+    yield (
+        f"{2 if tuning or plan.search else 1}. confirm: the option of {what} on "
+        f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, confirming, groups)}"
+    )
+
+
+def _part(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome] = ()) -> str:
+    """``36 cells, 12 done already, 2 min``."""
+    left = [cell for cell in cells if cell.id not in plan.finished]
+    seconds = sum(plan.seconds[cell.id] for cell in left)
+    seconds += sum(plan.seconds_of(each.examples) * each.count for each in to_come)
+    count = len(cells) + sum(each.count for each in to_come)
+    done = f", {len(cells) - len(left)} done already" if len(left) < len(cells) else ""
+    return f"{count} cells{done}, {duration(seconds / plan.concurrent)}"
+
+
+def _count(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+
+
 def _time(plan: Plan, seconds: float) -> str:
     """Estimated time from the plan to the report, and its parts; `seconds` are the cells'."""
     what = "training" if KINDS[plan.kind].trains else "cells"
     overhead = plan.overhead
-    report = overhead.report * num_settings(plan.cells)
+    report = overhead.report * num_settings(plan.shown)
     source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
     return (
         f"estimated time on {plan.where}: {duration(overhead.start + seconds + report)} "
@@ -124,7 +156,7 @@ def _sharing(plan: Plan) -> str:
 def _settings(plan: Plan) -> Iterator[str]:
     """The lines of all settings; notes on data that several of them share are in the first."""
     settings: dict[Hashable, list[AnyCell]] = {}
-    for cell in plan.cells:
+    for cell in plan.shown:
         settings.setdefault(cell.setting, []).append(cell)
     told: set[str] = set()
     for cells in settings.values():
@@ -134,3 +166,7 @@ def _settings(plan: Plan) -> Iterator[str]:
         told.add(facts.digest)
         yield ""
         yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)
+        ids = {cell.comparison_id for cell in cells}
+        chosen = [cell.schedule.text for (i, _), cell in plan.chosen.items() if i in ids]
+        if chosen:
+            yield f"chosen: {', '.join(chosen)}"

@@ -44,11 +44,11 @@ def with_packing(
     Raises:
         RequestError: this machine lacks the GPUs or cores that a trial asks for.
     """
-    # Divided by the whole grid, so that a resumed study trains with as many threads as before.
+    # Divided by the whole study, so that a resumed one trains with as many threads as before.
     if room is not None:
         threads = threads or CLUSTER_THREADS
         slots = room(threads)
-        concurrent = min(slots, plan.searched_cells or len(form(plan.cells, packing, slots)))
+        concurrent = min(slots, len(form(plan.cells, packing, slots)) + plan.num_to_come)
     else:
         gpus, cores = torch.cuda.device_count(), usable_cores()
         if (plan.gpus_per_trial or 0) > gpus:
@@ -59,7 +59,7 @@ def with_packing(
         if (threads or 0) > cores:
             raise RequestError(f"--threads {threads}, but this machine has {cores} cores.")
         slots = gpu_slots(gpus, plan.gpus_per_trial)
-        trials = plan.searched_cells or len(form(plan.cells, packing, slots or cores))
+        trials = len(form(plan.cells, packing, slots or cores)) + plan.num_to_come
         concurrent, share_of_cores = share_cores(trials, cores, slots)
         if threads:
             concurrent = min(concurrent, cores // threads)

@@ -15,7 +15,7 @@ from study.plan.plan import Plan
 def dry_run(plan: Plan, work: Work) -> None:
     """Runs and evaluates a short cell of each sort; records nothing."""
     sorts: dict[tuple[Any, ...], AnyCell] = {}
-    for cell in plan.cells:
+    for cell in plan.shown:
         sorts.setdefault((cell.comparison_id, cell.label), cell)
     for cell in sorts.values():
         short = KINDS[plan.kind].short(cell)

@@ -29,7 +29,7 @@ def left_to_run(request: Request, plan: Plan) -> CellList:
             f"the data of {plan.study} is not at hand, and cells are named by its digest. Say "
             "where it lies with --data-dir DIR."
         )
-    return CellList(plan.study, plan.kind, tuple(plan.to_run))
+    return CellList(plan.study, plan.kind, tuple(plan.to_run), plan.confirm)
 
 
 def plan_listed(
@@ -81,6 +81,7 @@ def plan_listed(
         threads=threads,
         gpus_per_trial=None if gpu else 0,
         micro_batch=micro_batch,
+        confirm=listed.confirm,
     )
 
 

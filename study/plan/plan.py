@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from study.cell import Options
+from study.cell.cell import Group
 from study.launch.job_queue import Job, Resources
 from study.plan.overhead import Overhead
 from study.plan.prefixes import shared_jobs
@@ -26,6 +27,21 @@ class Skip:
 
 
 @dataclass(frozen=True)
+class ToCome:
+    """Cells that become known while the study runs.
+
+    Attributes:
+        examples: cells that take as long, on average.
+        count: how many will run.
+        group: that they confirm; None: they tune.
+    """
+
+    examples: tuple[Any, ...]
+    count: int
+    group: Group | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a study would run.
 
@@ -33,8 +49,9 @@ class Plan:
         study: its name.
         kind: of its cells, one of `study.kinds.KINDS`.
         preset: its preset's name.
-        cells: of that kind, the whole grid in the order of starts: seed by seed, so that a study
-            stopped early has compared all options on fewer seeds.
+        cells: of that kind, all that are known, in the order of starts: seed by seed, so that a
+            study stopped early has compared all options on fewer seeds; those that tune before
+            those that confirm.
         finished: ids of the cells that the results directory holds.
         skipped: parts of the grid that cannot run.
         flops: cell id -> what its cost follows from, see `study.kinds.Maker.flops`.
@@ -48,11 +65,15 @@ class Plan:
             are any.
         max_concurrent: most trials at a time; None: no limit.
         micro_batch: inputs a forward and backward pass; None: by device.
-        search: what a search would try, for people; the cells are then examples of its cells.
-        searched_cells: how many cells a search trains.
+        search: what a search would try, for people.
+        to_come: cells that a search will suggest, and those that will confirm what is not chosen
+            yet, by group.
+        confirm: seeds that confirm the chosen options; empty: the study has one stage.
+        chosen: group -> a cell of the option that confirming cells among `cells` have.
+        unchosen: a cell of each group that is tuned, but of which no option can be chosen.
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
-        seconds: cell id -> estimated seconds, of each cell to run or each example of a search.
+        seconds: cell id -> estimated seconds, of each cell to run and each example.
         overhead: seconds before and after training.
     """
 
@@ -73,7 +94,10 @@ class Plan:
     max_concurrent: int | None = None
     micro_batch: int | None = None
     search: str = ""
-    searched_cells: int = 0
+    to_come: tuple[ToCome, ...] = ()
+    confirm: tuple[int, ...] = ()
+    chosen: Mapping[Group, Any] = field(default_factory=dict)
+    unchosen: tuple[Any, ...] = ()
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -91,6 +115,29 @@ class Plan:
     @property
     def to_run(self) -> list[Any]:
         return [cell for cell in self.cells if cell.id not in self.finished]
+
+    @property
+    def examples(self) -> list[Any]:
+        """Of the cells to come."""
+        return [cell for each in self.to_come for cell in each.examples]
+
+    @property
+    def shown(self) -> Sequence[Any]:
+        """The cells by which people see what the study is; of a search, examples."""
+        return self.cells or self.to_come[0].examples
+
+    @property
+    def num_to_come(self) -> int:
+        return sum(each.count for each in self.to_come)
+
+    @property
+    def seconds_to_come(self) -> float:
+        """Estimated seconds of the cells to come."""
+        return sum(self.seconds_of(each.examples) * each.count for each in self.to_come)
+
+    def seconds_of(self, examples: Sequence[Any]) -> float:
+        """The mean of what cells are estimated to take."""
+        return sum(self.seconds[cell.id] for cell in examples) / len(examples)
 
     @cached_property
     def jobs(self) -> list[Job]:

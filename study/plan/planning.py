@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import multiprocessing
 import signal
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from study.plan.axes import tasks_of
 from study.plan.divide import with_packing
 from study.plan.estimate import cell_seconds, choose_packing, lacks_bfloat16
 from study.plan.grid import make_plan
-from study.plan.plan import Plan
+from study.plan.plan import Plan, ToCome
 from study.request import Request
 from study.search.space import Space
 from study.tasks.base import Facts
@@ -38,12 +38,11 @@ _SHARED_GPU = (
 )
 
 
-def planned(request: Request, finished: Collection[str]) -> Plan:
-    """Plans the grid of a study; for a search, whose cells are not known yet, examples.
+def planned(request: Request) -> Plan:
+    """Plans the grid of a study, or a search, whose cells are not known yet.
 
     Args:
         request: what was asked for.
-        finished: ids of cells that need no run.
 
     Raises:
         RequestError: a grid with no cell or too many, or data that is not at hand.
@@ -60,14 +59,20 @@ def planned(request: Request, finished: Collection[str]) -> Plan:
             return _nominal(task, options)
         return tasks.load(task, request.places, options).facts
 
-    num_samples = request.num_samples or 0
-    return dataclasses.replace(
-        make_plan(space, request.preset, points, facts_of, finished),
+    plan = dataclasses.replace(
+        make_plan(space, request.preset, points, facts_of),
         gpus_per_trial=request.gpus_per_trial if KINDS[space.kind].trains else 0,
         micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,
-        search=searched.describe(num_samples, request.metrics) if searched else "",
-        searched_cells=num_samples * len(searched.seeds) if searched else 0,
+    )
+    if searched is None:
+        return plan
+    num_samples = request.num_samples or 0
+    return dataclasses.replace(
+        plan,
+        cells=(),
+        search=searched.describe(num_samples, request.metrics),
+        to_come=(ToCome(plan.cells, num_samples * len(searched.seeds)),),
     )
 
 
@@ -100,7 +105,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         else:
             packing = call(choose_packing, plan, request.pack, request.share)
             plan = divide(plan, packing, share=request.share and KINDS[plan.kind].trains)
-        timed = plan.cells if request.search else plan.to_run  # of a search, examples
+        timed = [*plan.to_run, *plan.examples]
         seconds = call(cell_seconds, plan, timed)
         precisions = {cell.precision for cell in timed}
         notes = [_SHARED_GPU] if 0 < (plan.gpus_per_trial or 0) < 1 else []
@@ -133,7 +138,7 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
     Raises:
         RequestError: that process died.
     """
-    if not (plan.to_run or plan.searched_cells):
+    if not (plan.to_run or plan.to_come):
         yield _here
     elif cluster is not None:
         gpus = plan.gpus_per_trial or 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +17,9 @@ from study.results.reader import Reader, joined
 from study.results.schema import EVALUATIONS_SCHEMA
 from study.storage.storage import Storage
 
+PLACE = ["cell_id", "study", "comparison_id", "paradigm", "schedule", "seed", "stage"]
+"""Columns of `CELLS_SCHEMA` that say where a cell belongs."""
+
 _TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
 """The order of cells in merged files."""
 
@@ -28,10 +31,12 @@ class Survey:
     Attributes:
         statuses: id of each complete cell -> done, diverged or censored.
         damaged: files that are truncated, foreign, broken links, or hold rows of other cells.
+        cells: the columns `PLACE` of the complete cells.
     """
 
     statuses: Mapping[str, str]
     damaged: tuple[Damage, ...]
+    cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PLACE), compare=False)
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,11 @@ def survey_of(storage: Storage) -> Survey:
     """
     files = listed(storage)
     damaged: list[Damage] = []
+    columns = parquet.selected("cells", {*IDENTITY, *PLACE}).names
 
     def look_at_cells(file: str) -> pa.Table | Damage:
         try:
-            return parquet.read(storage, "cells", file).select(IDENTITY)
+            return parquet.read(storage, "cells", file).select(columns)
         except parquet.Damaged as error:
             return Damage(f"cells/{file}", str(error))
 
@@ -95,11 +101,12 @@ def survey_of(storage: Storage) -> Survey:
             complete[file] = cells[file]
     for file in cells.keys() - set(files["evaluations"]):
         damaged.extend(Coverage(file, cells[file]).faults_of_cells)
-    rows = joined(complete, parquet.selected("cells", IDENTITY))
+    rows = joined(complete, parquet.selected("cells", columns))
     copies = copies_of(rows)
     taken = rows.take(copies.index[copies["taken"]].to_numpy())
     statuses = dict(zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True))
-    return Survey(statuses, tuple(sorted(damaged, key=lambda each: each.name)))
+    in_order = tuple(sorted(damaged, key=lambda each: each.name))
+    return Survey(statuses, in_order, taken.select(PLACE).to_pandas())
 
 
 def layout_of(storage: Storage) -> Layout:

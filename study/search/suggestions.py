@@ -1,4 +1,4 @@
-"""A search as the source of a study's further cells."""
+"""The cells that a search suggests and that are to run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from study.search.search import Search
 
 
 class Suggestions:
-    """A search as a `study.launch.job_queue.Source`; recorded cells do not run again.
+    """Asks a search for cells; those that are recorded do not run again.
 
     Args:
         search: asked for cells, told of their ends.
@@ -32,6 +32,7 @@ class Suggestions:
         return self.search.exhausted
 
     def more(self) -> list[Cell]:
+        """The cells to run of the next suggestion that has any; empty: there is none left."""
         while not self.search.exhausted:
             cells = self.search.more()
             missing = [cell for cell in cells if cell.id not in self._recorded]
@@ -44,4 +45,5 @@ class Suggestions:
         return []
 
     def ended(self, cell_id: str, status: str) -> None:
+        """Takes the end of one of its cells: the recorded status, or `failed` for good."""
         self.search.ended(cell_id, status)

@@ -91,12 +91,25 @@ class Progress:
         self._running.pop(cell_id, None)
         self.show()
 
-    def add(self, cells: Sequence[AnyCell], estimates: Mapping[str, float], done: int = 0) -> None:
-        """Names some of the cells to come: these will run, and `done` were done before."""
+    def add(
+        self,
+        cells: Sequence[AnyCell],
+        estimates: Mapping[str, float],
+        done: int = 0,
+        gone: int = 0,
+    ) -> None:
+        """Names some of the cells to come.
+
+        Args:
+            cells: these will run.
+            estimates: cell id -> estimated seconds of each.
+            done: how many more were done before.
+            gone: how many will not come after all.
+        """
         self._labels |= {cell.id: cell.label for cell in cells}
         self._estimates |= estimates
         self._finished += done
-        self._to_come = max(0, self._to_come - len(cells) - done)
+        self._to_come = max(0, self._to_come - len(cells) - done - gone)
 
     def note(self, text: str) -> None:
         """Prints a line that stays."""

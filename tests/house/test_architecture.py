@@ -22,7 +22,7 @@ PROJECT = Path(__file__).parents[2]
 STOREYS = [
     ["study.run", "study.trial"],
     ["study.closing", "study.track", "analysis.report"],
-    ["study.relog"],
+    ["study.relog", "study.choice"],
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.comparison.report", "analysis.fixed_focus"],
@@ -55,7 +55,7 @@ MAY_IMPORT = {
     | {"study.search.halving"},
     "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"},
     "optuna": {"study.search.search", "study.search.space", "study.search.suggestions"},
-    "analysis": {"study.closing", "study.relog"},
+    "analysis": {"study.choice", "study.closing", "study.relog"},
 }
 """Package -> the only modules of `study` that know it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -144,12 +145,12 @@ def test_what_waited_for_a_trunk_that_is_given_up_starts_anyway() -> None:
 
 
 class Listed:
-    """A source that gives lists of cells, one a call."""
+    """A source that gives lists of jobs, one a call."""
 
-    def __init__(self, lists: Sequence[Sequence[Cell]]) -> None:
+    def __init__(self, lists: Sequence[Sequence[Job]]) -> None:
         self._lists = list(lists)
 
-    def more(self) -> Sequence[Cell]:
+    def more(self) -> Sequence[Job]:
         return self._lists.pop(0) if self._lists else ()
 
     @property
@@ -158,17 +159,20 @@ class Listed:
 
 
 def test_a_source_gives_more_until_it_is_exhausted() -> None:
-    one, two, three = cells(3)
-    jobs = Jobs([], source=Listed([[one, two], [], [three]]))
-    first, second = jobs.take(), jobs.take()
-    assert (first.cells, second.cells) == ((one,), (two,))
+    one, two, three, fork = (Job((cell,)) for cell in cells(4))
+    fork = replace(fork, waits_for=(three.ids[0], 5))
+    told: list[Job] = []
+    jobs = Jobs([], source=Listed([[one, two], [], [three, fork]]), on_jobs=told.extend)
+    assert [jobs.take(), jobs.take()] == [one, two]
     assert jobs.take() is None  # nothing for now
     assert not jobs.over
-    third = jobs.take()
-    assert third.cells == (three,)
-    for job in (first, second, third):
+    assert jobs.take() == three
+    assert jobs.take() is None  # what a source gives may wait for a fork point, too
+    for job in (one, two, three):
         jobs.ended(job)
+    jobs.ended(jobs.take())
     assert jobs.over
+    assert told == [one, two, three, fork]
 
 
 @given(

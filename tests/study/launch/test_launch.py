@@ -24,6 +24,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.cluster import join
 from study.launch.failures import failure_of_trial
+from study.launch.job_queue import Job
 from study.launch.trial import train_cells
 from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
 from study.plan.axes import resolve
@@ -57,14 +58,14 @@ def train_alone(cells: list[Cell], results: Results) -> None:
 
 
 class Later:
-    """A source whose cells are found one by one while others train."""
+    """A source whose jobs are found one by one while others train."""
 
     def __init__(self, cells: tuple[Cell, ...]) -> None:
         self._cells = list(cells)
         self.told: dict[str, str] = {}
 
-    def more(self) -> list[Cell]:
-        return [self._cells.pop(0)] if self._cells else []
+    def more(self) -> list[Job]:
+        return [Job((self._cells.pop(0),))] if self._cells else []
 
     def ended(self, cell_id: str, status: str) -> None:
         self.told[cell_id] = status

@@ -92,7 +92,7 @@ def test_a_study_that_was_begun_goes_on(before: Path, capsys: pytest.CaptureFixt
     """From a checkpoint that is as it was; the cells that were recorded stay."""
     kept = {path: path.read_bytes() for path in before.glob("*/*.parquet")}
     Results(before).prepare()
-    plan = planned(requested([*COMMAND, "--results", str(before)]), ())
+    plan = planned(requested([*COMMAND, "--results", str(before)]))
     (fourth,) = (cell for cell in plan.cells if cell.id == HARD[1])
 
     def stop(event: dict[str, Any]) -> None:

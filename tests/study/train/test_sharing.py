@@ -103,7 +103,8 @@ def test_a_fork_point_goes_with_the_last_cell_that_needs_it(storage: Storage) ->
     soft = make_cell("soft", 0.1)
     hybrids = [make_cell("hybrid", 0.1, last_lr=rate) for rate in (0.1, 0.05)]
     name = fork_name(hybrids[0], first_phase(hybrids[0], FLOPS)[0])
-    forks = ForkPoints(storage, jobs_of([soft, *hybrids]))
+    forks = ForkPoints(storage)
+    forks.expect(jobs_of([soft, *hybrids]))
     storage.write(name, b"")
     for cell, left in ((soft, [name]), (hybrids[0], [name]), (hybrids[1], [])):
         forks.ended(cell.id)

@@ -1,0 +1,139 @@
+"""The two stages of a study: all options tune on a few seeds, the chosen ones on fresh seeds.
+
+A *group* is one paradigm of a comparison. Its options are tried on the seeds of the axis `seed`,
+one of them is chosen, and that one runs on the seeds of the axis `confirm`, where alone it is
+judged. A group with one option needs no tuning.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from study.cell import Cell
+from study.cell.axis import as_typed, fresh_seeds
+from study.cell.cell import Group
+from study.cell.work import CONFIRM
+from study.errors import RequestError
+from study.kinds import KINDS
+from study.plan.plan import Plan, ToCome
+
+Choose = Callable[[Mapping[Group, Collection[str]]], Mapping[Group, Cell]]
+"""Gives a cell of the chosen option of each group, which is named with the ids of tuning cells; a
+group of which no option can be chosen is absent."""
+
+
+def staged(
+    plan: Plan,
+    confirm: tuple[int, ...],
+    recorded: pd.DataFrame,
+    finished: Collection[str],
+    choose: Choose,
+) -> Plan:
+    """The plan beside what the results directory holds: what need not run, what is chosen.
+
+    Args:
+        plan: of all options on the tuning seeds, or of a search.
+        confirm: seeds of the second stage; empty: there is none.
+        recorded: the cells of the directory, see `study.results.Survey.cells`.
+        finished: ids of those that need no run.
+        choose: chooses options of groups that are tuned.
+
+    Raises:
+        RequestError: options would be chosen and judged on one seed.
+    """
+    compared = {cell.comparison_id for cell in plan.shown}
+    recorded = recorded[recorded["comparison_id"].isin(compared)]
+    if not confirm:
+        _require_not_confirming(plan.shown, recorded)
+        return plan.resumed(finished)
+    _require_not_tuning(confirm, recorded)
+    given = _of_one_option(plan.cells, recorded)
+    tuning = [cell for cell in plan.cells if cell.group not in given]
+    _require_not_confirming([*tuning, *plan.examples], recorded)
+    tuned = {
+        group: ids
+        for group, cells in grouped(tuning).items()
+        if (ids := {cell.id for cell in cells}) <= set(finished)
+    }
+    chosen = {**given, **(choose(tuned) if tuned else {})}
+    unchosen = {cell.group: cell for cell in tuning if cell.group in tuned.keys() - chosen.keys()}
+    second = confirming(replace(plan, confirm=confirm), chosen)
+    to_come, flops = list(plan.to_come), {**plan.flops, **second.flops}
+    for group, cells in grouped([*tuning, *plan.examples]).items():
+        if group not in tuned:
+            options = {cell.hash_without("seed"): cell for cell in cells}.values()
+            examples = tuple(replace(cell, seed=confirm[0]) for cell in options)
+            to_come.append(ToCome(examples, len(confirm), group))
+            both = zip(examples, options, strict=True)
+            flops |= {example.id: plan.flops[cell.id] for example, cell in both}
+    return replace(
+        second,
+        cells=(*tuning, *second.cells),
+        flops=flops,
+        to_come=tuple(to_come),
+        unchosen=tuple(unchosen.values()),
+    ).resumed(finished)
+
+
+def confirming(plan: Plan, options: Mapping[Group, Cell]) -> Plan:
+    """The plan of the cells that confirm options, seed by seed.
+
+    Args:
+        plan: of the study.
+        options: group -> a cell of its option.
+    """
+    maker = KINDS[plan.kind].maker(lambda task, of_data: plan.facts[task, of_data])
+    cells = tuple(replace(cell, seed=seed) for seed in plan.confirm for cell in options.values())
+    flops = {cell.id: maker.flops(cell) for cell in cells}
+    return replace(plan, cells=cells, flops=flops, chosen=options)
+
+
+def grouped(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
+    """Group -> its cells, in their order."""
+    groups: defaultdict[Group, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.group].append(cell)
+    return dict(groups)
+
+
+def _of_one_option(cells: Iterable[Cell], recorded: pd.DataFrame) -> dict[Group, Cell]:
+    """The groups of which neither cells nor records have more than one option -> a cell of it."""
+    tuning = recorded[recorded["stage"].ne(CONFIRM)]
+    options: defaultdict[Group, set[str]] = defaultdict(set)
+    for comparison_id, paradigm, schedule in zip(
+        tuning["comparison_id"], tuning["paradigm"], tuning["schedule"], strict=True
+    ):
+        options[comparison_id, paradigm].add(schedule)
+    groups = grouped(cells)
+    for group, of_group in groups.items():
+        options[group] |= {cell.schedule.text for cell in of_group}
+    return {group: cells[0] for group, cells in groups.items() if len(options[group]) == 1}
+
+
+def _require_not_tuning(confirm: Collection[int], recorded: pd.DataFrame) -> None:
+    tuned = set(recorded.loc[recorded["stage"].ne(CONFIRM), "seed"])
+    if both := tuned & set(confirm):
+        fresh = as_typed(fresh_seeds({*tuned, *confirm}, len(confirm)))
+        raise RequestError(
+            f"confirm={as_typed(confirm)}: on seeds {as_typed(both)} the results directory holds "
+            "cells that tuned, and a choice is not judged on what it was made on. Give fresh "
+            f"seeds, e.g. --set confirm={fresh}."
+        )
+
+
+def _require_not_confirming(cells: Collection[Cell], recorded: pd.DataFrame) -> None:
+    confirmed = set(recorded.loc[recorded["stage"].eq(CONFIRM), "seed"])
+    seeds = {cell.seed for cell in cells}
+    if both := seeds & confirmed:
+        free = (seed for seed in itertools.count() if seed not in confirmed)
+        others = as_typed(itertools.islice(free, len(seeds)))
+        raise RequestError(
+            f"seed={as_typed(seeds)}: on seeds {as_typed(both)} the results directory holds cells "
+            "that confirm a choice, and none is made on what it is judged on. Tune on others, "
+            f"e.g. --set seed={others}."
+        )
