@@ -96,7 +96,7 @@ def write_report(
 
     They have a section for each comparison, for each study of learning dynamics (cells with
     `alpha`, and those of the linear orthogonal setting) and for each setting of attention paths.
-    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `effort`, `cells`,
+    Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `cells`,
     `claims`, those of the other sections, as CSV and partly as Markdown and LaTeX) and `figures/`,
     as PNG and PDF.
 

@@ -33,8 +33,8 @@ _WORDS = {
     "data_digest": "data {}",
 }
 
-MANY_SEEDS = 10_000
-"""Above this, a number of seeds is no longer stated."""
+MANY = 10_000
+"""Above this, a number of seeds or images is no longer stated."""
 
 
 def is_text(task: str) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from analysis.comparison.cut import Cut, CutCells
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
 from study import tasks
-from study.results import FURTHER, METRICS, SPLITS, ResultsError
+from study.results import FURTHER, IMAGES, KEY, METRICS, SPLITS, ResultsError
 
 _COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
 _UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
@@ -111,6 +111,18 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
             )
         heatmaps.append(heatmap)
     return pd.Series(heatmaps, index=table.index, dtype=object)
+
+
+def with_images(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the cut with the columns `IMAGES`, missing where nothing is recorded.
+
+    Args:
+        table: rows at the cut.
+        evaluations: of the cells whose images are wanted, with the columns `KEY` and perhaps
+            `IMAGES`.
+    """
+    held = evaluations.reindex(columns=[*KEY, *IMAGES])
+    return table.merge(held[held["image_count"].notna()], on=KEY, how="left")
 
 
 def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.DataFrame:

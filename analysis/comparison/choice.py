@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 
+from analysis.comparison.by_image import scores
+from analysis.comparison.stages import tested, tuning
+from analysis.crossed import crossed_mean
 from analysis.groups import AXES, GROUP, OPTION, Select, best_first, in_order, rows_of
 from analysis.statistics import named_interval
 from study import tasks
 from study.results import ResultsError
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
+SPREADS = ("saif_seed_se", "saif_image_se", "accuracy_seed_se", "accuracy_image_se")
+"""Standard errors of `summarise`: over seeds, and over images."""
 
 _SHARED = [
     *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",
@@ -25,7 +31,7 @@ def further_measures(task: str) -> list[str]:
 
 
 def options(at_budget: pd.DataFrame) -> pd.DataFrame:
-    """Validation scores of every option that was tried.
+    """Validation scores of every option that was tried, on the seeds that tune.
 
     Args:
         at_budget: as `equal_compute` gives it.
@@ -35,9 +41,7 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
         `num_censored`, the seed means `validation_accuracy`, `validation_saif` (fractions) and
         `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
         `num_unswitched`, the seeds that were still in the first phase of their schedule at the
-        cut, `can_be_chosen`, `num_options` of its group, and `most_seeds`, the number of seeds of
-        the comparison's best filled option: where `num_seeds` is smaller, cells failed or have
-        not run.
+        cut, `can_be_chosen`, and `num_options` of its group.
 
     An option can be chosen if all of its seeds have switched, none was censored, and it has every
     seed that another such option of its group has. Otherwise one lucky seed would beat the mean of
@@ -46,7 +50,8 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ResultsError: there are no validation evaluations.
     """
-    rows = at_budget[at_budget["split"] == "validation"]
+    rows = tuning(at_budget)
+    rows = rows[rows["split"] == "validation"]
     if rows.empty:
         raise ResultsError("there are no validation evaluations to choose options by.")
     # Sorted, since the last bit of a mean depends on the order.
@@ -69,7 +74,6 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
     has_every = table["num_seeds"] == table.join(every_seed, on=GROUP)["every_seed"]
     table["can_be_chosen"] = whole & has_every
     table["num_options"] = table.groupby(GROUP)["lr"].transform("size")
-    table["most_seeds"] = table.groupby(["task", "m"])["num_seeds"].transform("max")
     return in_order(table, GROUP + OPTION)
 
 
@@ -120,7 +124,10 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
 def summarise(
     at_budget: pd.DataFrame, choice: pd.DataFrame, split: str = "test", confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Mean and t interval over the seeds of each group's chosen option.
+    """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
+
+    Intervals of SAIF and accuracy are over seeds and images where images are known (see
+    `analysis.comparison.by_image.scores`), all others over seeds.
 
     Args:
         at_budget: as `equal_compute` gives it.
@@ -129,10 +136,13 @@ def summarise(
         confidence: of the intervals, in (0, 1).
 
     Returns:
-        One row a group: the columns of `choice`, with `num_seeds` and `num_diverged` counted on
-        `split`; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
+        One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
+        and `num_diverged` counted on `split`; `most_seeds`, the number of seeds of the
+        comparison's best filled option: where `num_seeds` is smaller, cells failed or have not
+        run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
-        NaN where a seed has no value (a diverged cell has no loss); `n`, `architecture`,
+        NaN where a seed has no value (a diverged cell has no loss); `num_images` (missing: images
+        are not known) and the standard errors `SPREADS`, fractions; `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
         `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
         `confidence`. Also the further measures of the modality, likewise, where they are known.
@@ -140,21 +150,40 @@ def summarise(
     Raises:
         ResultsError: there are no evaluations on `split`.
     """
-    rows = rows_of(choice, at_budget[at_budget["split"] == split])
-    if rows.empty and not choice.empty:
+    if not (at_budget["split"] == split).any() and not choice.empty:
         raise ResultsError(f"there are no {split} evaluations.")
+    rows = tested(at_budget)
+    rows = rows[rows["split"] == split]
+    sizes = rows.groupby([*GROUP, *OPTION], dropna=False).size()
+    most = sizes.groupby(level=["task", "m"]).max().to_dict()
+    rows = rows_of(choice, rows)
     further = (name for task in rows["task"].unique() for name in further_measures(task))
     known = (name for name in further if name in rows and rows[name].notna().any())
     measured = list(dict.fromkeys([*SUMMARISED, *known]))
     records = []
-    for _, group in rows.sort_values("seed").groupby(GROUP):
+    for key, group in rows.sort_values("seed").groupby(GROUP):
         record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))
         record |= {"num_seeds": len(group), "num_diverged": int(group["diverged"].sum())}
+        record["most_seeds"] = int(most[key[:2]])
         for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
             record[spent] = float(group[spent].astype(float).max())
         for metric in measured:
             record |= named_interval(metric, group[metric], confidence)
-        records.append(record | {"split": split, "confidence": confidence})
+        record |= _crossed(group, confidence) | {"split": split, "confidence": confidence}
+        records.append(record)
     found = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])
     return in_order(picked.merge(found, on=GROUP), GROUP)
+
+
+def _crossed(group: pd.DataFrame, confidence: float) -> dict[str, float]:
+    """SAIF and accuracy of the cells of one option, over seeds and, where known, images."""
+    record = {"num_images": math.nan}
+    for metric in ("saif", "accuracy"):
+        known = scores(group, metric)
+        found = crossed_mean(known.values, known.weights, confidence)
+        if known.by_image:
+            record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
+            record["num_images"] = len(known.weights)
+        record |= {f"{metric}_seed_se": found.seed_se, f"{metric}_image_se": found.image_se}
+    return record

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from analysis.comparison.at_cut import heatmaps_of, rows_at_cut, rows_within
+from analysis.comparison.at_cut import heatmaps_of, rows_at_cut, rows_within, with_images
 from analysis.comparison.choice import best_of, options, require_select, summarise
 from analysis.comparison.cut import Cut, CutCells, cut_cells
-from analysis.comparison.effort import effort_table
-from analysis.comparison.paired import iqm_intervals, paired_table, resample
+from analysis.comparison.paired import paired_table
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
-from analysis.groups import GROUP, Axis, Select, is_posterior, rows_of
+from analysis.comparison.stages import tested_choice, unconfirmed
+from analysis.groups import Axis, Select, is_posterior
 from analysis.reading import EVALUATION_COLUMNS
 from analysis.words import (
     METRICS,
@@ -36,7 +36,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import FURTHER, KEY, Results, ResultsError
+from study.results import FURTHER, IMAGES, KEY, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -72,16 +72,15 @@ class Comparison:
             the same call.
         cells: one row a cell, the columns of `CELLS_SCHEMA` but `cell`.
         at_budget: one row a (cell, split), see `equal_compute`, with only the compared columns
-            of the evaluations.
+            of the evaluations, and of the rows in `chosen` the counts `study.results.IMAGES`.
         options: one row an option, see `analysis.comparison.choice.options`.
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
-            cut in units of the axis (NaN: at the fraction `cut`), and the columns of
-            `analysis.comparison.paired.iqm_intervals`.
+            cut in units of the axis (NaN: at the fraction `cut`).
         paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`.
-        effort: one row a paradigm and k, see `analysis.comparison.effort.effort_table`.
-        chosen: the rows of `at_budget` of the chosen options, with their heat maps.
-        evaluations: all evaluations of the chosen options' cells up to the cut.
+        chosen: the rows of `at_budget` that numbers are of: the chosen options on the seeds that
+            test them (`analysis.comparison.stages`), with their heat maps.
+        evaluations: all evaluations of these cells up to the cut.
     """
 
     task: str
@@ -101,7 +100,6 @@ class Comparison:
     choice: pd.DataFrame
     summary: pd.DataFrame
     paired: pd.DataFrame
-    effort: pd.DataFrame
     chosen: pd.DataFrame
     evaluations: pd.DataFrame
 
@@ -113,6 +111,16 @@ class Comparison:
     def name(self) -> str:
         """Name of the setting, and what tells it from the others, see `differs`."""
         return told_apart(full_name(self.settings), self.settings, self.differs)
+
+    @property
+    def staged(self) -> bool:
+        """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
+        return bool(self.cells["stage"].eq("confirm").any())
+
+    @property
+    def unconfirmed(self) -> list[str]:
+        """Paradigms whose chosen option has no confirming cell yet, and so no numbers."""
+        return unconfirmed(self.at_budget, self.choice)
 
     @property
     def where(self) -> str:
@@ -316,15 +324,17 @@ def _compare(
     tables = [by_comparison[each].reset_index(drop=True) for each in _ids_in_order(found.cells)]
     tried = [options(at_budget) for at_budget in tables]
     choices = [best_of(each, select) for each in tried]
-    chosen = [rows_of(choice, table) for choice, table in zip(choices, tables, strict=True)]
-    ids = {cell_id for rows in chosen for cell_id in rows["cell_id"] if details}
-    evaluations = source.of(ids)
+    pairs = zip(tables, choices, strict=True)
+    ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
+    evaluations = source.of(ids, None if details else [*KEY, *IMAGES])
+    tables = [with_images(table, evaluations) for table in tables]
+    evaluations = evaluations if details else source.of([])
     first = [table["cell_id"].iloc[0] for table in tables]
     examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
-    rows = zip(tables, tried, choices, chosen, strict=True)
+    rows = zip(tables, tried, choices, strict=True)
     return [
         _comparison(found, cut, select, *name, *each, evaluations)
         for name, each in zip(named, rows, strict=True)
@@ -340,16 +350,14 @@ def _comparison(
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
-    chosen: pd.DataFrame,
     evaluations: pd.DataFrame,
 ) -> Comparison:
+    chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     at_budget = at_budget.drop(columns="cell", errors="ignore")
     value = float(found.value[mine.index[0]])
-    summary = summarise(at_budget, choice).assign(cut_at=value)
-    resampled = resample(at_budget, choice, select, tried=tried)
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
@@ -366,9 +374,8 @@ def _comparison(
         at_budget=at_budget,
         options=tried,
         choice=choice,
-        summary=summary.merge(iqm_intervals(resampled), on=GROUP, how="left"),
-        paired=paired_table(resampled),
-        effort=effort_table(at_budget, tried, select),
+        summary=summarise(at_budget, choice).assign(cut_at=value),
+        paired=paired_table(at_budget, choice),
         chosen=chosen.drop(columns="cell", errors="ignore").assign(
             heatmap=heatmaps_of(chosen, of_chosen)
         ),
@@ -377,12 +384,9 @@ def _comparison(
 
 
 def _columns(evaluations: pd.DataFrame) -> list[str]:
-    """Those that follow the cut; a heat map and examples are of one evaluation each."""
-    return [
-        name
-        for name in EVALUATION_COLUMNS
-        if name in evaluations and name not in ("heatmap", "examples")
-    ]
+    """Those that follow the cut; heat map, images and examples are of one evaluation each."""
+    of_one = ("heatmap", "examples", *IMAGES)
+    return [name for name in EVALUATION_COLUMNS if name in evaluations and name not in of_one]
 
 
 def _refuse_mixture(parts: list[pd.DataFrame]) -> None:

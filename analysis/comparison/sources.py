@@ -23,6 +23,7 @@ from study.results import (
     CELLS_SCHEMA,
     DICTIONARIES,
     EVALUATIONS_SCHEMA,
+    IMAGES,
     SPLITS,
     Results,
     ResultsError,
@@ -47,7 +48,7 @@ class TableSource:
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap"}
+        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", *IMAGES}
         missing = sorted(known - set(evaluations.columns))
         if missing:
             raise ResultsError(
@@ -100,8 +101,8 @@ class TableSource:
             return None
         return self if kept.all() else TableSource(self.rows[kept])
 
-    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
-        """All rows of some cells."""
+    def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """All rows of some cells; more columns than were asked for."""
         return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
@@ -146,9 +147,11 @@ class DirectorySource:
             lambda: self._results.scan(selected, columns, self._cell_ids, CELL_COLUMNS),
         )
 
-    def of(self, cell_ids: Collection[str]) -> pd.DataFrame:
-        """All evaluations of some cells, as `load` gives them."""
-        return load(self._results, cell_ids)
+    def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """All evaluations of some cells, as `load` gives them, or some of their columns alone."""
+        if columns is None:
+            return load(self._results, cell_ids)
+        return read_or_refuse(self._results, lambda: self._results.evaluations(cell_ids, columns))
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""

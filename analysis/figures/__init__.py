@@ -10,12 +10,11 @@ from __future__ import annotations
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure
-from analysis.figures.responses import effort_figure, learning_rate_figure, switch_figure
+from analysis.figures.responses import learning_rate_figure, switch_figure
 from analysis.figures.style import figure_pdf, figure_png, metric_label
 
 __all__ = [
     "compute_figure",
-    "effort_figure",
     "figure_pdf",
     "figure_png",
     "forest_figure",

@@ -13,6 +13,7 @@ from analysis.figures.style import (
     BLUE,
     GREY,
     TEXT,
+    VERMILION,
     dress,
     foot,
     legend_above,
@@ -21,16 +22,18 @@ from analysis.figures.style import (
 from analysis.words import METRICS, level, span
 
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
-_BELOW = 0.24  # rows between the two intervals of a pair
+_SPREADS = {"seed_se": (0.22, BLACK), "image_se": (0.36, VERMILION)}
+"""Standard error -> rows below the interval of its pair, and colour."""
+
 _MARGIN = 0.08  # of the range, beside the longest interval
 
 
 def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figure:
-    """A row a pair of paradigms, a panel a metric: difference, t and bootstrap interval.
+    """A row a pair of paradigms, a panel a metric: difference, interval, and where it is from.
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison: `task`, `metric`,
-            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `boot_low`, `boot_high`
+            `first`, `second`, `num_pairs`, `difference`, `low`, `high`, `seed_se`, `image_se`
             (fractions), `verdict`, `confidence`.
         threshold: of SAIF, for the label; None: the task's own.
 
@@ -41,7 +44,7 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
         raise ValueError("paired must hold at least one pair of paradigms, got none")
     pairs = paired[["first", "second"]].drop_duplicates().itertuples(index=False, name=None)
     places = {pair: place for place, pair in enumerate(pairs)}
-    figure = Figure(figsize=(7.4, 1.75 + 0.34 * len(places)), layout="constrained")
+    figure = Figure(figsize=(7.4, 1.75 + 0.4 * len(places)), layout="constrained")
     task = str(paired["task"].iloc[0])
     panels = figure.subplots(1, len(METRICS), sharey=True)
     for axes, metric in zip(panels, METRICS, strict=True):
@@ -58,7 +61,7 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
     foot(
         figure,
         f"test split; mean difference over n={span(paired['num_pairs'])} common seeds; above 0: "
-        "the first is better",
+        "the first is better; ±: standard error",
     )
     return figure
 
@@ -71,9 +74,9 @@ def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) ->
         colour = BLUE if decided else GREY
         interval = (100 * row["low"], 100 * row["high"])
         axes.plot(interval, (place, place), color=colour, linewidth=3.2, solid_capstyle="butt")
-        resampled = (100 * row["boot_low"], 100 * row["boot_high"])
-        below = (place + _BELOW, place + _BELOW)
-        axes.plot(resampled, below, color=BLACK, linewidth=0.9, marker="|", markersize=4)
+        for name, (below, shade) in _SPREADS.items():
+            ends = [100 * (row["difference"] + sign * row[name]) for sign in (-1, 1)]
+            axes.plot(ends, [place + below] * 2, color=shade, linewidth=1.1)
         axes.plot(
             100 * row["difference"],
             place,
@@ -85,7 +88,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) ->
             markerfacecolor=colour if decided else "white",
             zorder=3,
         )
-    columns = ["difference", "low", "high", "boot_low", "boot_high"]
+    columns = ["difference", "low", "high"]
     reach = 100 * np.append(rows[columns].to_numpy(float).ravel(), 0)
     low, high = np.nanmin(reach), np.nanmax(reach)
     margin = max(_MARGIN * (high - low), 0.1)
@@ -104,9 +107,8 @@ def _legend(figure: Figure, confidence: str) -> None:
         "better": mark("better", BLUE, BLUE),
         "worse": mark("worse", BLUE, BLUE),
         "undecided": mark("undecided", GREY, "white"),
-        f"{confidence} t interval": Line2D([], [], color=BLUE, linewidth=3.2),
-        f"{confidence} bootstrap, choice repeated": Line2D(
-            [], [], color=BLACK, linewidth=0.9, marker="|", markersize=4
-        ),
+        f"{confidence} interval": Line2D([], [], color=BLUE, linewidth=3.2),
+        "± over seeds": Line2D([], [], color=BLACK, linewidth=1.1),
+        "± over images": Line2D([], [], color=VERMILION, linewidth=1.1),
     }
     legend_above(figure, entries, len(entries), handlelength=2.0)

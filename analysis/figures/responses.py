@@ -1,4 +1,4 @@
-"""Scores against the searched axes: learning rate, switch point, number of options."""
+"""Scores against the searched axes: learning rate and switch point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import offset_copy
 
 from analysis.figures.style import (
@@ -22,20 +22,18 @@ from analysis.figures.style import (
     panel,
     seeds_label,
 )
-from analysis.words import level
 
 REFERENCES = ("hard", "hard-sampled", "hard-running", "soft")
 """Paradigms without a switch point whose level stands beside the response to it."""
 
 _APART = 6.0  # points at most between the marks of two paradigms at one x
-_MANY = 20  # options tried; of more, k is drawn on a logarithmic axis
+_FOOT = "validation split; {}; mean, lowest and highest seed; filled: chosen"
 
 
 def learning_rate_figure(
     response: pd.DataFrame,
     metric: str,
     threshold: float | None = None,
-    confidence: float = 0.95,
 ) -> Figure:
     """A metric against the learning rate, one line a paradigm, the chosen rate filled.
 
@@ -43,7 +41,6 @@ def learning_rate_figure(
         response: as `analysis.comparison.responses.learning_rate_response` gives it.
         metric: `saif` or `accuracy`.
         threshold: of SAIF, for the label; None: the task's own.
-        confidence: of the intervals in `response`.
     """
     figure, axes = panel()
     _draw_responses(figure, axes, response, "lr", metric)
@@ -54,34 +51,31 @@ def learning_rate_figure(
         figure,
         "learning rate (of the first phase)",
         _label(metric, threshold, response),
-        "test split; at each rate the option that is best on validation; mean over n seeds and "
-        f"{level(confidence)} t interval; filled: chosen",
+        _FOOT.format("at each rate the best option"),
     )
 
 
 def switch_figure(
     response: pd.DataFrame,
-    summary: pd.DataFrame,
+    choice: pd.DataFrame,
     metric: str,
     threshold: float | None = None,
-    confidence: float = 0.95,
 ) -> Figure:
     """A metric against the switch point, with the chosen options of soft and hard as levels.
 
     Args:
         response: as `analysis.comparison.responses.switch_response` gives it.
-        summary: as `analysis.summarise` gives it.
+        choice: as `analysis.choose` gives it.
         metric: `saif` or `accuracy`.
         threshold: of SAIF, for the label; None: the task's own.
-        confidence: of the intervals in `response`.
     """
     figure, axes = panel()
     shown = response.assign(switch_point=100 * response["switch_point"])
     _draw_responses(figure, axes, shown, "switch_point", metric)
-    levels = by_paradigm(summary[summary["paradigm"].isin(REFERENCES)])
+    levels = by_paradigm(choice[choice["paradigm"].isin(REFERENCES)])
     for name, style in line_styles(levels).items():
         axes.axhline(
-            100 * levels[name][metric].iloc[0],
+            100 * levels[name][f"validation_{metric}"].iloc[0],
             color=style.colour,
             linestyle=style.dashes,
             linewidth=1.6,
@@ -94,46 +88,7 @@ def switch_figure(
         figure,
         "switch point (% of the budget)",
         _label(metric, threshold, response),
-        "test split; of each switch point its best option on validation; mean over n seeds and "
-        f"{level(confidence)} t interval; filled: chosen",
-    )
-
-
-def effort_figure(effort: pd.DataFrame, metric: str, threshold: float | None = None) -> Figure:
-    """Best of k: the expected test score against the number of options tried.
-
-    Args:
-        effort: as `analysis.comparison.effort.effort_table` gives it.
-        metric: `saif` or `accuracy`.
-        threshold: of SAIF, for the label; None: the task's own.
-    """
-    figure, axes = panel()
-    largest = int(effort["k"].max()) if len(effort) else 1
-    lines = by_paradigm(effort)
-    for name, style in line_styles(lines).items():
-        line = lines[name]
-        axes.plot(
-            line["k"],
-            100 * line[metric],
-            color=style.colour,
-            linestyle=style.dashes,
-            marker=style.marker,
-            markersize=MARKER_SIZE,
-            markevery=_spread(len(line), largest),
-            linewidth=1.6,
-            label=f"{name} ({len(line)})",
-        )
-    if largest > _MANY:
-        _logarithmic(axes, effort["k"].to_numpy(float))
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
-        axes.set_xlim(0.5, largest + 0.5)
-    return finished(
-        figure,
-        "options tried, k",
-        f"expected {_label(metric, threshold, effort)}",
-        "test split; seed mean of the option that validation picks among k drawn at random; in "
-        "brackets: options that can be chosen",
+        _FOOT.format("of each switch point its best option"),
     )
 
 
@@ -234,12 +189,3 @@ def _readable(values: np.ndarray) -> bool:
         return True
     places = np.log(values) / np.log(values[-1] / values[0])
     return float(np.diff(places).min()) > 0.09
-
-
-def _spread(count: int, largest: int) -> list[int]:
-    """Places of the marks on a line of `count` points; far apart where the axis, which ends at
-    `largest`, is logarithmic."""
-    if largest <= _MANY:
-        return list(range(count))
-    marks = max(2, round(10 * math.log(count + 1) / math.log(largest + 1)))
-    return sorted({round(place) - 1 for place in np.geomspace(1, count, marks)})

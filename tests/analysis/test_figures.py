@@ -16,12 +16,10 @@ from matplotlib.figure import Figure
 import analysis
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.curves import learning_curve
-from analysis.comparison.effort import effort_table
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.responses import learning_rate_response, switch_response
 from analysis.figures import (
     compute_figure,
-    effort_figure,
     figure_pdf,
     figure_png,
     forest_figure,
@@ -263,7 +261,7 @@ def test_ten_paradigms_differ_in_marker_and_in_colour_with_dashes() -> None:
     assert len({style.marker for style in styles.values()}) == len(styles)
 
 
-# --- responses, best of k and differences
+# --- responses and differences
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +309,7 @@ def test_learning_rate_figure_shows_its_table(searched: Comparison, metric: str)
 
 def test_switch_figure_shows_its_table_and_the_levels_beside(searched: Comparison) -> None:
     table = switch_response(searched.at_budget, searched.options)
-    axes = _axes(switch_figure(table, searched.summary, "saif"))
+    axes = _axes(switch_figure(table, searched.choice, "saif"))
     (container,) = axes.containers
     assert container[0].get_xdata() == pytest.approx([20, 60])
     assert container[0].get_ydata() == pytest.approx((100 * table["saif"]).tolist())
@@ -320,25 +318,13 @@ def test_switch_figure_shows_its_table_and_the_levels_beside(searched: Compariso
         for line in axes.lines
         if "chosen" in line.get_label()
     }
-    summary = searched.summary.set_index("paradigm")["saif"]
+    choice = searched.choice.set_index("paradigm")["validation_saif"]
     assert levels == pytest.approx(
-        {f"{name}, chosen (n=3)": 100 * summary[name] for name in ("hard", "soft")}
+        {f"{name}, chosen (n=3)": 100 * choice[name] for name in ("hard", "soft")}
     )
     low, high = axes.get_ylim()
     assert all(low < value < high for value in levels.values())
     assert axes.get_xlabel() == "switch point (% of the budget)"
-
-
-def test_effort_figure_shows_its_table(searched: Comparison) -> None:
-    table = effort_table(searched.at_budget, searched.options, "accuracy")
-    axes = _axes(effort_figure(table, "accuracy"))
-    labels = [line.get_label() for line in axes.lines]
-    assert labels == ["hard (3)", "soft (3)", "hybrid (6)", "lvml (3)"]
-    for line, (_, rows) in zip(axes.lines, table.groupby("paradigm", sort=False), strict=True):
-        assert line.get_xdata().tolist() == rows["k"].tolist()
-        assert line.get_ydata() == pytest.approx((100 * rows["accuracy"]).tolist())
-    assert axes.get_xlabel() == "options tried, k"
-    assert axes.get_ylabel() == "expected accuracy (% of instances)"
 
 
 def _overlaps(axes: Axes) -> int:
@@ -348,18 +334,6 @@ def _overlaps(axes: Axes) -> int:
     boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
     boxes = sorted(boxes, key=lambda box: box.x0)
     return sum(first.x1 > second.x0 for first, second in itertools.pairwise(boxes))
-
-
-@pytest.mark.parametrize("count", [1, 2, 21, 440, 5_000])
-def test_labels_of_many_options_stay_apart(count: int) -> None:
-    table = pd.DataFrame(
-        {"task": "digits", "paradigm": "soft", "k": range(1, count + 1), "saif": 0.5}
-    )
-    axes = effort_figure(table, "saif").axes[0]
-    assert _overlaps(axes) == 0
-    (line,) = axes.lines
-    assert line.get_markevery()[-1] == count - 1
-    assert len(line.get_markevery()) <= 20
 
 
 @pytest.mark.parametrize(
@@ -387,13 +361,13 @@ def test_labels_of_learning_rates_stay_apart(rates: list[float]) -> None:
 
 def _paired() -> pd.DataFrame:
     rows = [
-        ("saif", "soft", "hard", 0.05, -0.01, 0.11, 0.0, 0.1, "undecided"),
-        ("saif", "lvml", "hard", 0.2, 0.1, 0.3, 0.12, 0.25, "better"),
+        ("saif", "soft", "hard", 0.05, -0.01, 0.11, 0.02, 0.01, "undecided"),
+        ("saif", "lvml", "hard", 0.2, 0.1, 0.3, 0.03, 0.02, "better"),
         ("saif", "lvml", "soft", 0.15, *[math.nan] * 4, "undecided"),
-        ("accuracy", "soft", "hard", -0.02, -0.03, -0.01, -0.025, -0.012, "worse"),
+        ("accuracy", "soft", "hard", -0.02, -0.03, -0.01, 0.004, math.nan, "worse"),
         ("accuracy", "lvml", "hard", *[math.nan] * 5, "undecided"),
     ]  # fmt: skip
-    names = ["metric", "first", "second", "difference", "low", "high", "boot_low", "boot_high"]
+    names = ["metric", "first", "second", "difference", "low", "high", "seed_se", "image_se"]
     return pd.DataFrame(rows, columns=[*names, "verdict"]).assign(
         task="digits", num_pairs=6, confidence=0.95
     )
@@ -412,13 +386,14 @@ def test_forest_shows_its_table() -> None:
         rows = table[table["metric"] == metric].to_dict("records")
         zero, *lines = axes.lines
         assert list(zero.get_xdata()) == [0, 0]
-        drawn = zip(lines[::3], lines[1::3], lines[2::3], rows, strict=True)
-        for interval, resampled, mark, row in drawn:
+        drawn = zip(lines[::4], lines[1::4], lines[2::4], lines[3::4], rows, strict=True)
+        for interval, of_seeds, of_images, mark, row in drawn:
             expected = 100 * np.array([row["low"], row["high"]])
             np.testing.assert_allclose(interval.get_xdata(), expected)
-            expected = 100 * np.array([row["boot_low"], row["boot_high"]])
-            np.testing.assert_allclose(resampled.get_xdata(), expected)
-            assert resampled.get_linewidth() < interval.get_linewidth()
+            for spread, name in ((of_seeds, "seed_se"), (of_images, "image_se")):
+                expected = 100 * (row["difference"] + np.array([-row[name], row[name]]))
+                np.testing.assert_allclose(spread.get_xdata(), expected)
+                assert spread.get_linewidth() < interval.get_linewidth()
             np.testing.assert_allclose(mark.get_xdata(), 100 * row["difference"])
             assert mark.get_marker() == {"better": ">", "worse": "<"}.get(row["verdict"], "o")
             assert (mark.get_markerfacecolor() == "white") == (row["verdict"] == "undecided")

@@ -135,7 +135,7 @@ def test_it_is_self_contained(small: Small) -> None:
 def test_its_files(small: Small) -> None:
     comparison_id = make_cell().comparison_id[:8]
     names = {f"{picture.name}-{comparison_id}" for picture in small.drawn}
-    tables = ["cells", "claims", "comparison", "effort", "options", "paired", "table1"]
+    tables = ["cells", "claims", "comparison", "options", "paired", "table1"]
     assert set(os.listdir(small.folder)) == {
         "figures",
         "report.html",

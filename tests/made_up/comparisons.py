@@ -105,6 +105,7 @@ def write(
     curves: Mapping[str, Sequence[float]] | None = None,
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
+    images: Mapping[str, Sequence[int]] | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -126,6 +127,7 @@ def write(
         shares: of the instances of a split whose foreground is known, by default not recorded,
             as in older versions. Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
         examples: of the last evaluation on the validation split.
+        images: columns `IMAGES` of the last evaluation on the test split, whose scores follow.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
@@ -152,6 +154,8 @@ def write(
             evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
             if split == "validation" and fraction == 1:
                 evaluations[-1]["examples"] = examples
+            if split == "test" and fraction == 1 and images:
+                evaluations[-1] |= images | _of_images(images)
     row = {
         "study": study,
         **cell_columns(cell),
@@ -202,6 +206,13 @@ def _evaluation(
         "ffpf": (1 - saif) * (1 - accuracy),
         "heatmap": heatmap.ravel().tolist(),
     }
+
+
+def _of_images(images: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    right, count, saif, known = (
+        sum(images[f"image_{name}"]) for name in ("right", "count", "saif", "known")
+    )
+    return {"accuracy": right / count, "saif": saif / known}
 
 
 def _known_foreground(cell: Cell, saif: float, share: float) -> dict[str, Any]:

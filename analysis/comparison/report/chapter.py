@@ -33,15 +33,15 @@ _METHOD = (
     "their compute differs by less than a step. Where something else is made equal, values are "
     "taken between the evaluations around one amount of it. A diverged cell counts as {lost}.",
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
-    "validation {noun}; all numbers are of the test {noun}.",
-    "Intervals: over seeds, 95 %. Means have t intervals, interquartile means a bootstrap over "
-    "seeds.",
-    "Verdicts: paired by seed. A pair is decided if the paired t test holds after Holm's "
-    "correction over the table (p < 0.05), a bootstrap that repeats the choice of learning rate "
-    "and switch point agrees, and there are at least 6 common seeds; else it is undecided. "
-    "'Seeds to decide' is the number at which the test would have 80 % power for the difference "
-    "seen. P(first higher) is the share of all pairs of seeds in which the first paradigm scores "
-    "higher, a tie counting half.",
+    "validation {noun}, on the seeds that tune where a study has such. All other numbers are of "
+    "the test {noun}, on the seeds that confirm.",
+    "Intervals, 95 %: of SAIF, accuracy and their differences over seeds and test images, both as "
+    "samples, where each image's share is recorded; else, and of all other numbers, t intervals "
+    "over seeds.",
+    "Verdicts: paired by seed and image. A pair is decided if the test holds after Holm's "
+    "correction over the table (p < 0.05) and there are at least 6 common seeds; else it is "
+    "undecided. What 'would decide it' is for a difference as large as the interval allows, at 80 "
+    "% power: a smaller one takes more.",
 )
 
 
@@ -59,10 +59,7 @@ class Comparisons(Chapter["Compared"]):
     def head(self, sections: Sequence[Compared]) -> list[Block]:
         """Question, answer, and what the words mean."""
         found = _of(sections)
-        compared = (
-            f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}; intervals "
-            "are over seeds."
-        )
+        compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
         explanation = " ".join([*_saif(found), compared])
         return [
             Heading("Question", 2),
@@ -157,7 +154,6 @@ class Compared:
             "summary": comparison.summary,
             "paired": comparison.paired,
             "options": comparison.options,
-            "effort": comparison.effort,
         }
 
     def cell_rows(self) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from analysis.comparison.report.table_one import (
     table_one_cells,
     table_one_notes,
 )
-from analysis.comparison.report.verdicts import paired_cells, undecided_notes
+from analysis.comparison.report.verdicts import over_what, paired_cells, undecided_notes
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
@@ -36,7 +36,6 @@ def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
         "comparison": with_setting(found, [c.summary for c in found]),
         "paired": with_setting(found, [c.paired for c in found]),
         "options": with_setting(found, tried),
-        "effort": with_setting(found, [c.effort for c in found]),
     }
 
 
@@ -76,8 +75,8 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
         One row a cell, none left out: the columns of `CELLS_SCHEMA` but the long ones and those of
         other modalities; where the cut was; the metrics that
         `at_budget` holds (fractions, `loss` in nats; missing where the cell recorded none within
-        the cut); `counted_as_diverged`; `chosen`, whether its option was; what tells the
-        comparison from others.
+        the cut); `counted_as_diverged`; `chosen`, whether the numbers of its paradigm are of it;
+        what tells the comparison from others.
     """
     test = comparison.at_budget[comparison.at_budget["split"] == "test"]
     columns = [name for name in (*_AT_THE_CUT, *METRICS, *FURTHER) if name in test]
@@ -94,7 +93,8 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
 def _paired(comparison: Comparison) -> tuple[str, list[str], list[list[str]]]:
     caption = (
         f"Paired differences, {comparison.name} ({short_id(comparison)}): first "
-        f"minus second paradigm on the same seeds, {conditions([comparison])}."
+        f"minus second paradigm on the same seeds, {conditions([comparison])}. "
+        + over_what(comparison.paired)
     )
     return (caption, *paired_cells(comparison.paired))
 

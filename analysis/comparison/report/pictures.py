@@ -18,12 +18,7 @@ from analysis.comparison.responses import MAX_RATES, learning_rate_response, swi
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure, outlined_share
-from analysis.figures.responses import (
-    REFERENCES,
-    effort_figure,
-    learning_rate_figure,
-    switch_figure,
-)
+from analysis.figures.responses import REFERENCES, learning_rate_figure, switch_figure
 from analysis.figures.style import SMALL, by_paradigm
 from analysis.groups import AXES
 from analysis.section.picture import Picture
@@ -51,9 +46,8 @@ _BARRED = {
 def pictures(comparison: Comparison) -> list[Picture]:
     """Every figure that the comparison has the data for, in the order of the report.
 
-    Left out are differences of fewer than two paradigms, missing heat maps, responses to a single
-    learning rate or switch point, and best of k of one option a paradigm. Without any option that
-    can be chosen there is no picture.
+    Left out are differences of fewer than two paradigms, missing heat maps, and responses to a
+    single learning rate or switch point. Without any option that has numbers there is no picture.
     """
     if comparison.summary.empty:
         return []
@@ -63,7 +57,6 @@ def pictures(comparison: Comparison) -> list[Picture]:
         *_curves(comparison),
         *_switch_points(comparison),
         *_learning_rates(comparison),
-        *_effort(comparison),
         *caption_pictures(comparison),
     ]
     return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
@@ -86,16 +79,17 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
     name, score = comparison.names.values()
     interval = level(paired["confidence"].iloc[0])
     rows = paired.to_dict("records")
+    images = " and images" if paired["num_images"].notna().any() else " alone, with images fixed"
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",
         caption=(
             f"Differences of {name} and {score} on the test split, in percentage points, mean "
             f"over the seeds that both paradigms have ({_counted(rows, 'num_pairs')}). Thick: "
-            f"{interval} paired t interval; thin: {interval} bootstrap interval over seeds that "
-            "repeats the choice of the options. Filled triangles are verdicts, which hold for all "
-            "pairs together (Holm over the table); open circles are undecided, even where the "
-            "interval of one pair by itself leaves 0 out."
+            f"{interval} interval, over seeds{images}; thin: the standard errors that it is from. "
+            "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
+            "table); open circles are undecided, even where the interval of one pair by itself "
+            "leaves 0 out."
         ),
         alt="Forest plot. " + " ".join(_difference_text(row, comparison) for row in rows),
         figure=forest_figure(paired, comparison.threshold),
@@ -177,8 +171,8 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             caption=(
                 f"{_capital(name)} on the test split against {axis}. Mean over the seeds of the "
                 f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
-                f"; bands: {level(confidence)} t interval (from n=2). A diverged seed counts as "
-                f"{floor} from its first missing evaluation on."
+                f"; bands: {level(confidence)} t interval over seeds (from n=2). A diverged seed "
+                f"counts as {floor} from its first missing evaluation on."
                 f"{_missing('line', comparison, lines)}"
             ),
             alt=f"Lines of {name} against {axis}. "
@@ -208,14 +202,11 @@ def _curve_text(name: str, line: pd.DataFrame, comparison: Comparison) -> str:
 
 
 def _switch_points(comparison: Comparison) -> Iterator[Picture]:
-    confidence = _confidence(comparison)
-    response = switch_response(
-        comparison.at_budget, comparison.options, comparison.select, confidence=confidence
-    )
+    response = switch_response(comparison.at_budget, comparison.options, comparison.select)
     if response["switch_point"].nunique() < 2:
         return
-    summary = comparison.summary
-    levels = summary[summary["paradigm"].isin(REFERENCES)]
+    choice = comparison.choice
+    levels = choice[choice["paradigm"].isin(REFERENCES)]
     beside = ""
     if len(levels):
         beside = f" Horizontal: the chosen option of {listed(list(levels['paradigm']))}."
@@ -224,37 +215,33 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
         text = _response_text(
             response, metric, lambda row: f"{percent(row['switch_point'], 0)} % of the budget"
         )
-        scores = dict(zip(levels["paradigm"], levels[metric], strict=True))
+        scores = dict(zip(levels["paradigm"], levels[f"validation_{metric}"], strict=True))
         yield Picture(
             name=f"switch-point-{metric}",
             title=f"{_capital(name)} against the switch point",
             caption=(
-                f"{_capital(name)} on the test split against the switch point. Of each switch "
-                "point the learning rates that are best on validation, mean over seeds "
-                f"({_counted(response.to_dict('records'), 'num_seeds')}) and {level(confidence)} "
-                f"t interval (from n=2); filled: chosen.{_unmarked(response, comparison)}{beside}"
+                f"{_capital(name)} on the validation split against the switch point. Of each "
+                f"switch point the best learning rates: {_seeds(response)}"
+                f"{_unmarked(response, comparison)}{beside}"
             ),
             alt=f"{_capital(name)} in % by switch point. "
             + text
             + (f" Levels: {_scores(scores)}." if scores else ""),
-            figure=switch_figure(response, summary, metric, comparison.threshold, confidence),
+            figure=switch_figure(response, choice, metric, comparison.threshold),
             wide=False,
         )
 
 
 def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
-    confidence = _confidence(comparison)
-    response = learning_rate_response(
-        comparison.at_budget, comparison.options, comparison.select, confidence=confidence
-    )
+    response = learning_rate_response(comparison.at_budget, comparison.options, comparison.select)
     if response["lr"].nunique() < 2:
         return
     tried = comparison.options["lr"].nunique()
-    of_each = "Of each learning rate (of the first phase) the option that is best on validation"
+    of_each = "Of each learning rate (of the first phase) the best option"
     if tried > MAX_RATES:
         of_each = (
             f"Of each of {MAX_RATES} equal parts of the range of the {tried} learning rates "
-            "tried (of the first phase) the option that is best on validation"
+            "tried (of the first phase) the best option"
         )
     for metric in METRICS:
         name = comparison.names[metric]
@@ -263,13 +250,11 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
             name=f"learning-rate-{metric}",
             title=f"{_capital(name)} against the learning rate",
             caption=(
-                f"{_capital(name)} on the test split against the learning rate. {of_each}, mean "
-                f"over seeds ({_counted(response.to_dict('records'), 'num_seeds')}) and "
-                f"{level(confidence)} t interval (from n=2); filled: chosen."
-                + _unmarked(response, comparison)
+                f"{_capital(name)} on the validation split against the learning rate. {of_each}: "
+                f"{_seeds(response)}{_unmarked(response, comparison)}"
             ),
             alt=f"{_capital(name)} in % by learning rate. {text}",
-            figure=learning_rate_figure(response, metric, comparison.threshold, confidence),
+            figure=learning_rate_figure(response, metric, comparison.threshold),
             wide=False,
         )
 
@@ -300,34 +285,11 @@ def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
     return f" {marks} missing where no option can be chosen{why}."
 
 
-def _effort(comparison: Comparison) -> Iterator[Picture]:
-    effort = comparison.effort
-    if effort.empty or effort["k"].max() < 2:
-        return
-    lines = by_paradigm(effort)
-    counts = {name: len(line) for name, line in lines.items()}
-    summary = comparison.summary.to_dict("records")
-    for metric in METRICS:
-        name = comparison.names[metric]
-        texts = [
-            f"{p}: {percent(line[metric].iloc[0])} % after 1 option, "
-            f"{percent(line[metric].iloc[-1])} % after all {len(line)}."
-            for p, line in lines.items()
-        ]
-        yield Picture(
-            name=f"best-of-k-{metric}",
-            title=f"{_capital(name)} against search effort",
-            caption=(
-                f"Best of k: expected {name} on the test split of the option that validation "
-                "picks among k options drawn at random without replacement; exact over the draws, "
-                f"each option its mean over seeds (chosen: {_counted(summary, 'num_seeds')}), no "
-                f"interval. Options that can be chosen: {tally(counts)}."
-            ),
-            alt=f"Lines of the expected {name} against the number of options tried. "
-            + " ".join(texts),
-            figure=effort_figure(effort, metric, comparison.threshold),
-            wide=False,
-        )
+def _seeds(response: pd.DataFrame) -> str:
+    return (
+        "mean, lowest and highest of the seeds that options were chosen by "
+        f"({_counted(response.to_dict('records'), 'num_seeds')}); filled: chosen."
+    )
 
 
 def _confidence(comparison: Comparison) -> float:

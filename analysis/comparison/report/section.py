@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.effort import edge_warnings
+from analysis.comparison.grid_edges import edge_warnings
+from analysis.comparison.report.answer import lone_paradigm
 from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
 from analysis.comparison.report.tables import (
     HIDDEN_FOREGROUND,
@@ -19,11 +20,15 @@ from analysis.comparison.report.tables import (
     footnotes,
     further_cells,
     rates,
-    spread_cells,
     switch_point,
 )
-from analysis.comparison.report.text import lone_paradigm, stopped_options, unusual_cut
-from analysis.comparison.report.verdicts import paired_cells, undecided_notes
+from analysis.comparison.report.text import stages, stopped_options, unusual_cut
+from analysis.comparison.report.verdicts import (
+    WOULD_DECIDE,
+    over_what,
+    paired_cells,
+    undecided_notes,
+)
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
@@ -42,11 +47,6 @@ from analysis.words import (
     three_decimals,
 )
 from study import tasks
-
-_UNEQUAL = (
-    " More options are more luck in the choice: the figures against search effort compare the "
-    "paradigms at equal numbers of options."
-)
 
 
 def section_title(comparison: Comparison) -> str:
@@ -81,11 +81,12 @@ def comparison_blocks(
         results: path or URL of the results directory, for the command that repeats a cell.
         published: show the paper's Table 1 beside the measured numbers.
     """
-    blocks: list[Block] = []
+    usual = comparison.staged and not comparison.unconfirmed
+    blocks: list[Block] = [Text(t, "" if usual else "warning") for t in stages(comparison)]
     if len(comparison.summary):
         blocks += [*_verdicts(comparison), *_results(comparison, published)]
     else:
-        blocks.append(Text("No option can be chosen, so there is nothing to compare.", "warning"))
+        blocks.append(Text("No option has numbers, so there is nothing to compare.", "warning"))
     blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
     words = [each for each in shown if each.file.startswith(f"figures/{CAPTIONS_STEM}")]
     figures = [each for each in shown if each not in words]
@@ -113,11 +114,12 @@ def _verdicts(comparison: Comparison) -> list[Block]:
     pairs = span(comparison.paired["num_pairs"])
     text = (
         f"First minus second paradigm on the same seeds (n={pairs}), "
-        f"{cut_text(comparison.summary)}. Decided pairs are highlighted; the bootstrap repeats "
-        "the choice of learning rate and switch point."
+        f"{cut_text(comparison.summary)}. Decided pairs are highlighted. ± is a standard error "
+        "in points. "
+        f"{over_what(comparison.paired)}"
     )
     table = Table(header, rows, left=(0, 1, 2), marked=decided)
-    notes = [Text(note, "quiet") for note in undecided_notes(comparison.paired)]
+    notes = [Text(note, "quiet") for note in [WOULD_DECIDE, *undecided_notes(comparison.paired)]]
     return [*blocks, Text(text), table, *notes]
 
 
@@ -126,7 +128,7 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     header, rows = comparison_cells(summary, published, comparison.threshold)
     blocks: list[Block] = [
         Heading("Means"),
-        Text(f"Mean over seeds and t interval on the {cut_text(summary)}."),
+        Text(f"Mean over seeds, and its interval, on the {cut_text(summary)}."),
         Table(header, rows),
     ]
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
@@ -137,9 +139,7 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
-        Text("Interquartile mean (IQM) over seeds with a bootstrap interval:"),
-        Table(*spread_cells(summary)),
-        Text("Attention on the foreground, and loss, with t intervals:"),
+        Text("Attention on the foreground, and loss, with t intervals over seeds:"),
         Table(*by_columns(more, summary)),
     ]
     if further := further_cells(summary):
@@ -164,10 +164,9 @@ def _options(comparison: Comparison) -> list[Block]:
     ]
     tried = comparison.options.groupby("paradigm", sort=False).size()
     text = (
-        f"Options tried: {tally(tried)}."
-        + (_UNEQUAL if tried.nunique() > 1 else "")
-        + " Learning rate and switch point were chosen by the seed mean of validation "
-        + f"{metric_name(comparison.select, task=comparison.task)}."
+        f"Options tried: {tally(tried)}. Learning rate and switch point were chosen by the seed "
+        f"mean of validation {metric_name(comparison.select, task=comparison.task)}"
+        + (", on the seeds that tune." if comparison.staged else ".")
     )
     marked = np.flatnonzero(options["chosen"]).tolist()
     table = Table(*by_columns(columns, options), left=(0, 9), marked=marked)
@@ -211,7 +210,7 @@ def _settings(comparison: Comparison) -> list[Block]:
         ["data digest", first["data_digest"]],
         ["split", first["split_scheme"]],
         *_other_settings(comparison.settings),
-        ["seeds", _listed(cells["seed"])],
+        *[[name, _listed(seeds)] for name, seeds in _seeds(cells).items()],
         ["studies", _listed(cells["study"])],
         ["device", _listed(cells["device"])],
         ["CPU threads", _listed(cells["threads"])],
@@ -256,6 +255,12 @@ def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:
         for name, value in sorted(settings.items())
         if name not in named | {"schedule", "seed"}
     ]
+
+
+def _seeds(cells: pd.DataFrame) -> dict[str, pd.Series]:
+    """What seeds were for -> seeds."""
+    stage = cells["stage"].map({"tune": "tuning seeds", "confirm": "confirming seeds"})
+    return dict(tuple(cells["seed"].groupby(stage.fillna("seeds"), sort=False)))
 
 
 def _versions(text: str) -> str:

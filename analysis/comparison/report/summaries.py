@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.choice import SUMMARISED, further_measures
+from analysis.comparison.choice import SPREADS, SUMMARISED, further_measures
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import learning_curve
 from analysis.comparison.report.data import share_sentences
@@ -117,10 +117,13 @@ def _of_data(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
     further = further_measures(str(row["task"]))
-    measured = dict.fromkeys([*SUMMARISED, *further, "saif_iqm", "accuracy_iqm"])
-    values = {name: float(row[name]) for name in interval_columns(*measured) if name in row}
-    counts = {"n_seeds": row["num_seeds"], "n_diverged": row["num_diverged"]}
-    return values | {name: float(value) for name, value in counts.items()}
+    measured = [*interval_columns(*dict.fromkeys([*SUMMARISED, *further])), *SPREADS]
+    counts = {"n_seeds": "num_seeds", "n_diverged": "num_diverged", "n_images": "num_images"}
+    if pd.isna(row["num_images"]):  # the intervals are over seeds alone
+        measured = [name for name in measured if "image" not in name]
+        del counts["n_images"]
+    values = {name: float(row[name]) for name in measured if name in row}
+    return values | {name: float(row[column]) for name, column in counts.items()}
 
 
 def _verdicts(paired: pd.DataFrame, paradigm: str) -> dict[str, str]:

@@ -93,7 +93,8 @@ def flat_header(header: Sequence[str], found: Sequence[Comparison]) -> list[str]
 
 def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     """What must be said beside the table, above all where our settings are not the paper's."""
-    notes = [f"Means over the seeds of the chosen option, test split, {conditions(found)}."]
+    fresh = "fresh " if all(comparison.staged for comparison in found) else ""
+    notes = [f"Means over the {fresh}seeds of the chosen option, test split, {conditions(found)}."]
     with_paper = [comparison for comparison in found if _row_of(comparison).scores]
     if not with_paper:
         return [*notes, "The paper's Table 1 has no row for this."]

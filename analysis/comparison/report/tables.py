@@ -25,7 +25,6 @@ from analysis.words import (
     metric_name,
     network_text,
     percent,
-    score_name,
     setting_name,
     share_of_budget,
 )
@@ -108,22 +107,6 @@ def comparison_cells(
 
 def _published(paper: Mapping[str, tuple[float, float]], row: Row, place: int) -> str:
     return percent(paper.get(row["paradigm"], (math.nan, math.nan))[place])
-
-
-def spread_cells(summary: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the interquartile means with their bootstrap intervals.
-
-    Args:
-        summary: of one (task, m), with the columns `<metric>_iqm`, `_iqm_low` and `_iqm_high`.
-    """
-    bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    columns = [
-        plain("paradigm"),
-        *measured("SAIF IQM %", "saif_iqm", bounds),
-        *measured(f"{score_name(summary['task'].iloc[0])} IQM %", "accuracy_iqm", bounds),
-        ("n", seeds),
-    ]
-    return by_columns(columns, summary)
 
 
 def further_cells(summary: pd.DataFrame) -> list[tuple[list[str], list[list[str]]]]:

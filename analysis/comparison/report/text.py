@@ -6,13 +6,65 @@ from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
 from analysis.comparison.ineligible_options import barred_sentences
-from analysis.comparison.report.answer import answer
+from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_text
-from analysis.comparison.report.verdicts import verdict_lines
+from analysis.comparison.report.verdicts import pair_text
+from analysis.comparison.stages import given
+from analysis.crossed import optimism
 from analysis.groups import AXES
-from analysis.words import amount, made_equal
+from analysis.words import amount, listed, made_equal, span
 from study import terminal
+
+_LEVEL = 0.05  # of the test that `optimism` simulates
+
+
+def stages(comparison: Comparison) -> list[str]:
+    """What was tuned and confirmed; or that options were chosen and tested on the same seeds."""
+    if not comparison.staged:
+        return _one_stage(comparison)
+    without = given(comparison.at_budget)
+    tuned = comparison.options[~comparison.options["paradigm"].isin(without)]
+    fresh = f"n={span(comparison.summary['num_seeds'])} fresh seeds"
+    texts = [f"All numbers are of {fresh}: no option had to be tuned."]
+    if len(tuned):
+        texts = [
+            f"{len(tuned)} options were tuned on {span(tuned['num_seeds'])} seeds; all numbers "
+            f"are of the chosen ones on {fresh}."
+        ]
+    texts += [
+        f"{name} was not tuned: one of {count} options was chosen and tested on the same seeds."
+        for name, count in without.items()
+        if count > 1
+    ]
+    if names := comparison.unconfirmed:
+        texts.append(
+            f"Not confirmed yet, so without numbers: {listed(names)}. Run the study again to "
+            f"confirm the chosen option{'s' * (len(names) > 1)}."
+        )
+    return texts
+
+
+def _one_stage(comparison: Comparison) -> list[str]:
+    """The optimism of a choice among several options on the seeds that test it, if any."""
+    counts = comparison.choice["num_options"]
+    if counts.max() < 2 or comparison.summary.empty:
+        return []
+    text = "Options were chosen and tested on the same seeds, so numbers are optimistic"
+    n, most, fewest = comparison.summary["num_seeds"].min(), counts.max(), counts.min()
+    if n < 2:
+        return [f"{text}."]
+    found = optimism(int(n), int(most), int(fewest))
+    text += (
+        f": in simulations with n={n}, the best of {most} equal options looks {found.sds:.1f} "
+        "standard deviations of a run over seeds too good"
+    )
+    if found.false_verdicts > _LEVEL:
+        text += (
+            f", and a test at 5 % tells equal paradigms with {most} and {fewest} options apart in "
+            f"{100 * found.false_verdicts:.0f} % of studies"
+        )
+    return [f"{text}. Confirming seeds cure that."]
 
 
 def stopped_options(comparison: Comparison) -> list[str]:
@@ -42,24 +94,15 @@ def unusual_cut(comparison: Comparison) -> list[str]:
     return texts
 
 
-def lone_paradigm(comparison: Comparison) -> str:
-    """Says that there is no pair of paradigms; empty where there is one."""
-    names = list(comparison.summary["paradigm"])
-    if len(names) > 1:
-        return ""
-    having = f"Only {names[0]} has results" if names else "No paradigm has results"
-    return f"{having} that can be compared, so there are no paired differences."
-
-
 def verdict_text(found: Sequence[Comparison]) -> str:
-    """The verdict of every pair, and the answer in three sentences, for the terminal."""
-    lines = []
+    """The verdict of every pair, and the answer, for the terminal."""
+    parts = []
     for comparison in found:
-        if len(found) > 1:
-            lines.append(f"{comparison.name} ({short_id(comparison)}):")
-        lone = lone_paradigm(comparison)
-        lines += [lone] if lone else verdict_lines(comparison.paired)
-    return "\n".join([*lines, "", *map(terminal.sentence, answer(found))])
+        head = f"{comparison.name} ({short_id(comparison)}):\n" if len(found) > 1 else ""
+        paired, known = comparison.paired, comparison.summary["paradigm"]
+        paired = paired[paired["first"].isin(known) & paired["second"].isin(known)]
+        parts.append(head + (lone_paradigm(comparison) or pair_text(paired)))
+    return "\n\n".join([*parts, "\n".join(map(terminal.sentence, answer(found)))])
 
 
 def section_text(comparison: Comparison, published: bool = False) -> str:
@@ -73,6 +116,6 @@ def section_text(comparison: Comparison, published: bool = False) -> str:
     if len(comparison.summary):
         shown = (comparison.summary, published, comparison.threshold, comparison.name)
         parts.append(comparison_text(*shown))
-    notes = (unusual_cut, stopped_options, share_sentences)
+    notes = (stages, unusual_cut, stopped_options, share_sentences)
     parts += [f"note: {sentence}" for note in notes for sentence in note(comparison)]
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""Paired verdicts in print: a table, and the lines that a command prints.
+"""Paired verdicts in print: the table of the report, and that of the terminal.
 
 Fractions become points (hundredths) here and nowhere earlier.
 """
@@ -6,15 +6,21 @@ Fractions become points (hundredths) here and nowhere earlier.
 from __future__ import annotations
 
 import math
-import re
 
 import pandas as pd
 
+from analysis.comparison.paired import PAIRED_METRICS
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY_SEEDS, metric_name, percent, points
+from analysis.words import MANY, aligned, level, metric_name, points
 
-_P_OF_A_PAIR = re.compile(r"p=\S+ after Holm, not below")
+WOULD_DECIDE = (
+    "'Would decide it': for a difference as large as the far end of the interval; a smaller one "
+    "takes more."
+)
+
+IMAGES_FIXED = "images fixed"
+"""In place of a spread over images: the test is over seeds alone."""
 
 
 def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -23,29 +29,53 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     Args:
         paired: as `analysis.comparison.paired` gives it.
     """
-    level = f"{(paired['confidence'].iloc[0] if len(paired) else 0.95) * 100:g} %"
     columns = [
         ("metric", _metric),
         ("pair", lambda row: f"{row['first']} vs {row['second']}"),
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
-        (f"{level} t interval", lambda row: _interval(row, "low", "high")),
+        (f"{_level(paired)} interval", _interval),
+        ("± over seeds", lambda row: _spread(row["seed_se"])),
+        ("± over images", _over_images),
         ("Holm p", lambda row: p_value(row["p_holm"])),
-        (f"{level} bootstrap", lambda row: _interval(row, "boot_low", "boot_high")),
-        ("P(first higher) %", lambda row: percent(row["probability"], 0)),
         plain("n", "num_pairs"),
-        ("seeds to decide", _seeds_to_decide),
+        ("would decide it", would_decide),
     ]
     return by_columns(columns, paired)
 
 
-def _verdict(row: Row) -> str:
-    undecided = row["verdict"] == "undecided"
-    return "undecided" if undecided else f"{row['first']} {row['verdict']}"
+def pair_text(paired: pd.DataFrame) -> str:
+    """The verdicts of one comparison for the terminal: one row a pair, and what must be said.
+
+    Args:
+        paired: as `analysis.comparison.paired` gives it, without paradigms that have no numbers.
+    """
+    header = ["points"]
+    rows: dict[str, list[str]] = {}
+    for metric in PAIRED_METRICS:
+        mine = paired[paired["metric"] == metric]
+        name = metric_name(metric, task=str(paired["task"].iloc[0]))
+        header += [name, f"{_level(paired)} interval", "better"]
+        for row in mine.to_dict("records"):
+            pair = f"{row['first']} - {row['second']}"
+            found = [points(row["difference"]), _interval(row), _winner(row)]
+            rows.setdefault(pair, [pair]).extend(found)
+    notes = [*undecided_notes(paired), over_what(paired)]
+    return "\n".join([*aligned(header, list(rows.values())), *notes])
 
 
-def _seeds_to_decide(row: Row) -> str:
-    return seeds_to_decide(row["seeds_to_decide"]) if row["verdict"] == "undecided" else "-"
+def over_what(paired: pd.DataFrame) -> str:
+    """What the intervals and tests are over: seeds and images, or seeds alone."""
+    known = paired.loc[paired["num_images"].notna(), "num_images"]
+    if known.empty:
+        return "Intervals and verdicts are over seeds alone, with these test images."
+    images = " or ".join(f"{count:,.0f}" for count in sorted(known.unique()))
+    text = f"Intervals and verdicts are over seeds and {images} test images"
+    return text + (
+        "."
+        if len(known) == len(paired)
+        else f"; where it says {IMAGES_FIXED!r}, over seeds alone."
+    )
 
 
 def undecided_notes(paired: pd.DataFrame) -> list[str]:
@@ -62,43 +92,39 @@ def undecided_notes(paired: pd.DataFrame) -> list[str]:
     ]
 
 
-def verdict_lines(paired: pd.DataFrame) -> list[str]:
-    """One line a decided pair, the better paradigm first, and one line that names the rest.
-
-    Where nothing is decided, one line a reason.
-
-    Args:
-        paired: as `analysis.comparison.paired` gives it, of one comparison.
-
-    Returns:
-        Lines without a line break; one that says so where there is no pair.
-    """
-    if paired.empty:
-        return ["verdicts: none, for fewer than two paradigms can be compared"]
-    decided = paired[paired["verdict"] != "undecided"]
-    rest = paired[paired["verdict"] == "undecided"]
-    lines = [_decided_line(row) for row in decided.to_dict("records")]
-    if len(rest):
-        reasons = set(rest["reason"])
-        why = f" ({reasons.pop()})" if len(reasons) == 1 else ""
-        if len(decided):
-            lines.append(f"undecided: {_named(rest)}{why}")
-        else:
-            lines += _reason_lines(rest)
-    return lines
+def would_decide(row: Row) -> str:
+    """``6.8 points: 40 seeds``: what finding a difference at the far end would take, at least."""
+    if row["verdict"] != "undecided" or pd.isna(row["needed_effect"]):
+        return "-"
+    seeds, images = row["needed_seeds"], row["needed_images"]
+    number, unit = (images, "images") if math.isinf(seeds) else (seeds, "seeds")
+    if pd.isna(number) or (unit == "seeds" and number <= row["num_pairs"]):
+        return "-"
+    what = f"> {MANY:,d} {unit}" if number > MANY else f"{math.ceil(number):,d} {unit}"
+    if math.isinf(number):
+        what = "neither more seeds nor more images alone"
+    return f"{points(row['needed_effect'])} points: {what}"
 
 
-def _reason_lines(undecided: pd.DataFrame) -> list[str]:
-    """A line a reason, pairs together that differ in nothing but the number p."""
-    reasons = undecided["reason"].map(
-        lambda text: _P_OF_A_PAIR.sub("p after Holm not below", text)
-    )
-    if undecided["reason"].nunique() == 1:
-        reasons = undecided["reason"]
-    return [
-        f"undecided: {'every pair' if len(rows) == len(undecided) else _named(rows)} ({reason})"
-        for reason, rows in undecided.groupby(reasons, sort=False)
-    ]
+def p_value(p: float) -> str:
+    """Two significant digits; below a thousandth ``< 0.001``; a missing value is ``-``."""
+    if pd.isna(p):
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def _level(paired: pd.DataFrame) -> str:
+    return level(paired["confidence"].iloc[0] if len(paired) else 0.95)
+
+
+def _verdict(row: Row) -> str:
+    undecided = row["verdict"] == "undecided"
+    return "undecided" if undecided else f"{row['first']} {row['verdict']}"
+
+
+def _winner(row: Row) -> str:
+    winner = {"better": "first", "worse": "second"}.get(str(row["verdict"]))
+    return str(row[winner]) if winner else "undecided"
 
 
 def _named(rows: pd.DataFrame) -> str:
@@ -113,36 +139,15 @@ def _metric(row: Row) -> str:
     return metric_name(str(row["metric"]), task=str(row["task"]))
 
 
-def _decided_line(row: Row) -> str:
-    better, other, sign = row["first"], row["second"], 1.0
-    low, high = row["low"], row["high"]
-    if row["verdict"] == "worse":
-        better, other, sign = other, better, -1.0
-        low, high = -high, -low
-    size, span = 100 * sign * row["difference"], f"{100 * low:.1f} to {100 * high:.1f}"
-    return (
-        f"{_metric(row)}: {better} better than {other} by "
-        f"{size:.1f} points ({span}; Holm p {p_value(row['p_holm'])}, n={row['num_pairs']})"
-    )
-
-
-def p_value(p: float) -> str:
-    """Two significant digits; below a thousandth ``< 0.001``; a missing value is ``-``."""
-    if pd.isna(p):
-        return "-"
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
-
-
-def seeds_to_decide(seeds: float) -> str:
-    """A whole number; ``no effect`` where no number would do; else ``not known``."""
-    if pd.isna(seeds):
-        return "not known"
-    if math.isinf(seeds):
-        return "no effect"
-    return f"> {MANY_SEEDS:,d}" if seeds > MANY_SEEDS else f"{math.ceil(seeds):,d}"
-
-
-def _interval(row: Row, low: str, high: str) -> str:
+def _interval(row: Row) -> str:
     if row["num_pairs"] < 2:
         return f"no interval (n={row['num_pairs']})"
-    return "-" if pd.isna(row[low]) else f"{points(row[low])} to {points(row[high])}"
+    return "-" if pd.isna(row["low"]) else f"{points(row['low'])} to {points(row['high'])}"
+
+
+def _spread(standard_error: float) -> str:
+    return "-" if pd.isna(standard_error) else f"{100 * standard_error:.1f}"
+
+
+def _over_images(row: Row) -> str:
+    return IMAGES_FIXED if pd.isna(row["num_images"]) else _spread(row["image_se"])

@@ -18,7 +18,7 @@ from scipy import stats
 
 from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.paired import SAME_EVERYWHERE, paired_table, resample
+from analysis.comparison.paired import SAME_EVERYWHERE, paired_table
 from analysis.comparison.paper.claims import (
     LEAD,
     NEARLY_EMPTY,
@@ -515,7 +515,7 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
     write(results, make_cell("soft", seed=6), status="diverged", points=(0.25,), accuracy=0.9)
     (found,) = compare(load(results))
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    fields |= {"paired": paired_table(resample(found.at_budget, found.choice))}
+    fields |= {"paired": paired_table(found.at_budget, found.choice)}
     of = cast(Comparison, SimpleNamespace(**fields, modality=found.modality, names=found.names))
     verdicts = {each.name: each.verdict for each in claims(of)}
     assert verdicts == {

@@ -71,7 +71,7 @@ def test_metrics_are_those_of_the_summary(
 ) -> None:
     for row in usual.summary.to_dict("records"):
         group = groups[str(row["paradigm"])]
-        for metric in ("saif", "accuracy", "loss", "foreground_attention_mean", "saif_iqm"):
+        for metric in ("saif", "accuracy", "loss", "foreground_attention_mean"):
             for name in (metric, f"{metric}_low", f"{metric}_high"):
                 assert group.metrics[name] == pytest.approx(row[name], abs=5e-5)
         assert group.metrics["saif_low"] < group.metrics["saif"] < group.metrics["saif_high"]
@@ -191,7 +191,7 @@ def test_files_are_drawn_once_and_when_asked_for(
         assert picture.caption in first["figures/captions.md"].decode()
     table = pd.read_csv(io.BytesIO(first["tables/summary.csv"]), dtype=str)
     assert list(map(float, table["saif"])) == list(usual.summary["saif"])  # to the last bit
-    for name in ("paired", "options", "effort"):
+    for name in ("paired", "options"):
         assert len(pd.read_csv(io.BytesIO(first[f"tables/{name}.csv"])))
 
 

@@ -22,14 +22,14 @@ from analysis.comparison.report.tables import (
     comparison_text,
     cut_text,
     number,
-    spread_cells,
 )
 from analysis.comparison.report.verdicts import (
+    over_what,
     p_value,
+    pair_text,
     paired_cells,
-    seeds_to_decide,
     undecided_notes,
-    verdict_lines,
+    would_decide,
 )
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
@@ -236,100 +236,101 @@ def _pair(**changes: Any) -> dict[str, Any]:
         "high": 0.179,
         "p": 0.01,
         "p_holm": 0.0301,
-        "boot_low": 0.02,
-        "boot_high": 0.15,
-        "probability": 0.861,
-        "probability_low": 0.5,
-        "probability_high": 1.0,
+        "num_images": 180,
+        "seed_se": 0.021,
+        "image_se": 0.0154,
         "verdict": "better",
         "reason": "",
-        "seeds_to_decide": 6.0,
+        "needed_effect": math.nan,
+        "needed_seeds": math.nan,
+        "needed_images": math.nan,
         "confidence": 0.95,
     }
     return row | changes
 
 
+UNSURE = {"verdict": "undecided", "reason": "p", "p_holm": 0.2, "needed_effect": 0.179}
+
+
 def test_verdict_table_by_hand() -> None:
-    unsure = {"verdict": "undecided", "reason": "p", "seeds_to_decide": 11.2, "p_holm": 0.2}
+    fixed = {"num_images": math.nan, "image_se": math.nan}
     paired = pd.DataFrame(
         [
             _pair(),
-            _pair(metric="accuracy", verdict="worse", difference=-0.0123, p_holm=1e-5),
-            _pair(first="hybrid", **unsure),
+            _pair(metric="accuracy", verdict="worse", difference=-0.0123, p_holm=1e-5, **fixed),
+            _pair(first="hybrid", **UNSURE, needed_seeds=11.2),
         ]
     )
     header, rows = paired_cells(paired)
     assert len(header) == len(rows[0])
-    spans = ["+1.7 to +17.9", "0.03", "+2.0 to +15.0", "86", "6"]
+    spans = ["+1.7 to +17.9", "2.1", "1.5", "0.03", "6"]
     assert rows[0] == ["SAIF", "lvml vs soft", "lvml better", "+9.8", *spans, "-"]
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
-    assert rows[1][5] == "< 0.001"
+    assert rows[1][6:8] == ["images fixed", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
-    assert rows[2][-1] == "12"
+    assert rows[2][-1] == "+17.9 points: 12 seeds"
+    both = "Intervals and verdicts are over seeds and 180 test images"
+    assert over_what(paired[:1]) == f"{both}."
+    assert over_what(paired) == f"{both}; where it says 'images fixed', over seeds alone."
+    assert over_what(paired[1:2]).endswith("over seeds alone, with these test images.")
 
 
 def test_verdict_table_without_intervals() -> None:
-    missing = dict.fromkeys(
-        ["low", "high", "p", "p_holm", "boot_low", "boot_high", "seeds_to_decide"], math.nan
-    )
+    missing = dict.fromkeys(["low", "high", "p", "p_holm", "seed_se", "image_se"], math.nan)
     lone = _pair(num_pairs=1, verdict="undecided", reason="n=1, fewer than 6 seeds", **missing)
     unknown = lone | {"metric": "accuracy", "num_pairs": 6, "reason": "a seed has no value"}
-    unknown |= {"difference": math.nan, "probability": math.nan}
+    unknown |= {"difference": math.nan}
     paired = pd.DataFrame([lone, unknown])
     rows = paired_cells(paired)[1]
-    assert rows[0][3:7] == ["+9.8", "no interval (n=1)", "-", "no interval (n=1)"]
-    assert rows[1][3:] == ["-", "-", "-", "-", "-", "6", "not known"]
-    assert undecided_notes(paired) == [
+    assert rows[0][3:7] == ["+9.8", "no interval (n=1)", "-", "-"]
+    assert rows[1][3:] == ["-", "-", "-", "-", "-", "6", "-"]
+    notes = [
         "Undecided: SAIF lvml/soft: n=1, fewer than 6 seeds.",
         "Undecided: accuracy lvml/soft: a seed has no value.",
     ]
+    assert undecided_notes(paired) == notes
+    assert all(note in pair_text(paired) for note in notes)
     assert undecided_notes(paired[:1]) == [
         "Undecided: every pair: n=1, fewer than 6 seeds.",
     ]
 
 
-def test_verdict_lines_name_every_pair_once() -> None:
+def test_the_terminal_has_a_row_a_pair() -> None:
     paired = pd.DataFrame(
         [
             _pair(),
             _pair(first="hybrid", verdict="worse", difference=-0.05, low=-0.08, high=-0.02),
-            _pair(first="lvml", second="hybrid", verdict="undecided", reason="one"),
-            _pair(metric="accuracy", verdict="undecided", reason="one"),
+            _pair(metric="accuracy", **UNSURE),
+            _pair(first="hybrid", metric="accuracy", **UNSURE),
         ]
     )
-    assert verdict_lines(paired) == [
-        "SAIF: lvml better than soft by 9.8 points (1.7 to 17.9; Holm p 0.03, n=6)",
-        "SAIF: soft better than hybrid by 5.0 points (2.0 to 8.0; Holm p 0.03, n=6)",
-        "undecided: SAIF lvml/hybrid; accuracy lvml/soft (one)",
+    header, _, *rows, note = pair_text(paired).splitlines()
+    assert _cells("\n".join(rows), "lvml - soft") == [
+        *("lvml - soft", "+9.8", "+1.7 to +17.9", "lvml"),
+        *("+9.8", "+1.7 to +17.9", "undecided"),
     ]
-    paired.loc[3, "reason"] = "another"
-    assert verdict_lines(paired)[-1] == "undecided: SAIF lvml/hybrid; accuracy lvml/soft"
-    assert verdict_lines(paired[2:3]) == ["undecided: every pair (one)"]
-    assert verdict_lines(paired[2:]) == [
-        "undecided: SAIF lvml/hybrid (one)",
-        "undecided: accuracy lvml/soft (another)",
-    ]
-    paired.loc[2, "reason"] = "p=0.31 after Holm, not below 0.05"
-    paired.loc[3, "reason"] = "p=0.4 after Holm, not below 0.05"
-    assert verdict_lines(paired[2:]) == ["undecided: every pair (p after Holm not below 0.05)"]
-    assert verdict_lines(paired[:0]) == [
-        "verdicts: none, for fewer than two paradigms can be compared"
-    ]
+    assert _cells("\n".join(rows), "hybrid - soft")[1:4] == ["-5.0", "-8.0 to -2.0", "soft"]
+    assert len(rows) == 2
+    assert "SAIF" in header
+    assert note == over_what(paired)
 
 
 @pytest.mark.parametrize(
-    ("seeds", "text"),
+    ("seeds", "images", "text"),
     [
-        (6.0, "6"),
-        (11.01, "12"),
-        (1234.0, "1,234"),
-        (1e5, "> 10,000"),
-        (math.inf, "no effect"),
-        (math.nan, "not known"),
+        (12.0, math.nan, "+17.9 points: 12 seeds"),
+        (1234.0, math.nan, "+17.9 points: 1,234 seeds"),
+        (1e5, math.nan, "+17.9 points: > 10,000 seeds"),
+        (6.0, math.nan, "-"),  # as many as there are
+        (math.inf, 900.0, "+17.9 points: 900 images"),
+        (math.inf, math.inf, "+17.9 points: neither more seeds nor more images alone"),
+        (math.nan, math.nan, "-"),
     ],
 )
-def test_seeds_to_decide(seeds: float, text: str) -> None:
-    assert seeds_to_decide(seeds) == text
+def test_what_would_decide_a_pair(seeds: float, images: float, text: str) -> None:
+    row = _pair(**UNSURE, needed_seeds=seeds, needed_images=images)
+    assert would_decide(row) == text
+    assert would_decide(row | {"verdict": "better"}) == "-"
 
 
 def test_points_and_p() -> None:
@@ -457,7 +458,7 @@ def test_several_comparisons_stand_below_each_other(results: Results) -> None:
         for paradigm in ("soft", "hard"):
             write(results, make_cell(paradigm, m=m))
     files = exports(compared(results))
-    for name in ("table1", "comparison", "paired", "options", "effort", "cells", "claims"):
+    for name in ("table1", "comparison", "paired", "options", "cells", "claims"):
         assert set(_read(files, name)["m"]) == {5, 10}, name
     assert files["paired.tex"].count(rb"\begin{table*}") == 2
     labels = re.findall(rb"\\label{(.*?)}", files["paired.tex"])
@@ -560,13 +561,3 @@ def test_markdown_escapes_what_markdown_reads() -> None:
         r"| \<script\> | x\_y\*z\` 1 |",
         "| &amp;lt; |  |",
     ]
-
-
-def test_interquartile_means_have_their_intervals(ends: Comparison) -> None:
-    header, rows = spread_cells(ends.summary)
-    names = [row[0] for row in rows]
-    assert names == ["hard", "soft", "lvml"]
-    assert {len(row) for row in rows} == {len(header)}
-    assert rows[names.index("lvml")][1:3] == ["66.7", "no interval (n=1)"]
-    # of three values, the middle one and a quarter of each neighbour's weight: all but the mean
-    assert rows[names.index("soft")][1] == percent(ends.summary["saif_iqm"].iloc[1])

@@ -158,7 +158,7 @@ def cut(
 
 def test_nothing_but_train_metrics_depends_on_train_rationales(cut: _Cut) -> None:
     none, every = cut.none, cut.every
-    for name in ("summary", "paired", "options", "choice", "effort"):
+    for name in ("summary", "paired", "options", "choice"):
         pd.testing.assert_frame_equal(getattr(none, name), getattr(every, name))
     assert claims(none) == claims(every)
     tables = [each.at_budget.set_index(["cell_id", "split"]) for each in (none, every)]
@@ -174,7 +174,7 @@ def test_nothing_but_train_metrics_depends_on_train_rationales(cut: _Cut) -> Non
 
 def test_a_table_and_a_directory_say_the_same(cut: _Cut) -> None:
     one, other = cut.none, cut.of_table
-    for name in ("at_budget", "summary", "paired", "options", "effort"):
+    for name in ("at_budget", "summary", "paired", "options"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
     heatmaps = [
         each.chosen.loc[each.chosen["split"] == "train", "heatmap"] for each in (one, other)
@@ -357,7 +357,7 @@ def test_every_name_of_a_comparison_holds_its_model(study: _Study) -> None:
         assert any(line.startswith(f"{comparison.name} (") for line in lines)
         assert f", {model}, " in comparison_text(comparison.summary).splitlines()[0]
         assert comparison.name in captions[i]
-        for name in ("table1", "comparison", "paired", "options", "effort", "cells", "claims"):
+        for name in ("table1", "comparison", "paired", "options", "cells", "claims"):
             table = pd.read_csv(study.folder / f"{name}.csv")
             assert set(table["architecture"]) == set(ARCHITECTURES), name
         for group, paradigm in zip(

@@ -1,23 +1,19 @@
-"""Best of k is exact, and edges of a grid are named."""
+"""Responses show what the choice saw, and edges of a grid are named."""
 
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
-from math import comb, nan
+from math import nan
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import analysis
 from analysis.comparison.choice import by_preference, choose, options
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.effort import EFFORT_COLUMNS, best_of_k, edge_warnings, effort_table
+from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
-from analysis.statistics import t_interval
 from study.results import Results
 from tests.made_up.comparisons import make_cell, write
 
@@ -31,109 +27,7 @@ def _at_budget(results: Results) -> pd.DataFrame:
     return analysis.equal_compute(analysis.load(results))
 
 
-def _effort(at_budget: pd.DataFrame) -> pd.DataFrame:
-    return effort_table(at_budget, options(at_budget), "accuracy")
-
-
-# --- best of k
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_best_of_k_equals_the_mean_over_all_subsets(scores: list[float]) -> None:
-    for k, expected in enumerate(best_of_k(scores), start=1):
-        # The first of a subset is the most preferred, as combinations keep the order.
-        picked = [subset[0] for subset in itertools.combinations(scores, k)]
-        assert expected == pytest.approx(np.mean(picked))
-
-
-def test_best_of_k_of_many_options_equals_exact_fractions() -> None:
-    scores = np.random.default_rng(0).random(500)
-    measured = best_of_k(scores)
-    for k in (1, 2, 17, 250, 499, 500):
-        exact = sum(
-            (
-                Fraction(comb(500 - i, k - 1), comb(500, k)) * Fraction(float(score))
-                for i, score in enumerate(scores, start=1)
-            ),
-            Fraction(0),
-        )
-        assert measured[k - 1] == pytest.approx(float(exact), rel=1e-12)
-    assert measured[-1] == scores[0]
-
-
-def test_best_of_k_by_hand() -> None:
-    assert best_of_k([0.9, 0.6, 0.3]) == pytest.approx([0.6, 0.8, 0.9])
-    assert best_of_k([0.5]).tolist() == [0.5]
-    assert best_of_k([]).tolist() == []
-
-
-def test_a_score_that_is_not_known_stays_so_wherever_it_can_be_picked() -> None:
-    # The last in preference is picked only if it is drawn alone, the second unless all are drawn.
-    assert np.isnan(best_of_k([0.9, 0.6, nan])).tolist() == [True, False, False]
-    assert np.isnan(best_of_k([0.9, nan, 0.3])).tolist() == [True, True, False]
-    assert np.isnan(best_of_k([nan, 0.6, 0.3])).all()
-
-
-def test_best_of_k_refuses_a_table() -> None:
-    with pytest.raises(ValueError, match=r"\(2, 2\)"):
-        best_of_k(np.zeros((2, 2)))
-
-
-# --- the table of effort
-
-
-def test_effort_by_hand(results: Results) -> None:
-    # Validation prefers .2, then .1, then .3; the test split sees it differently.
-    tests = {0.1: (0.4, 0.6), 0.2: (0.5, 0.7), 0.3: (0.9, 1.0)}
-    for (lr, saifs), validation in zip(tests.items(), (0.8, 0.9, 0.7), strict=True):
-        for seed, saif in enumerate(saifs):
-            scores = {"validation": {"accuracy": validation}, "test": {"saif": saif}}
-            write(results, make_cell(lr=lr, seed=seed), accuracy=lr, by_split=scores)
-    comparison = _comparison(results)
-    table = _effort(comparison.at_budget)
-    assert list(table) == EFFORT_COLUMNS
-    assert table["k"].tolist() == [1, 2, 3]
-    assert (table["num_options"] == 3).all()
-    means = (0.6, 0.5, 0.95)  # in the order of validation
-    assert table["saif"].tolist() == pytest.approx(
-        [sum(means) / 3, (2 * means[0] + means[1]) / 3, means[0]]
-    )
-    row = comparison.summary.iloc[0]
-    assert table.iloc[-1][["saif", "accuracy"]].tolist() == pytest.approx(
-        row[["saif", "accuracy"]].tolist()
-    )
-
-
-def test_an_option_with_a_censored_seed_is_no_option(results: Results) -> None:
-    for lr, accuracy in ((0.1, 0.8), (0.2, 0.6)):
-        write(results, make_cell(lr=lr), accuracy=accuracy, saif=accuracy)
-    write(results, make_cell(lr=0.3), accuracy=0.99, status="censored", points=(0.25,))
-    write(results, make_cell("hard"), status="censored", points=(0.25,))
-    table = _effort(_at_budget(results))
-    assert table["paradigm"].tolist() == ["soft", "soft"]
-    assert table["num_options"].tolist() == [3, 3]
-    assert table["saif"].tolist() == pytest.approx([0.7, 0.8])
-
-
-def test_a_diverged_seed_counts_and_an_unknown_score_stays_unknown(results: Results) -> None:
-    write(results, make_cell(lr=0.1, seed=0), accuracy=0.8, saif=0.6)
-    write(results, make_cell(lr=0.1, seed=1), status="diverged", points=(0.25,))
-    write(results, make_cell(lr=0.2, seed=0), accuracy=0.9, saif=0.8)
-    write(results, make_cell(lr=0.2, seed=1), accuracy=0.9, saif=0.8)
-    rows = _at_budget(results)
-    table = _effort(rows)
-    assert table["saif"].tolist() == pytest.approx([(0.3 + 0.8) / 2, 0.8])
-    rows.loc[(rows["lr"] == 0.1) & (rows["split"] == "test") & (rows["seed"] == 0), "saif"] = nan
-    table = _effort(rows)
-    assert np.isnan(table["saif"]).tolist() == [True, False]
-    assert table["accuracy"].notna().all()
-
-
-def test_effort_of_no_choice_is_empty(results: Results) -> None:
-    write(results, make_cell(), status="censored", points=(0.25,))
-    table = _effort(_at_budget(results))
-    assert table.empty
-    assert list(table) == EFFORT_COLUMNS
+# --- the order of options
 
 
 @pytest.mark.parametrize("select", ["accuracy", "saif"])
@@ -164,8 +58,6 @@ def test_order_of_the_rows_changes_nothing(results: Results) -> None:
     at_budget = _at_budget(results)
     tried = options(at_budget)
     shuffled = at_budget.sample(frac=1, random_state=0)
-    table = effort_table(shuffled, options(shuffled).iloc[::-1], "accuracy")
-    pd.testing.assert_frame_equal(table, _effort(at_budget), rtol=1e-12)
     for response in (learning_rate_response, switch_response):
         pd.testing.assert_frame_equal(
             response(shuffled, tried.iloc[::-1]), response(at_budget, tried), rtol=1e-12
@@ -192,10 +84,9 @@ def test_learning_rates_by_hand(results: Results) -> None:
     assert table["chosen"].tolist() == [False, True, False, True]
     assert table["switch_point"].iloc[-1] == 0.2
     assert table["saif"].tolist() == pytest.approx([0.5, 0.3, nan, 0.2], nan_ok=True)
-    mean, low, high = t_interval([0.7, 0.8])
     first = table.iloc[0]
     assert (first["accuracy"], first["accuracy_low"], first["accuracy_high"]) == pytest.approx(
-        (mean, low, high)
+        (0.75, 0.7, 0.8)
     )
 
 
@@ -210,11 +101,11 @@ def test_switch_points_by_hand(results: Results) -> None:
     assert table["switch_point"].tolist() == [0.2, 0.4]
     assert table["lr"].tolist() == [0.1, 0.1]
     assert table["chosen"].tolist() == [False, True]
-    assert np.isnan(table["saif_low"]).all()
+    assert (table["saif_low"] == table["saif"]).all()
     assert table["num_tried"].tolist() == [2, 2]
 
 
-def test_the_chosen_row_of_a_response_is_the_row_of_the_summary(results: Results) -> None:
+def test_the_chosen_row_of_a_response_is_the_row_of_the_choice(results: Results) -> None:
     grid = itertools.product(("soft", "hybrid"), (0.1, 0.2, 0.3), (0.3, 0.6), range(3))
     for i, (paradigm, lr, point, seed) in enumerate(grid):
         cell = make_cell(paradigm, lr, seed, switch_point=point)
@@ -224,9 +115,11 @@ def test_the_chosen_row_of_a_response_is_the_row_of_the_summary(results: Results
     for response in (learning_rate_response, switch_response):
         table = response(comparison.at_budget, comparison.options)
         for row in table[table["chosen"]].to_dict("records"):
-            summary = comparison.summary.set_index("paradigm").loc[row["paradigm"]]
-            for column in ("schedule", "num_seeds", "saif", "accuracy_low", "accuracy_high"):
-                assert row[column] == summary[column]
+            choice = comparison.choice.set_index("paradigm").loc[row["paradigm"]]
+            assert (row["schedule"], row["num_seeds"]) == (choice["schedule"], 3)
+            for metric in ("saif", "accuracy"):
+                assert row[metric] == pytest.approx(choice[f"validation_{metric}"])
+                assert row[f"{metric}_low"] <= row[metric] <= row[f"{metric}_high"]
 
 
 def test_switch_points_without_a_hybrid(results: Results) -> None:

@@ -1,0 +1,57 @@
+"""The two stages of a comparison: options are tuned on some seeds, the chosen ones confirmed.
+
+A cell's `stage` says which it belongs to; where no cell of a comparison confirms, it has one
+stage, in which options are chosen and tested on the same seeds.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.groups import GROUP, OPTION, rows_of
+
+
+def tuning(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that options are chosen by.
+
+    Those of cells that do not confirm; of a group that has none of them, since it was given its
+    option, all.
+
+    Args:
+        rows: with `comparison_id`, `paradigm` and `stage`.
+    """
+    confirms = rows["stage"].eq("confirm")
+    tuned = (~confirms).groupby([rows["comparison_id"], rows["paradigm"]]).transform("any")
+    return rows[~(confirms & tuned)]
+
+
+def tested(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that numbers and verdicts are of: those of confirming cells, if there are any.
+
+    Args:
+        rows: see `tuning`; a comparison without a confirming cell keeps all of its rows.
+    """
+    confirms = rows["stage"].eq("confirm")
+    return rows[confirms | ~confirms.groupby(rows["comparison_id"]).transform("any")]
+
+
+def tested_choice(rows: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `tested` that are of the chosen options."""
+    return rows_of(choice, tested(rows))
+
+
+def unconfirmed(rows: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
+    """Paradigms whose chosen option has no confirming cell yet, in a comparison that has some."""
+    found = tested_choice(rows, choice)[GROUP].drop_duplicates().assign(found=True)
+    missing = choice[GROUP].merge(found, on=GROUP, how="left")["found"].isna()
+    return choice["paradigm"].reset_index(drop=True)[missing].tolist()
+
+
+def given(rows: pd.DataFrame) -> dict[str, int]:
+    """Paradigms of a comparison with two stages that were not tuned -> options they have."""
+    if not rows["stage"].eq("confirm").any():
+        return {}
+    tuned = rows.loc[~rows["stage"].eq("confirm"), "paradigm"]
+    rest = rows[~rows["paradigm"].isin(tuned)]
+    counts = rest.drop_duplicates(["paradigm", *OPTION])["paradigm"].value_counts(sort=False)
+    return {str(name): int(count) for name, count in counts.items()}

@@ -1,0 +1,175 @@
+"""Options are tuned on some seeds; all numbers are of the chosen ones on fresh seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import analysis
+from analysis.comparison.compare import Comparison, compare, compare_results
+from analysis.comparison.report.answer import answer
+from analysis.comparison.report.text import section_text, stages
+from analysis.crossed import optimism
+from analysis.groups import paradigm_order
+from study.results import Results
+from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
+
+TUNING, FRESH = (0, 1), (100, 101, 102, 103, 104, 105)
+RATES = {0.1: 0.8, 0.3: 0.7}
+"""Learning rate -> accuracy of the tuning seeds: the smaller is chosen."""
+
+SCORES = {"hard": 0.5, "soft": 0.6, "lvml": 0.8}
+
+
+def tune(results: Results, paradigm: str, seeds: Sequence[int] = TUNING, **columns: str) -> None:
+    for lr, accuracy in RATES.items():
+        for seed in seeds:
+            write(results, make_cell(paradigm, lr, seed), accuracy, 0.3, stage="tune", **columns)
+
+
+def confirm(
+    results: Results, paradigm: str, lr: float = 0.1, seeds: Sequence[int] = FRESH
+) -> None:
+    rng = np.random.default_rng(list(SCORES).index(paradigm))
+    for seed in seeds:
+        score = SCORES[paradigm] + rng.normal(0, 0.01)
+        write(results, make_cell(paradigm, lr, seed), score, score - 0.1, stage="confirm")
+
+
+def whole(results: Results) -> Results:
+    for paradigm in SCORES:
+        tune(results, paradigm)
+        confirm(results, paradigm)
+    return results
+
+
+def only(results: Results) -> Comparison:
+    (comparison,) = compare_results(results)
+    return comparison
+
+
+NUMBERS = ("summary", "paired", "chosen", "evaluations")
+
+
+def test_numbers_are_those_of_the_confirming_cells_alone(results: Results) -> None:
+    both = only(whole(results))
+    table = analysis.load(results)
+    (fresh,) = compare(table[table["stage"] == "confirm"])
+    of_choice = ["num_options", "validation_accuracy", "validation_saif", "validation_loss"]
+    for name in NUMBERS:
+        one, other = (
+            getattr(each, name).drop(columns=of_choice, errors="ignore").reset_index(drop=True)
+            for each in (both, fresh)
+        )
+        pd.testing.assert_frame_equal(one, other)
+    assert set(both.chosen["seed"]) == set(both.evaluations["seed"]) == set(FRESH)
+    assert both.summary["paradigm"].tolist() == paradigm_order(SCORES)
+    assert (both.summary["num_seeds"] == len(FRESH)).all()
+    assert (both.paired["num_pairs"] == len(FRESH)).all()
+    assert (both.paired["verdict"] == "better").any()
+
+
+def test_options_and_choice_are_those_of_the_tuning_cells_alone(results: Results) -> None:
+    both = only(whole(results))
+    table = analysis.load(results)
+    (tuned,) = compare(table[table["stage"] == "tune"])
+    pd.testing.assert_frame_equal(both.options, tuned.options)
+    pd.testing.assert_frame_equal(both.choice, tuned.choice)
+    assert (both.options["num_seeds"] == len(TUNING)).all()
+    assert stages(both) == [
+        "6 options were tuned on 2 seeds; all numbers are of the chosen ones on n=6 fresh seeds."
+    ]
+
+
+def test_whatever_a_tuning_cell_scored_on_test_changes_no_number(results: Results) -> None:
+    table = analysis.load(whole(results))
+    (before,) = compare(table)
+    tested = (table["stage"] == "tune") & (table["split"] == "test")
+    (after,) = compare(
+        table.assign(**{m: table[m].mask(tested, 0.9) for m in ("saif", "accuracy")})
+    )
+    for name in (*NUMBERS, "options", "choice"):
+        pd.testing.assert_frame_equal(getattr(after, name), getattr(before, name))
+
+
+def test_the_functions_one_by_one_say_the_same(results: Results) -> None:
+    comparison = only(whole(results))
+    at_budget = analysis.equal_compute(analysis.load(results))
+    choice = analysis.choose(at_budget)
+    pd.testing.assert_frame_equal(choice, comparison.choice)
+    summary = comparison.summary.drop(columns="cut_at")
+    pd.testing.assert_frame_equal(analysis.summarise(at_budget, choice), summary)
+
+
+def test_a_confirmed_option_that_diverges_stays_chosen_and_counts(results: Results) -> None:
+    tune(results, "soft")
+    confirm(results, "soft", seeds=FRESH[1:])
+    write(results, make_cell("soft", 0.1, FRESH[0]), stage="confirm", status="diverged", points=())
+    (row,) = only(results).summary.to_dict("records")
+    assert (row["lr"], row["num_seeds"], row["num_diverged"]) == (0.1, 6, 1)
+    alive = only(results).chosen.query("split == 'test' and not diverged")["accuracy"]
+    assert row["accuracy"] == pytest.approx((alive.sum() + 1 / NUM_CLASSES) / 6)
+
+
+def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
+    results: Results,
+) -> None:
+    for paradigm in SCORES:
+        tune(results, paradigm)
+    confirm(results, "hard")
+    confirm(results, "soft")
+    confirm(results, "lvml", lr=0.3)  # another option than the chosen one
+    comparison = only(results)
+    assert comparison.unconfirmed == ["lvml"]
+    assert comparison.summary["paradigm"].tolist() == ["hard", "soft"]
+    rows = comparison.paired[comparison.paired["first"] == "lvml"]
+    assert (rows["reason"] == "the chosen option of lvml is not confirmed yet").all()
+    assert (rows["num_pairs"] == 0).all()
+    assert "Not confirmed yet, so without numbers: lvml." in section_text(comparison)
+    assert "lvml" not in " ".join(answer([comparison]))
+
+
+def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
+    tune(results, "soft")
+    confirm(results, "soft")
+    confirm(results, "lvml")
+    comparison = only(results)
+    assert comparison.summary["num_options"].tolist() == [2, 1]
+    assert comparison.unconfirmed == []
+    assert stages(comparison) == [
+        "2 options were tuned on 2 seeds; all numbers are of the chosen ones on n=6 fresh seeds."
+    ]
+    confirm(results, "lvml", lr=0.3)
+    text = "lvml was not tuned: one of 2 options was chosen and tested on the same seeds."
+    assert text in stages(only(results))
+
+
+def test_tuning_alone_is_one_stage_and_its_optimism_is_said(results: Results) -> None:
+    for paradigm in SCORES:
+        tune(results, paradigm, seeds=range(6))
+    write(results, make_cell("soft", 0.5, 0), 0.2, stage="tune")  # lacks seeds
+    comparison = only(results)
+    assert not comparison.staged
+    assert (comparison.summary["num_seeds"] == 6).all()
+    (text,) = stages(comparison)
+    assert text.startswith("Options were chosen and tested on the same seeds")
+    assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text
+    assert f"note: {text}" in section_text(comparison)
+
+
+def test_one_option_a_group_needs_no_word(results: Results) -> None:
+    for seed in range(6):
+        write(results, make_cell("soft", 0.1, seed))
+    assert stages(only(results)) == []
+
+
+def test_seeds_that_are_missing_are_those_of_the_second_stage(results: Results) -> None:
+    tune(results, "soft", seeds=range(8))
+    confirm(results, "soft", seeds=FRESH[:4])
+    tune(results, "hard")
+    confirm(results, "hard")
+    found = only(results).summary.set_index("paradigm")
+    assert (found["num_seeds"]["soft"], found["most_seeds"]["soft"]) == (4, 6)
