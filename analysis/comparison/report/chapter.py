@@ -24,7 +24,7 @@ from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from analysis.words import instances, lost_scores, made_equal
+from analysis.words import instances, lost_scores, made_equal, score_name
 from study import tasks
 from study.results import Results
 
@@ -35,7 +35,7 @@ _METHOD = (
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
     "validation {noun}, on the seeds that tune where a study has such. All other numbers are of "
     "the test {noun}, on the seeds that confirm.",
-    "Intervals, 95 %: of SAIF, accuracy and their differences over seeds and test images, both as "
+    "Intervals, 95 %: of SAIF, {score} and their differences over seeds and test images, both as "
     "samples, where each image's share is recorded; else, and of all other numbers, t intervals "
     "over seeds.",
     "Verdicts: paired by seed and image. A pair is decided if the test holds after Holm's "
@@ -74,7 +74,8 @@ class Comparisons(Chapter["Compared"]):
         found = _of(sections)
         header, rows = table_one_cells(found)
         data = data_notes(found)
-        noun, lost = _noun(found), lost_scores(*(comparison.task for comparison in found))
+        names = [comparison.task for comparison in found]
+        words = {"noun": _noun(found), "lost": lost_scores(*names), "score": score_name(*names)}
         return [
             Heading("In the layout of the paper's Table 1", 2, "table-1"),
             Table(flat_header(header, found), rows),
@@ -82,7 +83,7 @@ class Comparisons(Chapter["Compared"]):
             *([Heading("Data", 2, "data")] if data else []),
             *(Text(text) for text in data),
             Heading("How this was computed", 2, "method"),
-            *(Text(text.format(noun=noun, lost=lost)) for text in _METHOD),
+            *(Text(text.format(**words)) for text in _METHOD),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
