@@ -22,8 +22,8 @@ from analysis.figures.style import (
 from analysis.words import METRICS, level, span
 
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
-_SPREADS = {"seed_se": (0.22, BLACK), "image_se": (0.36, VERMILION)}
-"""Standard error -> rows below the interval of its pair, and colour."""
+_SPREADS = {"seed_se": ("over seeds", 0.22, BLACK), "image_se": ("over images", 0.36, VERMILION)}
+"""Standard error -> what it is over, rows below the interval of its pair, and colour."""
 
 _MARGIN = 0.08  # of the range, beside the longest interval
 
@@ -57,7 +57,7 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
     names = [f"{first} − {second}" for first, second in places]
     panels[0].set_yticks(range(len(places)), names, fontsize=TEXT, parse_math=False)
     panels[0].set_ylim(len(places) - 0.5, -0.6)
-    _legend(figure, level(paired["confidence"].iloc[0]))
+    _legend(figure, paired)
     foot(
         figure,
         f"test split; mean difference over n={span(paired['num_pairs'])} common seeds; above 0: "
@@ -74,7 +74,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) ->
         colour = BLUE if decided else GREY
         interval = (100 * row["low"], 100 * row["high"])
         axes.plot(interval, (place, place), color=colour, linewidth=3.2, solid_capstyle="butt")
-        for name, (below, shade) in _SPREADS.items():
+        for name, (_, below, shade) in _SPREADS.items():
             ends = [100 * (row["difference"] + sign * row[name]) for sign in (-1, 1)]
             axes.plot(ends, [place + below] * 2, color=shade, linewidth=1.1)
         axes.plot(
@@ -96,7 +96,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, places: dict[tuple[str, str], int]) ->
     axes.set_xlim(max(low - margin, -102), min(high + margin, 102))
 
 
-def _legend(figure: Figure, confidence: str) -> None:
+def _legend(figure: Figure, paired: pd.DataFrame) -> None:
     def mark(verdict: str, colour: str, face: str) -> Line2D:
         return Line2D(
             [], [], linestyle="none", marker=_MARKERS[verdict], markersize=7,
@@ -107,8 +107,11 @@ def _legend(figure: Figure, confidence: str) -> None:
         "better": mark("better", BLUE, BLUE),
         "worse": mark("worse", BLUE, BLUE),
         "undecided": mark("undecided", GREY, "white"),
-        f"{confidence} interval": Line2D([], [], color=BLUE, linewidth=3.2),
-        "± over seeds": Line2D([], [], color=BLACK, linewidth=1.1),
-        "± over images": Line2D([], [], color=VERMILION, linewidth=1.1),
+        f"{level(paired['confidence'].iloc[0])} interval": Line2D(
+            [], [], color=BLUE, linewidth=3.2
+        ),
     }
+    for name, (what, _, shade) in _SPREADS.items():
+        if paired[name].notna().any():
+            entries[f"± {what}"] = Line2D([], [], color=shade, linewidth=1.1)
     legend_above(figure, entries, len(entries), handlelength=2.0)

@@ -16,7 +16,7 @@ from analysis.crossed import (
     needed,
     optimism,
 )
-from analysis.statistics import MIN_SEEDS, paired_t
+from analysis.statistics import MIN_SEEDS
 
 
 def layout(
@@ -69,17 +69,18 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_one_column_is_the_paired_t_test(confidence: float) -> None:
     values = np.random.default_rng(3).normal(0.3, 0.2, 9)
-    found, t = crossed_mean(values[:, None], confidence=confidence), paired_t(values, confidence)
-    expected = (t.mean, t.low, t.high, t.p)
-    assert (found.mean, found.low, found.high, found.p) == pytest.approx(expected, rel=1e-12)
-    assert found.seed_se == pytest.approx(t.std / 3)
+    found, t = crossed_mean(values[:, None], confidence=confidence), stats.ttest_1samp(values, 0)
+    expected = (values.mean(), *t.confidence_interval(confidence), t.pvalue)
+    assert (found.mean, found.low, found.high, found.p) == pytest.approx(expected, rel=1e-10)
+    assert found.seed_se == pytest.approx(values.std(ddof=1) / 3)
     assert math.isnan(found.image_se)
 
 
 def test_images_that_do_not_differ_leave_the_paired_t_test() -> None:
     rows = np.random.default_rng(4).normal(0.3, 0.2, 8)
-    found, t = crossed_mean(np.repeat(rows[:, None], 50, axis=1)), paired_t(rows)
-    assert (found.low, found.high, found.p) == pytest.approx((t.low, t.high, t.p), rel=1e-9)
+    found, t = crossed_mean(np.repeat(rows[:, None], 50, axis=1)), stats.ttest_1samp(rows, 0)
+    expected = (*t.confidence_interval(), t.pvalue)
+    assert (found.low, found.high, found.p) == pytest.approx(expected, rel=1e-9)
     assert found.image_se == pytest.approx(0, abs=1e-9)
 
 
