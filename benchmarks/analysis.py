@@ -4,9 +4,9 @@
     python benchmarks/analysis.py --cells 2000 --keep /tmp/made-up
 
 Makes up a compacted results directory of so many cells, with 100 evaluations of three splits each,
-and compares its paradigms in a process of its own: at equal compute, with the choice of options,
-paired tests, bootstrap and best-of-k; then with the heat maps and curves of the chosen options,
-and as tables. Memory is the largest resident size of that process.
+and compares its paradigms in a process of its own: at equal compute, with the choice of options
+and paired tests; then with the heat maps and curves of the chosen options, and as tables. Memory
+is the largest resident size of that process.
 """
 
 from __future__ import annotations
