@@ -15,7 +15,8 @@ _PAPER: Mapping[str, Values | By] = {
     "lr": By("paradigm", {"hybrid": (0.1,)}, otherwise=_RATES),
     "hard_lr": (0.01,),
     "switch_point": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-    "seed": tuple(range(12)),
+    "seed": (0, 1, 2),
+    "confirm": tuple(range(100, 112)),
     "train_metrics_size": (2_000,),
     "validation_size": ("all",),
     "test_size": ("all",),
@@ -36,12 +37,15 @@ SPACE = SearchSpace(
                 "lr": (0.03, 0.1),
                 "hard_lr": ("same",),
                 "switch_point": (0.4,),
-                "seed": tuple(range(6)),
+                "seed": (0, 1),
+                "confirm": tuple(range(100, 108)),
                 "evaluations": (5,),
                 "train_metrics_size": (1_000,),
             },
         ),
-        "paper": Preset(about="the published grids, 12 seeds: compare with Table 1", axes=_PAPER),
+        "paper": Preset(
+            about="the published grids, 12 fresh seeds: compare with Table 1", axes=_PAPER
+        ),
         "scripts": Preset(
             about="as paper, with the published scripts' labels, rationales, lvml and inference",
             axes={
