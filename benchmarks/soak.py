@@ -47,7 +47,7 @@ def main() -> int:
     seeds = args.cells // CELLS_A_SEED
     command = [
         sys.executable, "-m", "study.run", "digits", "--checkpoint-every", "0.5",
-        "--max-retries", "10", "--set", *GRID, f"seed=0-{seeds - 1}",
+        "--max-retries", "10", "--set", *GRID, f"seed=0-{seeds - 1}", "confirm=none",
     ]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         whole, broken = Path(folder) / "whole", Path(folder) / "broken"

@@ -38,7 +38,7 @@ from tests.made_up.comparisons import make_cell, make_results, write
 
 TINY = [
     "digits", "--tracking", "none", "--set", "n=40", "m=3", "epochs=2", "lr=0.1", "seed=0,1",
-    "paradigm=soft,hard", "batch_size=8", "evaluations=2", "train_metrics_size=20",
+    "confirm=none", "paradigm=soft,hard", "batch_size=8", "evaluations=2", "train_metrics_size=20",
     "validation_size=20", "test_size=20",
 ]  # fmt: skip
 CELLS = 4

@@ -492,7 +492,7 @@ def test_a_study_of_the_command_whose_server_is_down(
     status = run_study(
         [
             "digits", "--results", results.url, "--tracking", door.uri,
-            "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1",
+            "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "confirm=none",
             "paradigm=soft,lvml", "batch_size=10", "evaluations=2", "train_metrics_size=20",
             "validation_size=20", "test_size=20",
         ]

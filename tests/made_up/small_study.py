@@ -15,11 +15,13 @@ from study.results import Results
 
 PROJECT = Path(__file__).parents[2]
 GRID = [
-    "--set", "n=400", "m=4", "epochs=60", "lr=0.1", "seed=0,1", "switch_point=0.3,0.6",
+    "--set", "n=400", "m=4", "epochs=60", "lr=0.1", "seed=0,1", "confirm=100,101",
+    "switch_point=0.3,0.6",
     "batch_size=10", "evaluations=4", "train_metrics_size=20", "validation_size=50",
     "test_size=50", "paradigm=soft,hard,hybrid",
 ]  # fmt: skip
-CELLS = 8
+CELLS = 10
+"""The hybrids' two options tune on two seeds; then each paradigm's is confirmed on two others."""
 
 
 def arguments(results: Path | str, *more: str) -> list[str]:

@@ -39,8 +39,9 @@ pytestmark = pytest.mark.usefixtures("no_pictures")
 main = functools.partial(called, run.main)
 
 TINY = [
-    "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5", "batch_size=10",
-    "evaluations=2", "train_metrics_size=20", "validation_size=20", "test_size=20",
+    "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "confirm=none",
+    "switch_point=0.5", "batch_size=10", "evaluations=2", "train_metrics_size=20",
+    "validation_size=20", "test_size=20",
 ]  # fmt: skip
 
 
@@ -376,7 +377,7 @@ def test_posts_in_both_models(
     asked = [
         "hatexplain", "--data-dir", str(folder), "--results", str(results), "--set",
         "paradigm=soft,hybrid", "lr=0.1", "seed=0", "batch_size=10", "epochs=2", "m=10",
-        "evaluations=2", "min_count=1",
+        "confirm=none", "evaluations=2", "min_count=1",
     ]  # fmt: skip
     status, printed, errors = main(capsys, *asked)
     assert status == 0, errors

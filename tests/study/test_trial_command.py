@@ -32,9 +32,9 @@ from tests.made_up.commands import called
 SEEDS = 4
 
 TINY = [
-    "digits", "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "switch_point=0.5",
-    "batch_size=10", "evaluations=2", "train_metrics_size=20", "validation_size=20",
-    "test_size=20",
+    "digits", "--set", "n=100", "m=3", "epochs=2", "lr=0.1", "seed=0,1", "confirm=none",
+    "switch_point=0.5", "batch_size=10", "evaluations=2", "train_metrics_size=20",
+    "validation_size=20", "test_size=20",
 ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ HARD = ["114c5f410c8814e6", "a88fb6d67f783786"]
 
 COMMAND = [
     "digits", "--tracking", "none", "--set", "n=60", "m=3", "epochs=8", "seed=0,1", "lr=0.1",
-    "switch_point=0.5", "paradigm=soft,hard", "batch_size=20", "evaluations=4",
+    "confirm=none", "switch_point=0.5", "paradigm=soft,hard", "batch_size=20", "evaluations=4",
     "train_metrics_size=20", "validation_size=20", "test_size=20",
 ]  # fmt: skip
 

@@ -160,6 +160,14 @@ def test_a_cell_without_a_finite_metric_is_left_to_end_by_itself() -> None:
     assert judge.verdict(row("bad", 0.2, 0.1))
 
 
+def test_what_confirms_is_neither_judged_nor_compared_with() -> None:
+    judge = Judge()
+    for fraction in TENTHS:
+        assert not judge.verdict({**row("chosen", fraction, 1.0), "stage": "confirm"})
+    assert not judge.verdict(row("a", 0.2, 0.5))  # nothing better was reported
+    assert not judge.verdict({**row("worse", 0.2, 0.1), "stage": "confirm"})
+
+
 def test_it_judges_by_the_metric_that_was_asked_for() -> None:
     accuracy, saif = Judge("accuracy"), Judge("saif")
     for judge in (accuracy, saif):
