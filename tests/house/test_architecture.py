@@ -32,7 +32,7 @@ STOREYS = [
     ["study.drive"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
-    ["analysis.reading", "analysis.words", "analysis.crossed"],
+    ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
     ["study.train", "study.posterior"],
     ["study.evaluate"],
