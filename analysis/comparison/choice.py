@@ -183,7 +183,8 @@ def _crossed(group: pd.DataFrame, confidence: float) -> dict[str, float]:
         known = scores(group, metric)
         found = crossed_mean(known.values, known.weights, confidence)
         if known.by_image:
-            record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
             record["num_images"] = len(known.weights)
+        if known.by_image and not math.isnan(found.low):  # else seeds agree, or there is but one
+            record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
         record |= {f"{metric}_seed_se": found.seed_se, f"{metric}_image_se": found.image_se}
     return record
