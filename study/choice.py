@@ -43,4 +43,5 @@ class Choice:
         found = chosen(self._results, ids, self._select)
         rows = self._results.cells(found.values(), ["cell_id", "cell"])
         texts = dict(zip(rows["cell_id"], rows["cell"], strict=True))
-        return {group: Cell.from_dict(json.loads(texts[i])) for group, i in found.items()}
+        cells = {group: Cell.from_dict(json.loads(texts[i])) for group, i in found.items()}
+        return {group: cells[group] for group in tuned if group in cells}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -75,10 +76,19 @@ def _stages(plan: Plan) -> Iterator[str]:
         what = f"{_count(options, 'option')} on {_count(seeds, 'seed')}"
         yield f"1. tune: {what}, {_part(plan, tuning)}"
     what = _count([*plan.chosen, *groups], "group")
+    which = "chosen" if tuning or plan.search else "only"
     yield (
-        f"{2 if tuning or plan.search else 1}. confirm: the option of {what} on "
+        f"{2 if tuning or plan.search else 1}. confirm: the {which} option of {what} on "
         f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, confirming, groups)}"
     )
+
+
+def _chosen(plan: Plan, cells: Sequence[Any]) -> Iterator[str]:
+    """The options that are chosen already among cells of a setting."""
+    if plan.chosen:
+        tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
+        chosen = [cell.schedule.text for group, cell in plan.chosen.items() if group in tuned]
+        yield from [f"chosen: {', '.join(chosen)}"] * bool(chosen)
 
 
 def _part(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome] = ()) -> str:
@@ -166,7 +176,4 @@ def _settings(plan: Plan) -> Iterator[str]:
         told.add(facts.digest)
         yield ""
         yield from KINDS[plan.kind].describe(cells, facts, plan.flops, plan.seconds)
-        ids = {cell.comparison_id for cell in cells}
-        chosen = [cell.schedule.text for (i, _), cell in plan.chosen.items() if i in ids]
-        if chosen:
-            yield f"chosen: {', '.join(chosen)}"
+        yield from _chosen(plan, cells)

@@ -60,7 +60,8 @@ def staged(
         for group, cells in grouped(tuning).items()
         if (ids := {cell.id for cell in cells}) <= set(finished)
     }
-    chosen = {**given, **(choose(tuned) if tuned else {})}
+    known = {**given, **(choose(tuned) if tuned else {})}
+    chosen = {group: known[group] for group in grouped(plan.cells) if group in known}
     unchosen = {cell.group: cell for cell in tuning if cell.group in tuned.keys() - chosen.keys()}
     second = confirming(replace(plan, confirm=confirm), chosen)
     to_come, flops = list(plan.to_come), {**plan.flops, **second.flops}

@@ -36,7 +36,7 @@ from tests.made_up.commands import called
         ("hatexplain --set min_count=0", "min_count must be an integer >= 1"),
         ("hatexplain --set label_rule=most", "unknown label_rule 'most'. Did you mean 'majority'"),
         ("hatexplain --set inference=sofd", "Did you mean 'soft'"),
-        ("hatexplain --set alpha=0.5 confirm=none", "attention is held on mosaics, not on hatexplain"),
+        ("hatexplain --set alpha=0.5 confirm=none", "attention is held on mosaics, not on hatex"),
         ("hatexplain --set split=shared-base", "hatexplain has splits of its own"),
         ("hatexplain --data-dir /no/such/place", "/no/such/place does not exist"),
         ("digits --set n=all", "n must be a number for mosaics"),

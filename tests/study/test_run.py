@@ -491,6 +491,66 @@ def test_what_a_scheduler_stopped_is_censored_and_runs_to_its_end_without_it(
     assert set(Results(tmp_path).cells()["status"]) == {"done"}
 
 
+STAGES = [text for text in TINY if not text.startswith(("lr=", "confirm=", "evaluations="))]
+
+
+def stages(results: Path) -> dict[str, dict[tuple[str, str], list[int]]]:
+    """Stage -> (paradigm, schedule) -> seeds of its cells, all of which are recorded."""
+    cells = Results(results).cells().sort_values("seed")
+    assert set(cells.loc[cells["stage"] == "confirm", "status"]) == {"done"}
+    by = cells.groupby(["stage", "paradigm", "schedule"])["seed"].apply(list).to_dict()
+    return {
+        stage: {(paradigm, text): seeds for (s, paradigm, text), seeds in by.items() if s == stage}
+        for stage in ("tune", "confirm")
+    }
+
+
+def test_one_command_tunes_and_confirms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None
+) -> None:
+    """With a scheduler, which stops options and nothing that confirms them."""
+    asked = [
+        "digits", *STAGES, "lr=0.5,0.01,0.0001", "evaluations=5", "paradigm=soft,hard",
+        "confirm=100,101", "--scheduler", "asha", "--results", str(tmp_path),
+        "--tracking", "none",
+    ]  # fmt: skip
+    status, printed, errors = main(capsys, *asked)
+    assert status == DONE, errors
+    assert "16 cells: 0 done already, 16 to run" in printed
+    assert "1. tune: 6 options on 2 seeds, 12 cells" in printed
+    assert "2. confirm: the chosen option of 2 groups on 2 fresh seeds, 4 cells" in printed
+    assert re.search(r"16/16 cells done, 0 running, 0 left, \d+ censored", errors)
+    found = stages(tmp_path)
+    assert set(map(tuple, found["tune"].values())) == {(0, 1)}
+    assert [name for name, _ in found["confirm"]] == ["hard", "soft"]
+    assert list(found["confirm"].values()) == [[100, 101]] * 2
+    status, printed, _ = main(capsys, *asked)
+    assert "16 cells: 16 done already, 0 to run" in printed
+    assert re.search(r"^chosen: soft lr=\S+, hard lr=\S+$", printed, re.M)
+
+
+def test_what_a_search_finds_is_confirmed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None
+) -> None:
+    asked = [
+        "digits", *STAGES, "paradigm=hard", "lr=0.01,0.3", "confirm=100,101", "evaluations=2",
+        "--search", "optuna", "--results", str(tmp_path), "--tracking", "none",
+    ]  # fmt: skip
+    status, printed, errors = main(capsys, *asked, "--num-samples", "2")
+    assert status == DONE, errors
+    assert "2. confirm: the chosen option of 1 group on 2 fresh seeds, 2 cells" in printed
+    assert "6/6 cells done, 0 running, 0 left" in errors
+    first = stages(tmp_path)
+    assert list(first["tune"].values()) == [[0, 1]] * 2
+    assert [first["confirm"][each] for each in first["confirm"].keys() & first["tune"].keys()] == [
+        [100, 101]
+    ]
+    status, printed, errors = main(capsys, *asked, "--num-samples", "3")
+    assert status == DONE, errors
+    assert "3 suggestions: 3 done" in printed
+    assert set(stages(tmp_path)["confirm"]) >= set(first["confirm"])
+
+
 words = st.sampled_from(
     ["digits", "cifar10", "--plan", "--set", "lr=0.1", "m=2", "seed=0-3", "--preset", "quick",
      "paper", "--select", "saif", "x=1", "lr=", "--results", "-1", "", "--tracking", "none"]

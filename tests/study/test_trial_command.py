@@ -121,6 +121,23 @@ def test_a_plan_writes_the_cells_that_are_left(
     assert trial.main(command) == DONE
 
 
+def test_lists_of_two_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """First the cells that tune; once they are recorded, those that confirm what was chosen."""
+    results, path = recorded(tmp_path), tmp_path / "cells.json"
+    two = ["paradigm=soft", "lr=0.1,0.01", "confirm=100,101"]
+    small = [text for text in TINY if text.partition("=")[0] not in ("lr", "confirm")]
+    plan = [*small, *two, "--results", results.url, "--plan", "--write-cells", str(path)]
+    command = ["--cells", str(path), "--results", results.url, "--threads", "1"]
+    for seeds, stage, more in (({0, 1}, "tune", True), ({100, 101}, "confirm", False)):
+        _, printed, _ = called(run.main, capsys, *plan)
+        assert ("the same command lists the cells that confirm" in printed) == more
+        ids = {cell.id for cell in CellList.read(path).cells}
+        assert trial.main(command) == DONE
+        cells = results.cells(ids)
+        assert (set(cells["seed"]), set(cells["stage"])) == (seeds, {stage})
+    assert cells["schedule"].nunique() == 1
+
+
 def evaluations(results: Results) -> pd.DataFrame:
     """All but times, in a fixed order."""
     keys = ["cell_id", "budget_fraction", "split"]

@@ -272,7 +272,7 @@ def test_plans_before_between_and_after_the_stages() -> None:
 
     assert "14 cells: 0 done already, 14 to run" in told()
     assert "1. tune: 4 options on 2 seeds, 8 cells, 4 s" in told()
-    assert "2. confirm: the option of 2 groups on 3 fresh seeds, 6 cells, 3 s" in told()
+    assert "2. confirm: the chosen option of 2 groups on 3 fresh seeds, 6 cells, 3 s" in told()
     assert not any(line.startswith("chosen") for line in told())
     Command(results).run(10)
     assert "14 cells: 10 done already, 4 to run" in told()
