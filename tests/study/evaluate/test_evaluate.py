@@ -16,6 +16,7 @@ from study.models.base import Model
 from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from tests.conftest import tiny_cell
+from tests.made_up.gpu import waits
 from tests.made_up.sparsemax import Sparsemax
 
 probabilities = st.floats(0, 1)
@@ -146,6 +147,21 @@ def test_the_focus_sees_each_base_image_once(digits: MosaicTask, name: str) -> N
     assert seen["focus"] == images < mosaics.index.numel()
     # soft classifies the mixture of each mosaic, once to predict and once for its loss
     assert seen["classifier"] == (2 * len(mosaics) if name == "soft" else images)
+
+
+def test_only_the_last_evaluation_waits_for_the_images(digits: MosaicTask) -> None:
+    """Others wait for a GPU twice, for the loss and for what they measured."""
+    f = nn.Sequential(nn.Flatten(), nn.Linear(64, 1), nn.Flatten(0))
+    model = Model(f, nn.Sequential(nn.Flatten(), nn.Linear(64, 3)))
+    mosaics = digits.splits(tiny_cell(digits))["test"]
+    found = {}
+    for last in (False, True):
+        assert mosaics.distinct  # found once for all evaluations
+        with waits() as found[last]:
+            evaluate(model, paradigms.get("soft"), mosaics, last=last)
+    assert found[False] == ["cpu", "numpy"] * 2
+    assert sorted(set(found[True]) - set(found[False])) == ["aten.index.Tensor"]
+    assert found[True].count("cpu") == 3
 
 
 def test_a_broken_model_has_no_metrics(digits: MosaicTask) -> None:

@@ -289,7 +289,8 @@ def test_the_hard_rate_of_a_cifar100_hybrid_depends_on_m() -> None:
 
 
 def test_set_narrows_and_widens_any_axis() -> None:
-    laid_out = plan("digits", "lr=0.01,0.05", "m=5,10", "paradigm=soft,hybrid", "seed=0-2,7")
+    sets = ("lr=0.01,0.05", "m=5,10", "paradigm=soft,hybrid", "switch_point=0.2,0.4")
+    laid_out = plan("digits", *sets, "seed=0-2,7")
     cells = laid_out.cells
     assert {cell.lr for cell in cells} == {0.01, 0.05}
     assert {cell.m for cell in cells} == {5, 10}
