@@ -137,7 +137,7 @@ def _of_the_study(study: str, cells: Sequence[AnyCell], held: pd.DataFrame) -> s
     Args:
         study: its name.
         cells: of the command.
-        held: see `study.results.Survey.cells`.
+        held: as `study.results.Survey` has them.
     """
     compared = held["comparison_id"].isin({cell.comparison_id for cell in cells})
     mine = held.loc[compared | (held["study"] == study), "cell_id"]

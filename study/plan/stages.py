@@ -39,7 +39,7 @@ def staged(
     Args:
         plan: of all options on the tuning seeds, or of a search.
         confirm: seeds of the second stage; empty: there is none.
-        recorded: the cells of the directory, see `study.results.Survey.cells`.
+        recorded: the cells of the directory, as `study.results.Survey` has them.
         finished: ids of those that need no run.
         choose: chooses options of groups that are tuned.
 
