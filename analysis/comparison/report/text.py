@@ -25,7 +25,7 @@ def stages(comparison: Comparison) -> list[str]:
         return _one_stage(comparison)
     without = given(comparison.at_budget)
     tuned = comparison.options[~comparison.options["paradigm"].isin(without)]
-    fresh = f"n={span(comparison.summary['num_seeds'])} fresh seeds"
+    fresh = f"n={span(comparison.summary.get('num_seeds', ()))} fresh seeds"
     texts = [f"All numbers are of {fresh}: no option had to be tuned."]
     if len(tuned):
         texts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.text import section_text, stages
+from analysis.conclude import write_report
 from analysis.crossed import optimism
 from analysis.groups import paradigm_order
 from study.results import Results
@@ -130,6 +132,23 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     assert (rows["num_pairs"] == 0).all()
     assert "Not confirmed yet, so without numbers: lvml." in section_text(comparison)
     assert "lvml" not in " ".join(answer([comparison]))
+
+
+def test_where_no_group_is_confirmed_there_are_no_numbers(
+    results: Results, tmp_path: Path
+) -> None:
+    for paradigm in SCORES:
+        tune(results, paradigm)
+        confirm(results, paradigm, lr=0.3)
+    comparison = only(results)
+    assert comparison.summary.empty
+    assert comparison.unconfirmed == paradigm_order(SCORES)
+    assert (comparison.paired["verdict"] == "undecided").all()
+    assert "Not confirmed yet" in Path(write_report(results, tmp_path)).read_text()
+    assert answer([comparison]) == [
+        "At equal training compute: no paradigm has results that can be compared, so there are no "
+        "paired differences."
+    ]
 
 
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
