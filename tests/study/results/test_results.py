@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from study.cell import Cell
 from study.compact import compact
-from study.results import SPLITS, Results, ResultsError, Survey
+from study.results import EVALUATIONS_SCHEMA, SPLITS, Results, ResultsError, Survey, parquet
 from study.results.schema import NEW_COLUMNS
 from study.storage.storage import Storage
 from study.tasks.mosaics import mosaics
@@ -247,6 +247,27 @@ def test_a_new_file_needs_the_new_columns(results: Results, tmp_path: Path) -> N
     kept = rows.drop_columns(["alpha"]).replace_schema_metadata(rows.schema.metadata)
     pq.write_table(kept, path)
     assert [each.name for each in results.survey().damaged] == [f"cells/{cell.id}.parquet"]
+
+
+def test_values_of_lists_count_for_the_size_of_a_part(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of as many rows would hold a thousand times the numbers."""
+    cells = [write(results, make_cell(seed=seed)) for seed in range(4)]
+    written, evaluations = results.tables()
+    counts = pa.array(
+        [[1] * 1_000] * len(evaluations), EVALUATIONS_SCHEMA.field("image_count").type
+    )
+    at = evaluations.column_names.index("image_count")
+    monkeypatch.setattr(parquet, "ROWS_A_GROUP", len(evaluations) // len(cells))
+    whole = make_results(Path(results.url) / "whole")
+    whole.write_table(
+        "evaluations", "all.parquet", evaluations.set_column(at, "image_count", counts)
+    )
+    whole.write_table("cells", "all.parquet", written)
+    monkeypatch.setattr(parquet, "VALUES_A_PART", 20_000)
+    for column, parts in (("accuracy", 1), ("image_count", len(cells))):
+        assert whole.scan(lambda _, found: len(list(found)), [column]) == parts
 
 
 def test_a_reader_is_not_confused_by_a_merge(results: Results) -> None:
