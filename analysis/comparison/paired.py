@@ -66,9 +66,11 @@ def paired_table(
         `low`, `high`, the standard errors over seeds `seed_se` and over images `image_se`, and
         two-sided `p` of `analysis.crossed.crossed_mean`, and `p_holm`; `verdict`: `first` is
         `better` or `worse` than `second`, or `undecided`; `reason`: why it is undecided, else
-        empty. Of an undecided row, `needed_effect` is the end of the interval that is farther
-        from 0, and `needed_seeds` and `needed_images` are what finding such a difference takes at
-        this row's level after Holm with 80 % power, see `analysis.crossed.needed`; `confidence`.
+        empty. Of an undecided row, `needed_seeds` and `needed_images` are what finding a
+        difference of `needed_effect` takes at this row's level after Holm with 80 % power, see
+        `analysis.crossed.needed`: that at the end of the interval that is farther from 0; or, if
+        there are seeds enough for that, the one that was seen, where images hide it from any
+        number of seeds; `confidence`.
         Scores are fractions. What is not known is NaN.
 
     Raises:
@@ -164,12 +166,18 @@ def _mean(values: pd.Series) -> float:
 
 
 def _needed(crossed: CrossedMean, level: float) -> dict[str, float]:
-    effect = max(abs(crossed.low), abs(crossed.high))
-    if math.isnan(effect):
+    """What the far end of the interval would take; where the seeds at hand would do for that, but
+    images hide the difference seen, what that would take."""
+    if math.isnan(crossed.low):
         return {}
-    found = needed(crossed, effect, level, POWER)
+    far = max(crossed.low, crossed.high, key=abs)
+    effect, found = far, needed(crossed, far, level, POWER)
+    if found.seeds <= crossed.num_seeds and crossed.num_images > 1:
+        seen = needed(crossed, crossed.mean, level, POWER)
+        if math.isinf(seen.seeds) and math.isfinite(seen.images):
+            effect, found = crossed.mean, seen
     return {
-        "needed_effect": effect if crossed.high == effect else -effect,
+        "needed_effect": effect,
         "needed_seeds": found.seeds,
         "needed_images": found.images,
     }

@@ -126,8 +126,8 @@ def _undecided(paired: pd.DataFrame) -> str:
         )
     if len(images):
         texts.append(
-            f"no number of seeds would find one in {len(images)} of these pairs: it would take "
-            f"{_about(images['needed_images'])} images"
+            f"{len(images)} {'is' if len(images) == 1 else 'are'} limited by the test images, and "
+            f"would take {_about(images['needed_images'])} of them or more, not more seeds"
         )
     if not texts:
         return ""

@@ -451,6 +451,25 @@ def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
             assert of_group[row["metric"] + name] == pytest.approx(value, rel=1e-9)
 
 
+def test_images_that_hide_a_difference_are_asked_for_instead_of_seeds() -> None:
+    at_budget = _by_image(0, ("hard", "soft"), num_seeds=12)
+    # whichever images there are decides: each is easy for one paradigm, hard for the other
+    rng = np.random.default_rng(1)
+    easy = {"hard": rng.uniform(0, 0.9, 30), "soft": rng.uniform(0.1, 1, 30)}
+    test = at_budget["split"] == "test"
+    for index, row in at_budget[test].iterrows():
+        right = rng.binomial(10, easy[row["paradigm"]])
+        at_budget.at[index, "image_count"] = [10] * 30
+        at_budget.at[index, "image_right"] = right.tolist()
+        at_budget.at[index, "accuracy"] = right.sum() / 300
+    row = _pair(_paired(at_budget), "soft", "hard")
+    assert row["verdict"] == "undecided"
+    assert row["image_se"] > 3 * row["seed_se"]
+    assert row["needed_seeds"] == math.inf
+    assert 30 < row["needed_images"] < math.inf
+    assert row["needed_effect"] in (row["low"], row["high"], row["difference"])
+
+
 def test_a_diverged_seed_has_one_score_on_every_image() -> None:
     at_budget = _by_image(0, ("hard", "soft"))
     lost = (at_budget["paradigm"] == "hard") & (at_budget["seed"] == 2)
