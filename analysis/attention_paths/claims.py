@@ -4,11 +4,11 @@ The claims are read off figure 2 of the paper and its text. It shows one draw of
 and names no thresholds, so each test here states what is measured, which threshold decides and
 why. All numbers are of the test split; networks are paired by seed.
 
-A network whose saddle point was not found has diverged: it is left out and counted, and where it
-is so with all seeds of a width that a claim needs, the claim is undecided. Chains that have not
-converged are not averaged, and leave the claim about sampling undecided, unless other chains
-contradict it. Intervals are
-not corrected for their number.
+A network whose saddle point was not found has diverged: its seed is lost to what needs it, as is
+one whose cell failed while other networks of theory (for the claim about sampling, other sampled
+ones) have it. Where all seeds of a width that a claim needs are lost, the claim is undecided.
+Chains that have not converged are not averaged, and leave the claim about sampling undecided,
+unless other chains contradict it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 
 from analysis.attention_paths.agreement import pairs
 from analysis.attention_paths.measures import LEADING
-from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector, of_network
+from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector
 from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
 from analysis.attention_paths.words import (
     LONGER_CHAINS,
@@ -30,7 +30,7 @@ from analysis.attention_paths.words import (
     points_text,
     r_hat_text,
 )
-from analysis.section.claim import Claim, Finding, Side, decided, inside, side
+from analysis.section.claim import LOST, Claim, Finding, Side, decided, inside, side
 from analysis.words import listed, percent, three_decimals
 
 PREDICTOR_ERROR = 0.05
@@ -82,7 +82,7 @@ class _Test(NamedTuple):
 
 
 def _claim(setting: Setting, test: _Test) -> Claim:
-    said = (test.name, test.statement, test.test)
+    said = (test.name, test.statement, f"{test.test} {LOST}")
     for need in test.needs:
         cells, *found = (
             table[table["method"].isin(need.methods) & (table["paths"] == need.paths)]
@@ -102,9 +102,10 @@ def _claim(setting: Setting, test: _Test) -> Claim:
 
 def _p1(setting: Setting) -> list[Finding]:
     """Figure 2c and e: the samples (black dots) lie on theory's line (blue crosses)."""
-    findings = []
+    findings, num_seeds = [], _num_seeds(setting, SAMPLED)
     for method, width in setting.sampled:
-        both, lost = pairs(setting, method, width), _lost(setting, [width])
+        both = pairs(setting, method, width)
+        lost = num_seeds - len(both)
         name = f"{method} N={width:g}"
         error, difference = both["predictor_error"], both["accuracy_difference"]
         findings += [
@@ -121,18 +122,19 @@ def _p1(setting: Setting) -> list[Finding]:
     if left_out:
         reason = f"chains that have not converged are left out: {', '.join(left_out)}"
         short = f"chains that have not converged: {LONGER_CHAINS}"
-        findings.insert(0, Finding(None, "", reason, short))
+        findings.insert(0, Finding("", (), reason, short))
     return findings
 
 
 def _p2(setting: Setting) -> list[Finding]:
     """Figure 2c and e: accuracy is above the limit's (red line) and falls towards it with N."""
     widths = _widths(setting)
-    gains, lost = _by_width(setting, "gain", widths), _lost(setting, widths)
+    gains = _by_width(setting, "gain", widths)
+    lost = _num_seeds(setting) - len(gains)
     name = f"accuracy at N={widths[0]:g} minus the limit's"
     first = side(name, gains[:, 0], 0, "above", lost, points_text)
     if len(widths) < 2:
-        return [first, Finding(None, "", "one width has no trend")]
+        return [first, Finding("", reason="one width has no trend")]
     name = f"change of the gain for ten times the width, N={_listed(widths)}"
     slopes = _slopes(np.log10(widths), gains)
     return [first, side(name, slopes, 0, "below", lost, points_text)]
@@ -144,16 +146,16 @@ def _p3(setting: Setting) -> list[Finding]:
     """
     widths = _widths(setting)[-LARGEST_WIDTHS:]
     if len(widths) < 2:
-        return [Finding(None, "", "one width has no exponent")]
+        return [Finding("", reason="one width has no exponent")]
     distances = _by_width(setting, "distance", widths)
     exponents = _slopes(np.log(widths), np.log(np.where(distances > 0, distances, np.nan)))
     low, high = -1 - EXPONENT_MARGIN, -1 + EXPONENT_MARGIN
-    name, lost = f"exponent between N={_listed(widths)}", _lost(setting, widths)
+    name, lost = f"exponent between N={_listed(widths)}", _num_seeds(setting) - len(distances)
     found = inside(name, exponents, low, high, "{:.2f}".format, lost)
     if not len(distances):
         return [found]
     shares = ", ".join(percent(share) for share in distances.mean(axis=0))
-    return [found, Finding(True, f"distance from the limit there {shares} % of its predictor")]
+    return [found, Finding(f"distance from the limit there {shares} % of its predictor")]
 
 
 def _p4(setting: Setting) -> list[Finding]:
@@ -161,10 +163,10 @@ def _p4(setting: Setting) -> list[Finding]:
     width = _widths(setting)[0]
     mine, limit = _paired(setting.of(THEORY, width), setting.of(LIMIT), "largest_overlap")
     name = f"largest overlap at N={width:g} minus the limit's"
-    lost = _lost(setting, [width])
+    lost = _num_seeds(setting) - len(mine)
     found = side(name, mine - limit, 0, "above", lost, "{:+.3f}".format)
     here, there = (three_decimals(each.mean(skipna=False)) for each in (mine, limit))
-    return [found, Finding(True, f"{here} at N={width:g}, {there} in the limit")]
+    return [found, Finding(f"{here} at N={width:g}, {there} in the limit")]
 
 
 def _p5(setting: Setting) -> list[Finding]:
@@ -174,11 +176,11 @@ def _p5(setting: Setting) -> list[Finding]:
     width = _widths(setting)[0]
     rows = setting.of(THEORY, width)
     name = f"accuracy at N={width:g} with minus without the off-diagonal of U"
-    lost = _lost(setting, [width])
+    lost = _num_seeds(setting) - len(rows)
     found = side(name, rows["interplay"], 0, "above", lost, points_text)
     measures = ("accuracy", "accuracy_diagonal")
     with_, without = (percent(rows[each].mean(skipna=False)) for each in measures)
-    return [found, Finding(True, f"{with_} % with, {without} % without")]
+    return [found, Finding(f"{with_} % with, {without} % without")]
 
 
 def _p6(setting: Setting, claimed: Side) -> list[Finding]:
@@ -187,9 +189,10 @@ def _p6(setting: Setting, claimed: Side) -> list[Finding]:
     """
     every, good = _paired(setting.of(LIMIT), setting.of(LIMIT, paths=GOOD), "accuracy")
     name = "accuracy of the limit with all paths minus with the good one"
-    found = side(name, every - good, 0, claimed, form=points_text)
+    lost = _num_seeds(setting) - len(every)
+    found = side(name, every - good, 0, claimed, lost, points_text)
     values = f"{percent(every.mean())} % with all, {percent(good.mean())} % with the good one"
-    return [found, Finding(True, values)]
+    return [found, Finding(values)]
 
 
 def _widths(setting: Setting) -> list[float]:
@@ -218,10 +221,9 @@ def _slopes(x: Vector, values: Vector) -> Vector:
     return np.asarray(values @ centred / np.sum(centred**2))
 
 
-def _lost(setting: Setting, widths: Sequence[float]) -> int:
-    """Seeds that theory lost at any of some widths."""
-    theory = pd.concat([of_network(setting.cells, THEORY, width, ALL) for width in widths])
-    return int(theory.loc[theory["status"] == "diverged", "seed"].nunique())
+def _num_seeds(setting: Setting, methods: Sequence[str] = (THEORY, LIMIT)) -> int:
+    """How many seeds the networks of these methods have."""
+    return int(setting.cells.loc[setting.cells["method"].isin(methods), "seed"].nunique())
 
 
 def _listed(widths: Sequence[float]) -> str:

@@ -6,14 +6,14 @@ Losses and incentives are those of the train split, as in the paper. A test read
 leaves out alpha = 0, and alpha = 1 but for C10: there the three losses are one, and the incentive
 is 0 by definition.
 
-Diverged seeds have no curve: they are left out and counted. Every test is one of several numbers,
-which must all be on the claimed side for the claim to hold; intervals are not corrected for
-their number.
+A run that diverged has no curve. Parts that almost any run has are shown and can refute a claim,
+but are no evidence for it: a claim holds by its other parts.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,7 +35,7 @@ from analysis.fixed_focus.measures import (
     within,
 )
 from analysis.groups import PARADIGMS
-from analysis.section.claim import Claim, Finding, Side, beyond, decided
+from analysis.section.claim import LOST, Claim, Evidence, Finding, Side, decided
 
 NEAR_ZERO = 0.05
 """Share of log C, the loss of a classifier that knows nothing, below which a loss is about 0 and
@@ -76,6 +76,7 @@ _NEEDS = (
     f"from the start with an evaluation at least every {100 * WIDEST_GAP:g} % of the epochs."
 )
 _LAST_FIFTH = 0.8
+_LATE = "{}'s drop in the last fifth of the epochs"
 _HALF = 0.5
 
 
@@ -111,24 +112,24 @@ def _c7(setting: Setting) -> list[Finding]:
     alpha".
     """
     curves = curves_of(setting, "soft", "loss", within(setting, ("soft",), LARGE_ALPHA))
-    finding = _losses(setting, "soft", curves, "below")
-    if finding.so is not False:
-        return [finding]
+    losses = _losses(setting, "soft", curves, "below")
+    if all(test.so for test in losses.tests):
+        return [losses]
     if coarse := too_coarse(curves):
-        return [Finding(None, finding.text, coarse)]
+        return [replace(losses, tests=(), reason=coarse)]
     falling = {}
     for alpha in curves.alphas:
         before = curves.at(alpha, _LAST_FIFTH)
         off = ratio(before - curves.final(alpha), before)
         falling[alpha] = np.maximum(off, _late_share(setting, curves, alpha))
-    lasting = any(
-        beyond(curves.final(alpha) / chance_loss(setting), NEAR_ZERO, "below") is False
-        and beyond(falling[alpha], FLAT, "below")
-        for alpha in curves.alphas
-    )
     name = "the last fifth of the epochs takes off the loss, or brings of its drop, up to"
-    falls = beside_each(name, falling, FLAT, "below")
-    return [Finding(False if lasting else None, finding.text), replace(falls, so=None)]
+    falls = beside_each(name, falling, FLAT, "below", curves.lost)
+    # Only a loss that is above 0 and no longer falls speaks against the claim.
+    tests = [
+        loss if loss.so else Evidence(False, max(loss.p, flat.p) if flat.so else math.nan)
+        for loss, flat in zip(losses.tests, falls.tests, strict=True)
+    ]
+    return [replace(losses, tests=tests), Finding(falls.text)]
 
 
 def _c8(setting: Setting) -> list[Finding]:
@@ -140,13 +141,13 @@ def _c8(setting: Setting) -> list[Finding]:
 
 def _flattens(setting: Setting, paradigm: str) -> list[Finding]:
     curves = curves_of(setting, paradigm, "loss", within(setting, (paradigm,)))
-    ends = _losses(setting, paradigm, curves, "above")
+    ends = replace(_losses(setting, paradigm, curves, "above"), role="against")
     if coarse := too_coarse(curves):
-        return [ends, Finding(None, "", coarse)]
+        return [ends, Finding("", reason=coarse)]
     late = {alpha: _late_share(setting, curves, alpha) for alpha in curves.alphas}
-    flat = beside_each(f"{paradigm}'s drop in the last fifth of the epochs", late, FLAT, "below")
+    flat = beside_each(_LATE.format(paradigm), late, FLAT, "below", curves.lost)
     # A curve that still falls may flatten later: no evidence against the claim.
-    return [ends, replace(flat, so=flat.so or None)]
+    return [ends, replace(flat, role="for")]
 
 
 def _late_share(setting: Setting, curves: Curves, alpha: float) -> np.ndarray:
@@ -170,24 +171,22 @@ def _c9(setting: Setting) -> list[Finding]:
     coarse = next((text for each in curves.values() if (text := too_coarse(each))), "")
     for other in ("soft", "hard"):
         if coarse:
-            findings.append(Finding(None, "", coarse))
+            findings.append(Finding("", reason=coarse))
             break
         leads = [
             curves["lvml"].first_drop(alpha, START) - curves[other].first_drop(alpha, START)
             for alpha in alphas
         ]
         name = f"drop at the start, lvml minus {other}, mean over alpha {_listed(alphas)}"
-        lost = curves["lvml"].lost | curves[other].lost
-        findings.append(
-            beside(name, np.mean(leads, axis=0) / chance, 0, "above", lost, signed_text)
-        )
+        lead = np.mean(leads, axis=0) / chance
+        findings.append(beside(name, lead, 0, "above", curves["lvml"].lost, signed_text))
     below = {
         alpha: (curves["lvml"].final(alpha) - curves["hard"].final(alpha)) / chance
         for alpha in alphas
     }
-    lost = curves["lvml"].lost | curves["hard"].lost
-    ends = beside_each("last loss, lvml minus hard", below, 0, "below", lost, signed_text)
-    return [*findings, ends, Finding(True, _rates(setting))]
+    name, lost = "last loss, lvml minus hard", curves["lvml"].lost
+    ends = beside_each(name, below, 0, "below", lost, signed_text)
+    return [*findings, replace(ends, role="against"), Finding(_rates(setting))]
 
 
 def _c10(setting: Setting) -> list[Finding]:
@@ -197,7 +196,7 @@ def _c10(setting: Setting) -> list[Finding]:
     """
     alphas = within(setting, PARADIGMS, LARGE_ALPHA, with_one=True)
     if len(alphas) < 2:
-        return [Finding(None, "", f"alpha {_listed(alphas)} alone has no spread")]
+        return [Finding("", reason=f"alpha {_listed(alphas)} alone has no spread")]
     findings = []
     sides: dict[str, Side] = {"soft": "below", "hard": "above", "lvml": "above"}
     for paradigm, claimed in sides.items():
@@ -220,11 +219,10 @@ def _c11(setting: Setting) -> list[Finding]:
     findings = []
     for other in ("soft", "lvml"):
         name = f"drop at alpha {alpha:g}, hard minus {other}"
-        lost = curves["hard"].lost | curves[other].lost
         difference = drop["hard"] - drop[other]
-        findings.append(beside(name, difference, 0, "below", lost, signed_text))
+        findings.append(beside(name, difference, 0, "below", curves["hard"].lost, signed_text))
     own = beside("hard's drop", drop["hard"], SMALL_DROP, "below", curves["hard"].lost)
-    return [*findings, own, Finding(True, _rates(setting))]
+    return [*findings, replace(own, role="against"), Finding(_rates(setting))]
 
 
 def _c12(setting: Setting) -> list[Finding]:
@@ -234,7 +232,7 @@ def _c12(setting: Setting) -> list[Finding]:
     """
     curves = curves_of(setting, "soft", "incentive", within(setting, ("soft",)))
     if coarse := too_coarse(curves):
-        return [Finding(None, "", coarse)]
+        return [Finding("", reason=coarse)]
     means = {alpha: curves.mean(alpha, _HALF) for alpha in curves.alphas}
     falls = steps("soft's incentive", means, "below", curves.lost, NEGLIGIBLE)
     largest = np.max([*means.values()], axis=0)
@@ -249,14 +247,14 @@ def _c13(setting: Setting) -> list[Finding]:
     """
     curves = curves_of(setting, "hard", "incentive", within(setting, ("hard",)))
     if coarse := too_coarse(curves):
-        return [Finding(None, "", coarse)]
+        return [Finding("", reason=coarse)]
     means = {alpha: curves.mean(alpha) for alpha in curves.alphas}
     rises = steps("hard's incentive", means, "above", curves.lost)
     small, large = curves.alphas[0], curves.alphas[-1]
     share = ratio(curves.mean(small, end=_HALF), curves.mean(large, end=_HALF))
     name = f"in the first half of the epochs, that at alpha {small:g} as a share of {large:g}'s"
     early = beside(name, share, SMALL_INCENTIVE, "below", curves.lost)
-    return [*rises, early, Finding(True, _when_no_longer_small(curves, small, large))]
+    return [*rises, early, Finding(_when_no_longer_small(curves, small, large))]
 
 
 def _when_no_longer_small(curves: Curves, small: float, large: float) -> str:
@@ -283,19 +281,20 @@ def _c14(setting: Setting) -> list[Finding]:
         {n: curves_of(setting, n, "incentive", alphas) for n in ("lvml", "soft")}
     )
     if coarse := too_coarse(own) or too_coarse(both["soft"]):
-        return [Finding(None, "", coarse)]
+        return [Finding("", reason=coarse)]
     means = {alpha: own.mean(alpha, _HALF) for alpha in alphas}
     left = {
         name: ratio(each.mean(large, _HALF), each.mean(small, _HALF))
         for name, each in both.items()
     }
     what = f"the incentive at alpha {large:g} as a share of {small:g}'s"
-    lost = both["lvml"].lost | both["soft"].lost
     difference = left["lvml"] - left["soft"]
+    share = ratio(means[large], means[small])
+    bounded = beside(f"{what}, lvml", share, NEGLIGIBLE, "above", own.lost)
     return [
         *steps("lvml's incentive", means, "below", own.lost),
-        beside(f"{what}, lvml minus soft", difference, 0, "above", lost, signed_text),
-        beside(f"{what}, lvml", ratio(means[large], means[small]), NEGLIGIBLE, "above", own.lost),
+        beside(f"{what}, lvml minus soft", difference, 0, "above", both["lvml"].lost, signed_text),
+        replace(bounded, role="against"),
     ]
 
 
@@ -321,12 +320,13 @@ _TESTS = (
         "(1) Hard's and lvml's loss at the end of training at every alpha < 1, as a share of log "
         "C; (2) what share of its whole drop, log C minus the last loss, the last fifth of the "
         f"epochs brings (a drop below {share_text(NEAR_ZERO)} of log C counts as so much, so that "
-        "a curve without one is flat). Holds where all intervals of (1) lie above "
-        f"{share_text(NEAR_ZERO)}, where C7 says about 0, and those of (2) below "
-        f"{share_text(FLAT)}, half of what an even fall brings. Does not hold where a loss is "
-        "about 0; one that still falls is undecided. In the population no classifier gets below "
-        "(1 - alpha) log C with hard, nor below -log(alpha + (1 - alpha)/C) with lvml, so only "
-        "one that knows its training mosaics by heart breaks (1).",
+        "a curve without one is flat). Holds where all intervals of (2) lie below "
+        f"{share_text(FLAT)}, half of what an even fall brings. Does not hold where a loss of (1) "
+        f"lies below {share_text(NEAR_ZERO)}, where C7 says about 0; one that still falls is "
+        "undecided. (1) can only refute the claim and is no evidence for it: in the population no "
+        "classifier gets below (1 - alpha) log C with hard, nor below -log(alpha + (1 - alpha)/C) "
+        "with lvml, so that almost any run is above, but one that knows its training mosaics by "
+        "heart. To hold says no more than that training was long enough to flatten.",
         ("hard", "lvml"),
         _BELOW_ONE,
         _c8,
@@ -338,11 +338,12 @@ _TESTS = (
         f"{share_text(START)} of the epochs, lvml's minus soft's and lvml's minus hard's at the "
         "same seed and alpha, as a share of log C, mean over alpha < 1 because the paper says "
         "generally. (2) The last loss, lvml's minus hard's, at every alpha < 1. Holds where the "
-        "intervals of (1) lie above 0 and those of (2) below, does not hold where one lies on the "
-        "other side. Each paradigm has its own learning rate, as in the paper. From zero weights "
+        "intervals of (1) lie above 0, does not hold where one lies below, or one of (2) above. "
+        "Each paradigm has its own learning rate, as in the paper. From zero weights "
         "the three population losses set out equally fast, so (1) depends on how long the "
-        "beginning is. (2) could hardly be otherwise once both have converged: lvml's loss is "
-        "never above hard's of the same classifier (Jensen).",
+        "beginning is. (2) can only refute the claim and is no evidence for it: lvml's loss is "
+        "never above hard's of the same classifier (Jensen), so that it could hardly be otherwise "
+        "once both have converged.",
         PARADIGMS,
         _BELOW_ONE,
         _c9,
@@ -364,11 +365,11 @@ _TESTS = (
         "C11",
         "Fixed focus: hard's loss curve is flat at small alpha.",
         "The whole drop of the loss, log C minus the last loss, at the smallest alpha, at most "
-        f"{SMALL_DROP:g}, as a share of log C. Holds where hard's minus soft's and hard's minus "
-        f"lvml's at the same seed lie below 0, and hard's own below {share_text(SMALL_DROP)}; "
-        "does not hold where one interval lies on the other side. In the population hard's drop "
-        "is at most alpha log C, so at alpha = .2 the last part could hardly be otherwise: the "
-        "comparison with the others at the same alpha decides.",
+        f"{SMALL_DROP:g}, as a share of log C. Holds where (1) hard's minus soft's and hard's "
+        "minus lvml's at the same seed lie below 0; does not hold where one lies above, or (2) "
+        f"hard's own lies above {share_text(SMALL_DROP)}. (2) can only refute the claim and is no "
+        "evidence for it: in the population hard's drop is at most alpha log C, so that at alpha "
+        "= .2 it could hardly be otherwise. The comparison with the others decides.",
         PARADIGMS,
         [(0.0, SMALL_DROP)],
         _c11,
@@ -404,12 +405,13 @@ _TESTS = (
         "C14",
         "Fixed focus: lvml's incentive falls with alpha, less than soft's, and not to 0.",
         "lvml's incentive, mean over the second half of the epochs, at every alpha < 1. Holds "
-        "where (1) each step to the next larger alpha lies below 0; (2) the share that the "
+        "where (1) each step to the next larger alpha lies below 0; and (2) the share that the "
         "largest alpha has of the incentive at the smallest is larger than soft's, on the same "
-        f"seeds; and (3) that share lies above {share_text(NEGLIGIBLE)}, where C12 says about 0. "
-        "Does not hold where one interval lies on the other side. In the linear orthogonal "
-        "setting the share goes to (.2 + .8/C) / (.8 + .2/C) for alpha .2 and .8, which is .54 "
-        f"at C = 3 and .27 at C = 50, so (3) could hardly be otherwise after long training. "
+        "seeds. Does not hold where one interval lies on the other side, or (3) that share lies "
+        f"below {share_text(NEGLIGIBLE)}, where C12 says about 0. (3) can only refute the claim "
+        "and is no evidence for it: in the linear orthogonal setting the share goes to "
+        "(.2 + .8/C) / (.8 + .2/C) for alpha .2 and .8, which is .54 at C = 3 and .27 at C = 50, "
+        "so that it could hardly be otherwise after long training. "
         f"{_NEEDS}",
         ("lvml", "soft"),
         _BOTH_ENDS,
@@ -423,7 +425,8 @@ _TESTS = (
 
 def _claim(setting: Setting, test: _Test) -> Claim:
     """The claim: not run, undecided without a learning rate, or decided by the findings."""
-    unmeasured = functools.partial(Claim, test.name, test.statement, test.test)
+    said = test.name, test.statement, f"{test.test} {LOST}"
+    unmeasured = functools.partial(Claim, *said)
     paradigms = test.paradigms
     ran = set(setting.cells["paradigm"])
     if missing := [paradigm for paradigm in paradigms if paradigm not in ran]:
@@ -441,7 +444,7 @@ def _claim(setting: Setting, test: _Test) -> Claim:
         text = f"{' and '.join(paradigms)} have no cells at alpha in {' nor in '.join(lacking)}"
         return unmeasured("not run", text.replace("[0,", "(0,"), setting.name)
     findings = test.findings(setting)
-    claim = decided(test.name, test.statement, test.test, findings, setting.name)
+    claim = decided(*said, findings, setting.name)
     # Said once, at the first of many.
     return replace(claim, measured=claim.measured.replace("[", "[95 % interval ", 1))
 

@@ -101,13 +101,6 @@ class Setting:
         rows = self.runs[(self.runs["paradigm"] == paradigm) & (self.runs["alpha"] == alpha)]
         return rows.pivot(index="seed", columns="budget_fraction", values=measure)
 
-    def lost(self, lines: Iterable[tuple[str, float]]) -> set[int]:
-        """Seeds whose chosen cells diverged on any of the given (paradigm, alpha)."""
-        diverged = self.chosen[self.chosen["status"] == "diverged"]
-        keys = zip(diverged["paradigm"], diverged["alpha"], diverged["seed"], strict=True)
-        wanted = set(lines)
-        return {int(seed) for name, alpha, seed in keys if (name, alpha) in wanted}
-
     def closed_form(self) -> pd.DataFrame:
         """Theorem 1 at the times of the curves, which are known for linear models only.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.fixed_focus.curves import Setting
-from analysis.section.claim import TOO_FEW, Finding, Side, beyond, left_out
+from analysis.section.claim import TOO_FEW, Finding, Side, evidence, lost_text
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from analysis.words import span
 
@@ -30,11 +30,22 @@ class Curves:
 
     Attributes:
         of: alpha -> (seeds, evaluations), index the seeds, columns the budget fractions.
-        lost: seeds that diverged at any of the alphas.
+        num_all: how many seeds the setting has.
     """
 
     of: Mapping[float, pd.DataFrame]
-    lost: set[int]
+    num_all: int
+
+    @property
+    def lost(self) -> int:
+        """How many seeds of the setting have no curve, because a run diverged or failed."""
+        return self.num_all - len(next(iter(self.of.values())))
+
+    def on(self, seeds: set[int]) -> Curves:
+        """The curves of these seeds."""
+        return replace(
+            self, of={alpha: each.loc[sorted(seeds)] for alpha, each in self.of.items()}
+        )
 
     @property
     def alphas(self) -> list[float]:
@@ -93,7 +104,7 @@ def curves_of(setting: Setting, paradigm: str, measure: str, alphas: Sequence[fl
     """The curves of the seeds that are done at all of the alphas, at least one alpha."""
     of = {alpha: setting.seeds_of(paradigm, alpha, measure) for alpha in alphas}
     seeds = set.intersection(*(set(curve.index) for curve in of.values()))
-    return _on(of, seeds, setting.lost((paradigm, alpha) for alpha in alphas))
+    return Curves(of, setting.cells["seed"].nunique()).on(seeds)
 
 
 def on_common_seeds(curves: Mapping[str, Curves]) -> dict[str, Curves]:
@@ -101,11 +112,7 @@ def on_common_seeds(curves: Mapping[str, Curves]) -> dict[str, Curves]:
     seeds = set.intersection(
         *(set(curve.index) for each in curves.values() for curve in each.of.values())
     )
-    return {name: _on(each.of, seeds, each.lost) for name, each in curves.items()}
-
-
-def _on(of: Mapping[float, pd.DataFrame], seeds: set[int], lost: set[int]) -> Curves:
-    return Curves({alpha: curve.loc[sorted(seeds)] for alpha, curve in of.items()}, lost)
+    return {name: each.on(seeds) for name, each in curves.items()}
 
 
 def too_coarse(curves: Curves) -> str:
@@ -129,7 +136,7 @@ def steps(
     what: str,
     means: Mapping[float, Values],
     claimed: Side,
-    lost: set[int],
+    lost: int,
     negligible: float = 0.0,
 ) -> list[Finding]:
     """Whether an incentive falls or rises from each alpha to the next.
@@ -138,24 +145,23 @@ def steps(
         what: name of the incentive.
         means: alpha -> (seeds,) incentives, in nats.
         claimed: whether each step is below or above 0.
-        lost: seeds that diverged.
+        lost: seeds that are not among them.
         negligible: no step is tested where both ends are below this share of the largest.
     """
     levels = {
         alpha: float(values.mean()) if len(values) else math.nan for alpha, values in means.items()
     }
     largest = max(levels.values())
-    shown = beside_each(what, means, 0, "above", lost, _nats).text
+    shown = Finding(beside_each(what, means, 0, "above", lost, _nats).text)
     if not largest > 0:
-        return [Finding(None, shown, "no incentive is above 0")]
+        return [replace(shown, reason="no incentive is above 0")]
     changes = {
         f"{a:g} to {b:g}": (means[b] - means[a]) / largest
         for a, b in pairwise(means)
         if max(levels[a], levels[b]) >= negligible * largest
     }
     name = "steps as shares of the largest"
-    tested = beside_each(name, changes, 0, claimed, form=signed_text, place="")
-    return [Finding(True, shown), tested]
+    return [shown, beside_each(name, changes, 0, claimed, lost, signed_text, place="")]
 
 
 def beside(
@@ -163,7 +169,7 @@ def beside(
     values: Values,
     threshold: float,
     claimed: Side,
-    lost: Collection[int] = (),
+    lost: int = 0,
     form: Form | None = None,
 ) -> Finding:
     """Compares one number a seed with a threshold.
@@ -173,12 +179,12 @@ def beside(
         values: (n,) one number a seed.
         threshold: in the unit of `values`.
         claimed: the claimed side.
-        lost: seeds that diverged.
+        lost: further seeds, which have none.
         form: formats a value; by default a share, in per cent.
     """
     text = f"{name}: {_estimate(values, form or share_text)} (n={len(values)})"
-    so = beyond(values, threshold, claimed)
-    return Finding(so, text + left_out(len(lost)), _few([len(values)]))
+    test = evidence(values, threshold, claimed, lost)
+    return Finding(text + lost_text(lost), [test], _few([len(values)]))
 
 
 def beside_each(
@@ -186,26 +192,25 @@ def beside_each(
     values: Mapping[float, Values] | Mapping[str, Values],
     threshold: float,
     claimed: Side,
-    lost: Collection[int] = (),
+    lost: int = 0,
     form: Form | None = None,
     place: str = "alpha ",
 ) -> Finding:
-    """Compares numbers at several alphas with one threshold: all must be on the claimed side.
+    """Compares numbers at several alphas with one threshold, a test each.
 
     Args:
         values: alpha, or the name of a place -> (n,) one number a seed.
         place: text before each alpha or name.
         name, threshold, claimed, lost, form: see `beside`.
     """
-    found = [beyond(each, threshold, claimed) for each in values.values()]
-    so = False if False in found else True if all(found) else None
+    tests = [evidence(each, threshold, claimed, lost) for each in values.values()]
     counts = [len(each) for each in values.values()]
     texts = [
         f"{_estimate(each, form or share_text)} at {place}{where}"
         for where, each in zip(map(_place, values), values.values(), strict=True)
     ]
-    text = f"{name}: {', '.join(texts)} (n={span(counts)})" + left_out(len(lost))
-    return Finding(so, text, _few(counts))
+    text = f"{name}: {', '.join(texts)} (n={span(counts)})" + lost_text(lost)
+    return Finding(text, tests, _few(counts))
 
 
 def ratio(top: Values, bottom: Values) -> Values:

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import PARADIGMS, paradigm_order
-from analysis.section.claim import Claim, Finding, Verdict, decided, side
+from analysis.linear_orthogonal.measured import lost_seeds
+from analysis.section.claim import LOST, Claim, Evidence, Finding, Verdict, decided, side
 from analysis.words import known, listed, number
 
 NAMES = tuple(paradigm_order(PARADIGMS))
@@ -50,9 +51,9 @@ _TRAINED_TEST = (
     "The same of trained models, a value a seed: the time at which the loss on test mosaics falls "
     f"to {DECISIVE:.0%} of log C (log loss interpolated between evaluations), soft and hard minus "
     "lvml; and nu of hard minus that of soft and lvml at the last time that all have. Holds where "
-    "all four 95 % t intervals over common seeds lie above 0, does not hold where one lies below. "
-    "A loss that does not get there counts with the last time, which makes the lead smaller than "
-    "it is."
+    "all four 95 % t intervals over common seeds lie above 0, does not hold where one lies below, "
+    "each at a quarter of the level. A loss that does not get there counts with the last time, "
+    f"which makes the lead smaller than it is. {LOST}"
 ).replace("10%", "10 %")
 
 
@@ -96,23 +97,24 @@ def exact_claim(exact: Exact) -> Claim:
     return decided("C15", _STATEMENT, _EXACT_TEST, findings, setting)
 
 
-def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> Claim:
+def trained_claim(rows: pd.DataFrame, setting: str, cells: pd.DataFrame) -> Claim:
     """C15 of trained models of one (m, C).
 
     Args:
         rows: one row an evaluation of a model that was trained to the end: `paradigm`, `seed`,
             `flow_time`, `loss` (nats), `nu` and `num_classes`, by increasing time in each cell.
         setting: names the models.
-        lost: paradigm -> diverged seeds that are not among the rows.
+        cells: all of its cells, one row each: `paradigm`, `seed` and `status`. A seed that any
+            of them has is lost to a paradigm without rows of it.
     """
     absent = [name for name in NAMES if name not in set(rows["paradigm"])]
     if absent:
+        diverged = lost_seeds(cells)
         missing = ", ".join(
-            f"{name} ({lost[name]} diverged)" if lost.get(name) else name for name in absent
+            f"{name} ({diverged[name]} diverged)" if name in diverged else name for name in absent
         )
         text = f"no cell was trained to the end: {missing}"
-        diverged = any(lost.get(name) for name in absent)
-        verdict: Verdict = "undecided" if diverged else "not run"
+        verdict: Verdict = "undecided" if diverged.keys() & set(absent) else "not run"
         return Claim("C15", _STATEMENT, _TRAINED_TEST, verdict, text, setting)
     end = float(rows.groupby(["paradigm", "seed"])["flow_time"].max().min())
     of_cells: dict[tuple[str, int], pd.DataFrame] = {}
@@ -123,7 +125,7 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
         cell: float(np.interp(end, part["flow_time"], part["nu"]))
         for cell, part in of_cells.items()
     }
-    findings = []
+    findings, total = [], cells["seed"].nunique()
     for other in ("soft", "hard"):
         seeds = _common(of_cells, "lvml", other)
         leads = [_lead(falls["lvml", s], falls[other, s], end) for s in seeds]
@@ -131,17 +133,15 @@ def trained_claim(rows: pd.DataFrame, setting: str, lost: Mapping[str, int]) -> 
             text = (
                 f"neither lvml nor {other} falls to {_shares([DECISIVE])} by t = {time_text(end)}"
             )
-            findings.append(Finding(None, text))
+            findings.append(Finding("", reason=text))
             continue
         name = f"time of {other} minus that of lvml to {_shares([DECISIVE])} of log C"
-        left_out = lost.get("lvml", 0) + lost.get(other, 0)
-        findings.append(side(name, leads, 0, "above", left_out, _signed))
+        findings.append(side(name, leads, 0, "above", total - len(seeds), _signed))
     for other in ("soft", "lvml"):
         seeds = _common(of_cells, "hard", other)
         gaps = [nus["hard", seed] - nus[other, seed] for seed in seeds]
         name = f"nu of hard minus that of {other} at t = {time_text(end)}"
-        left_out = lost.get("hard", 0) + lost.get(other, 0)
-        findings.append(side(name, gaps, 0, "above", left_out, _signed))
+        findings.append(side(name, gaps, 0, "above", total - len(seeds), _signed))
     return decided("C15", _STATEMENT, _TRAINED_TEST, findings, setting)
 
 
@@ -163,7 +163,9 @@ def _fastest(exact: Exact) -> Finding:
     }
     firsts = [f"{name} at {_shares(places)}" for name, places in won.items() if places]
     text += f" (first: {', '.join(firsts)})" if firsts else ""
-    return Finding(first[decisive] == "lvml" if first[decisive] else None, text)
+    if not first[decisive]:
+        return Finding("", reason=text)
+    return Finding(text, [Evidence(first[decisive] == "lvml", 0.0)])
 
 
 def _largest(exact: Exact) -> Finding:
@@ -178,7 +180,8 @@ def _largest(exact: Exact) -> Finding:
         f"; for t to infinity hard minus lvml goes to {nu_gap(exact.num_classes):.2f}, hard minus "
         "soft grows without bound"
     )
-    return Finding(all(exact.nu["hard"] > exact.nu[other] for other in ("soft", "lvml")), text)
+    largest = all(exact.nu["hard"] > exact.nu[other] for other in ("soft", "lvml"))
+    return Finding(text, [Evidence(largest, 0.0)])
 
 
 def _first(times: Mapping[str, Sequence[float]], level: int) -> str:

@@ -3,33 +3,65 @@
 Sources: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023), claims C1
 to C17, and "Dissecting the Interplay of Attention Paths in a Statistical Mechanics Theory of
 Transformers" (arXiv 2405.15926), claims P1 to P6; they are numbered as in the project's
-specifications. A claim *holds* where the 95 % interval over seeds lies wholly on the claimed side
-of a threshold, and *does not hold* where it lies wholly on the other. It is *undecided* where the
-interval contains the threshold, there are fewer than `MIN_SEEDS` seeds, or a number is unknown,
-and *not run* where what it is about has no cells.
+specifications.
+
+A claim has parts, each a number a seed beside a threshold. It *holds* where every part lies on the
+claimed side: the two-sided t test over seeds has p < .05, so its 95 % interval is wholly there. It
+*does not hold* where one part lies on the other side with p < .05 / k: any of the k parts that can
+refute it might do so by chance (Bonferroni), while to hold needs all of them at once and no
+correction. Else it is *undecided*, as with fewer than `MIN_SEEDS` seeds or an unknown number, and
+*not run* where what it is about has no cells.
+
+A *lost* seed, which diverged or failed, has no number. What it would have shown is unknown, and it
+may have been lost for just that, so it counts against either verdict: besides the t test of the
+others, a sign test of all seeds must reject, in which the lost ones lie on the other side. It
+bounds false verdicts whatever the reason for a loss, as no t test of the others does. Six to eight
+seeds may lose none, nine to eleven one, twelve to fourteen two. Nothing bounds how many runs would
+be lost beyond those seen: of six, none is lost in 38 % of the studies where 15 % of all runs are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import bdtr, stdtr
 
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, t_interval
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
 Side = Literal["below", "above"]
 """Side of a threshold."""
 
+Role = Literal["both", "for", "against"]
+"""How a part counts: ``against``, where almost any run has it, so that it can only refute;
+``for``, where the opposite is no evidence against the claim."""
+
+LEVEL = 1 - CONFIDENCE
+
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
 OPEN = "an interval contains its threshold"
 """Why a claim is undecided where no part of it names another reason."""
+
+LOST = "A lost seed counts against either verdict."
+"""What every test says of seeds without a number; see `RULES`."""
+
+RULES = (
+    "A claim holds where every part lies on the claimed side: the t test over seeds has p < "
+    f"{LEVEL:.2g}, so that the {CONFIDENCE:.0%} interval is wholly there. It does not hold where "
+    f"one part lies on the other side with p < {LEVEL:.2g} over the number of parts that can "
+    "refute it (Bonferroni). A seed that others of the comparison have is lost to what has no "
+    "result of it, because it diverged, failed or was not run. Where any is, a sign test of all "
+    "seeds must decide the same, in which lost ones lie on the other side: six to eight seeds may "
+    "lose none, nine to eleven one, twelve to fourteen two."
+).replace("%", " %")
+"""How all claims are decided, for a report."""
 
 
 @dataclass(frozen=True)
@@ -56,62 +88,116 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One part of a claim.
+class Evidence:
+    """What one test says.
 
     Attributes:
-        so: whether it is true; None: undecided.
-        text: its numbers.
-        reason: why it is undecided.
-        short: the same in a short clause, where `reason` is none.
+        so: whether what was measured lies on the claimed side.
+        p: two-sided p value of the hypothesis that it lies at the threshold; NaN: unknown.
     """
 
-    so: bool | None
+    so: bool
+    p: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part of a claim, at one or several places; without tests, only shown.
+
+    Attributes:
+        text: its numbers.
+        tests: those that decide, which must all say so for the claim to hold.
+        reason: why the claim cannot hold, whatever the tests say; empty: it can.
+        short: the same in a short clause, where `reason` is none.
+        role: how the tests count.
+    """
+
     text: str
+    tests: Sequence[Evidence] = ()
     reason: str = ""
     short: str = ""
+    role: Role = "both"
 
 
 def decided(
-    name: str, statement: str, test: str, findings: Sequence[Finding], setting: str = ""
+    name: str,
+    statement: str,
+    test: str,
+    findings: Sequence[Finding],
+    setting: str = "",
+    parts: int | None = None,
 ) -> Claim:
-    """The claim: holds if all parts are true, does not hold if one is false, else undecided."""
+    """The claim, decided by all of its parts.
+
+    Args:
+        name, statement, test, setting: as `Claim` has them.
+        findings: its parts.
+        parts: k of Bonferroni; by default the number of tests that can refute the claim. Fewer
+            where their p values are already corrected for each other.
+    """
+    needed = [finding for finding in findings if finding.role != "against"]
+    claimed = [each for finding in needed for each in finding.tests]
+    opposed = [each for finding in findings if finding.role != "for" for each in finding.tests]
+    level = LEVEL / (parts or max(len(opposed), 1))
     verdict: Verdict = "undecided"
-    if any(finding.so is False for finding in findings):
+    if any(not each.so and each.p < level for each in opposed):
         verdict = "does not hold"
-    elif findings and all(finding.so for finding in findings):
-        verdict = "holds"
+    elif claimed and not any(finding.reason for finding in needed):
+        verdict = "holds" if all(e.so and e.p < LEVEL for e in claimed) else "undecided"
     texts = [finding.text for finding in findings] + [finding.reason for finding in findings]
     measured = "; ".join(text for text in dict.fromkeys(texts) if text)
-    return Claim(name, statement, test, verdict, measured, setting, _why(verdict, findings))
+    why = _why(needed) if verdict == "undecided" else ""
+    return Claim(name, statement, test, verdict, measured, setting, why)
 
 
-def _why(verdict: Verdict, findings: Sequence[Finding]) -> str:
-    """Why a claim is undecided: the first reason that an undecided part of it names."""
-    if verdict != "undecided":
-        return ""
-    undecided = [finding for finding in findings if finding.so is None]
-    texts = [finding.short or finding.reason for finding in undecided]
-    return next(filter(None, texts), OPEN)
+def _why(findings: Sequence[Finding]) -> str:
+    """The first reason that a part names."""
+    return next(filter(None, (each.short or each.reason for each in findings)), OPEN)
 
 
-def beyond(values: ArrayLike, threshold: float, claimed: Side) -> bool | None:
-    """Whether the t interval over seeds lies wholly on the claimed side of a threshold.
+def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) -> Evidence:
+    """On which side of a threshold the mean over seeds lies, and how sure that is.
 
     Args:
         values: (n,) one number a seed.
         threshold: in the unit of `values`.
         claimed: the claimed side.
+        lost: further seeds, whose number is not known.
 
     Returns:
-        False where it lies wholly on the other side; None where it contains the threshold, a value
-        is unknown, or there are fewer than `MIN_SEEDS`.
+        p is that of the t test, so below 1 - confidence where the t interval lies wholly on one
+        side. With lost seeds it is no smaller than that of the sign test of all of them; where
+        values do not vary, and so say nothing about their spread, it is that. NaN with fewer than
+        `MIN_SEEDS` values, or an unknown one.
     """
     array = np.asarray(values, np.float64)
-    _, low, high = t_interval(array, CONFIDENCE)
-    if len(array) >= MIN_SEEDS and (high < threshold or low > threshold):  # neither with NaN
-        return (high < threshold) == (claimed == "below")
-    return None
+    n = len(array)
+    mean = float(array.mean()) if n else math.nan
+    so = mean < threshold if claimed == "below" else mean > threshold
+    if n < MIN_SEEDS or math.isnan(mean):
+        return Evidence(so, math.nan)
+    alike = int((array < threshold).sum() if mean < threshold else (array > threshold).sum())
+    varies = bool(np.ptp(array) > ROUNDING * max(abs(mean), abs(threshold)))
+    p = 0.0
+    if varies:
+        t = abs(mean - threshold) * math.sqrt(n) / float(array.std(ddof=1))
+        p = 2 * float(stdtr(n - 1, -t))
+    return Evidence(so, p if varies and not lost else max(p, sign_test(alike, n + lost)))
+
+
+def sign_test(alike: int, n: int) -> float:
+    """Two-sided p value of n seeds of which at most `alike` >= n / 2 lie on one side.
+
+    Source: Conover, Practical Nonparametric Statistics (1999), section 3.4.
+    """
+    return min(1.0, 2 * float(bdtr(n - alike, n, 0.5)))
+
+
+def between(values: ArrayLike, low: float, high: float, lost: int = 0) -> Evidence:
+    """Whether the mean over seeds lies between two thresholds; see `evidence`."""
+    sides = evidence(values, low, "above", lost), evidence(values, high, "below", lost)
+    beyond = [each for each in sides if not each.so]
+    return beyond[0] if beyond else max(sides, key=lambda each: each.p)
 
 
 def side(
@@ -122,30 +208,14 @@ def side(
     lost: int = 0,
     form: Callable[[float], str] = lambda share: f"{round(100 * share, 1) + 0.0:.1f} %",
 ) -> Finding:
-    """Tests on which side of a threshold the t interval over seeds lies.
+    """Tests on which side of a threshold the mean over seeds lies.
 
     Args:
         name: what was measured.
-        values: (n,) one number a seed.
-        threshold: in the unit of `values`.
-        claimed: the claimed side.
-        lost: number of diverged seeds, which are not among the values.
+        values, threshold, claimed, lost: see `evidence`.
         form: formats a value.
     """
-    array = np.asarray(values, np.float64)
-    mean, low, high = t_interval(array, CONFIDENCE)
-    text = f"{name}: "
-    if math.isnan(mean):
-        unknown = int(np.isnan(array).sum())
-        text += f"not known in {unknown} of {len(array)} seeds" if len(array) else "no seed"
-    elif math.isnan(low):
-        text += f"{form(mean)} (n=1, no interval)"
-    else:
-        text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
-    text += left_out(lost)
-    reason = TOO_FEW if len(array) < MIN_SEEDS else ""
-    short = "a number is not known" if len(array) and math.isnan(mean) else ""
-    return Finding(beyond(array, threshold, claimed), text, reason, short)
+    return _finding(name, values, evidence(values, threshold, claimed, lost), lost, form)
 
 
 def inside(
@@ -156,23 +226,28 @@ def inside(
     form: Callable[[float], str],
     lost: int = 0,
 ) -> Finding:
-    """Tests whether the t interval over seeds lies between two thresholds.
-
-    True where it lies between them, False where it lies beyond one, else undecided.
-
-    Args:
-        name: what was measured.
-        values: (n,) one number a seed.
-        low, high: in the unit of `values`.
-        form: formats a value.
-        lost: number of diverged seeds, which are not among the values.
-    """
-    found = side(name, values, high, "below", lost, form)
-    both = (found.so, beyond(values, low, "above"))
-    so = False if False in both else all(both) or None
-    return replace(found, so=so)
+    """Tests whether the mean over seeds lies between two thresholds; arguments as of `side`."""
+    return _finding(name, values, between(values, low, high, lost), lost, form)
 
 
-def left_out(lost: int) -> str:
-    """Says how many diverged seeds are not among the values, if any."""
-    return f", {lost} diverged seed{'s' if lost > 1 else ''} left out" if lost else ""
+def _finding(
+    name: str, values: ArrayLike, test: Evidence, lost: int, form: Callable[[float], str]
+) -> Finding:
+    array = np.asarray(values, np.float64)
+    mean, low, high = t_interval(array, CONFIDENCE)
+    text = f"{name}: "
+    if math.isnan(mean):
+        unknown = int(np.isnan(array).sum())
+        text += f"not known in {unknown} of {len(array)} seeds" if len(array) else "no seed"
+    elif math.isnan(low):
+        text += f"{form(mean)} (n=1, no interval)"
+    else:
+        text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
+    reason = TOO_FEW if len(array) < MIN_SEEDS else ""
+    short = "a number is not known" if len(array) and math.isnan(mean) else ""
+    return Finding(text + lost_text(lost), [test], reason, short)
+
+
+def lost_text(lost: int) -> str:
+    """Says how many seeds are lost, if any."""
+    return f", {lost} seed{'s' if lost > 1 else ''} lost" if lost else ""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
-from analysis.section.claim import Claim
+from analysis.section.claim import RULES, Claim
 from study import tasks
 from study.results import CAPTIONING, FURTHER, NETWORK, SOLUTION
 
@@ -77,7 +77,7 @@ def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
     return [
         *blocks,
         Table(list(columns), rows, left=range(len(columns)), wrap=wrap),
-        Text("How each of them is tested:"),
+        Text(f"{RULES} How each of them is tested:"),
         *(Text(test, "quiet") for test in tests),
     ]
 

@@ -4,7 +4,8 @@ The paper says "close to zero" and "often" without numbers, from one seed, so ea
 what is measured, which threshold decides and why.
 
 All tests read one comparison, cut at equal compute, on the test split, with the option of each
-paradigm that validation chose.
+paradigm that validation chose; where a study confirms, its confirming seeds alone. A seed that any
+cell of the comparison has and a paradigm lacks, because it failed there, is lost to it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
 
 from analysis.comparison.attention_rise import (
     FEWEST_POINTS,
@@ -28,8 +30,20 @@ from analysis.comparison.attention_rise import (
 from analysis.comparison.compare import Comparison
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.groups import AXES, STAND_INS
-from analysis.section.claim import TOO_FEW, Claim, Finding, Side, decided, left_out, side
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
+from analysis.section.claim import (
+    LOST,
+    TOO_FEW,
+    Claim,
+    Evidence,
+    Finding,
+    Side,
+    decided,
+    evidence,
+    lost_text,
+    side,
+    sign_test,
+)
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING
 from analysis.words import lost_scores
 from study.tasks import CAPTIONS
 
@@ -130,13 +144,16 @@ def _c6(comparison: Comparison) -> Claim:
     return _claim(
         comparison,
         "C6",
-        "Marginal likelihood (lvml) has a higher SAIF than soft and than hard attention.",
-        "SAIF of lvml minus that of soft and of hard on common seeds. Holds where the verdicts of "
-        "the paired differences (Holm's correction, resampled choice of options) are better for "
-        "both, does not hold where one is worse. The paper says often: one comparison is one "
-        "case, so count over several. A diverged seed counts as SAIF 0.",
+        "SAIF of marginal likelihood (lvml) is often noticeably higher than that of soft and of "
+        "hard attention.",
+        "SAIF of lvml minus that of soft and of hard on common seeds. Holds here where the "
+        "verdicts of the paired differences, corrected for their number (Holm), are better for "
+        "both, does not hold here where one is worse. The paper says often: one comparison is one "
+        "case, so count over several; it gives no number for noticeably. A diverged seed counts "
+        "as SAIF 0. A pair that lacks a run, which failed, counts against either verdict.",
         ("lvml", *others),
         lambda lvml, *others: [_saif_higher(comparison, lvml, other) for other in others],
+        parts=1,  # Holm corrects them for each other
     )
 
 
@@ -150,11 +167,12 @@ def _c16(comparison: Comparison) -> Claim:
         "C16",
         f"The hybrid raises SAIF over soft attention and costs at most 1 point of {score}.",
         f"SAIF and {score} of hybrid minus those of soft on common seeds. Holds where the paired "
-        f"verdict on SAIF is better and the 95 % t interval of the {score} difference lies wholly "
+        f"verdict on SAIF is better and the 95 % interval of the {score} difference lies wholly "
         f"at or above -{100 * ACCURACY_LOSS:g} point, does not hold where SAIF is worse or that "
-        f"interval lies wholly below. The paper gives no number for unaffected {score}; one point "
-        "parts the small losses of its Table 1 from the large. A diverged seed counts as "
-        f"{lost_scores(comparison.task)}.",
+        "difference wholly below, each at half the level, as there are two parts. The paper gives "
+        f"no number for unaffected {score}; one point parts the small losses of its Table 1 from "
+        f"the large. A diverged seed counts as {lost_scores(comparison.task)}. A pair that lacks "
+        "a run, which failed, counts against either verdict.",
         ("hybrid", "soft"),
         lambda hybrid, soft: [
             _saif_higher(comparison, hybrid, soft),
@@ -187,7 +205,7 @@ def _c17(comparison: Comparison) -> Claim:
         "neither of a seed rises, or fewer than half of hard's curves do, (1) is undecided. (2) "
         "is undecided where a curve of soft does not rise. Curves need "
         f"{FEWEST_POINTS} evaluations, the first within the first {100 * LATEST_START:g} % of the "
-        "cut; diverged seeds are left out and counted.",
+        f"cut. {LOST}",
         ("soft", "hard"),
         lambda soft, hard: _rise_findings(comparison, soft, hard),
     )
@@ -203,6 +221,7 @@ def _claim(
     test: str,
     paradigms: Sequence[str],
     findings: Callable[..., list[Finding]],
+    parts: int | None = None,
 ) -> Claim:
     """The claim: not run, undecided without a choice, or decided by the findings.
 
@@ -210,6 +229,7 @@ def _claim(
         comparison, name, statement, test: of the claim.
         paradigms: that it speaks of.
         findings: takes the names of those that stand for them here, see `STAND_INS`.
+        parts: see `analysis.section.claim.decided`.
     """
     ran = set(comparison.cells["paradigm"])
     standing = {each: _standing(each, ran) for each in paradigms}
@@ -220,7 +240,7 @@ def _claim(
     if unchosen := [own for own in standing.values() if own not in chosen]:
         claim = Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
     else:
-        claim = decided(name, statement, test, findings(*standing.values()))
+        claim = decided(name, statement, test, findings(*standing.values()), parts=parts)
     others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
     return replace(claim, measured="; ".join([claim.measured, *others]))
 
@@ -255,8 +275,9 @@ def _share_claim(
         f"Share of the test {counted} in the middle of {paradigm}'s heat map: {what} {limit}. "
         f"{limit} is a sixth of what a uniform map has there: below, the middle is nearly empty, "
         "above, it is not negligible. Holds where the 95 % t interval over seeds lies wholly on "
-        "that side, does not hold where one lies wholly on the other. Diverged seeds have no heat "
-        "map: they are left out and counted."
+        "that side, does not hold where one lies wholly on the other"
+        f"{', each at half the level' if len(parts) > 1 else ''}. The test {counted} are held "
+        f"fixed: others would give other shares. A diverged run has no heat map. {LOST}"
     )
     return _claim(
         comparison,
@@ -274,17 +295,17 @@ def _middle_name(axis: int) -> str:
 
 def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
     rows = _test_rows(comparison.chosen, paradigm)
-    if rows.empty:
-        return Finding(None, f"no option of {paradigm} can be chosen")
-    left = rows[~rows["diverged"].astype(bool)]
-    shares = [_share_of(heatmap, axis) for heatmap in left["heatmap"]]
-    return side(
-        f"{paradigm}, {_middle_name(axis)}",
-        shares,
-        NEARLY_EMPTY,
-        claimed,
-        lost=len(rows) - len(left),
-    )
+    heatmaps = rows.loc[~rows["diverged"].astype(bool), "heatmap"]
+    shares = [_share_of(heatmap, axis) for heatmap in heatmaps]
+    lost = len(_seeds(comparison)) - len(shares)
+    return side(f"{paradigm}, {_middle_name(axis)}", shares, NEARLY_EMPTY, claimed, lost)
+
+
+def _seeds(comparison: Comparison) -> set[int]:
+    """The seeds that every paradigm should have: the confirming ones, else all."""
+    cells = comparison.cells
+    confirming = cells[cells["stage"] == "confirm"]
+    return set((cells if confirming.empty else confirming)["seed"])
 
 
 def _share_of(heatmap: Any, axis: int) -> float:
@@ -308,10 +329,12 @@ def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
     row = _pair(comparison, "saif", first, second)
     name = f"{comparison.names['saif']}, {first} minus {second}"
     if row is None:
-        return Finding(None, f"{name}: no common seeds")
-    so = {"better": True, "worse": False}.get(str(row["verdict"]))
-    reason = f" ({row['reason']})" if so is None and row["reason"] else ""
-    return Finding(so, f"{name}: {_difference(row)}, {row['verdict']}{reason}")
+        return Finding("", reason=f"{name}: no common seeds")
+    is_decided = row["verdict"] in ("better", "worse")
+    found = Evidence(row["verdict"] == "better", row["p_holm"] if is_decided else math.nan)
+    reason = f" ({row['reason']})" if not is_decided and row["reason"] else ""
+    text = f"{name}: {_difference(row)}, {row['verdict']}{reason}"
+    return _with_failed(comparison, "saif", first, second, 0.0, int(row["num_pairs"]), found, text)
 
 
 def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
@@ -319,17 +342,57 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     row = _pair(comparison, "accuracy", first, second)
     name = f"{comparison.modality.score}, {first} minus {second}"
     if row is None:
-        return Finding(None, f"{name}: no common seeds")
+        return Finding("", reason=f"{name}: no common seeds")
     text = f"{name}: {_difference(row)}"
     if row["num_pairs"] < MIN_SEEDS:
-        return Finding(None, text, TOO_FEW)
+        return Finding(text, reason=TOO_FEW)
     if pd.isna(row["low"]):
-        return Finding(None, f"{text}, {row['reason']}")
-    if row["low"] >= -ACCURACY_LOSS - ROUNDING:
-        return Finding(True, f"{text}, loses at most 1 point")
-    if row["high"] < -ACCURACY_LOSS - ROUNDING:
-        return Finding(False, f"{text}, loses more than 1 point")
-    return Finding(None, f"{text}, undecided about 1 point")
+        return Finding("", reason=f"{text}, {row['reason']}")
+    limit, n = -ACCURACY_LOSS - ROUNDING, int(row["num_pairs"])
+    p = _p_at(limit, row["low"], row["high"], n - 1)
+    found = Evidence(row["low"] + row["high"] >= 2 * limit, p)
+    says = "undecided about 1 point"
+    if p < 1 - CONFIDENCE:
+        says = "loses at most 1 point" if found.so else "loses more than 1 point"
+    return _with_failed(comparison, "accuracy", first, second, limit, n, found, f"{text}, {says}")
+
+
+def _p_at(threshold: float, low: float, high: float, df: int) -> float:
+    """Two-sided p value of a threshold by an interval; it is below .05 where that is outside.
+
+    Where the interval is over images, too, its own degrees of freedom are no fewer than those of
+    seeds, so that p is no smaller than it would be.
+    """
+    half = (high - low) / 2
+    if half <= 0:
+        return 0.0
+    t = float(stdtrit(df, (1 + CONFIDENCE) / 2)) * abs((low + high) / 2 - threshold) / half
+    return 2 * float(stdtr(df, -t))
+
+
+def _with_failed(
+    comparison: Comparison,
+    metric: str,
+    first: str,
+    second: str,
+    threshold: float,
+    num_pairs: int,
+    found: Evidence,
+    text: str,
+) -> Finding:
+    """The finding on a pair, in which seeds without both runs count against either verdict."""
+    total = len(_seeds(comparison))
+    lost = total - num_pairs
+    if not lost:
+        return Finding(text, [found])
+    scores = (
+        _test_rows(comparison.chosen, name).set_index("seed")[metric].astype(np.float64)
+        for name in (first, second)
+    )
+    differences = next(scores).sub(next(scores)).dropna()
+    beyond = differences > threshold if found.so else differences < threshold
+    p = max(found.p, sign_test(int(beyond.sum()), total))
+    return Finding(text + lost_text(lost), [Evidence(found.so, p)])
 
 
 def _difference(row: dict[Any, Any]) -> str:
@@ -345,33 +408,26 @@ def _difference(row: dict[Any, Any]) -> str:
 
 def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> list[Finding]:
     """The two parts of C17."""
-    alive: dict[str, set[int]] = {}
-    diverged: set[int] = set()
-    for paradigm in (soft_name, hard_name):
-        rows = _test_rows(comparison.chosen, paradigm)
-        if rows.empty:
-            return [Finding(None, f"no option of {paradigm} can be chosen")]
-        lost = rows["diverged"].astype(bool)
-        alive[paradigm] = set(rows.loc[~lost, "seed"])
-        diverged |= set(rows.loc[lost, "seed"])
-    seeds = sorted(alive[soft_name] & alive[hard_name])
+    alive = [
+        set(rows.loc[~rows["diverged"].astype(bool), "seed"])
+        for rows in (_test_rows(comparison.chosen, name) for name in (soft_name, hard_name))
+    ]
+    seeds = sorted(set.intersection(*alive))
     if not seeds:
-        return [Finding(None, f"{soft_name} and {hard_name} have no common seeds")]
-    evaluations = {paradigm: _test_rows(comparison.evaluations, paradigm) for paradigm in alive}
+        return [Finding("", reason=f"{soft_name} and {hard_name} have no common seeds")]
+    evaluations = {
+        name: _test_rows(comparison.evaluations, name) for name in (soft_name, hard_name)
+    }
     found = rises(evaluations, seeds, AXES[comparison.axis])
     if isinstance(found, str):
-        return [Finding(None, found)]
+        return [Finding("", reason=found)]
     soft, hard, n = found[soft_name], found[hard_name], len(seeds)
+    lost = len(_seeds(comparison)) - n
     flat = int((np.isinf(soft.half) & np.isinf(hard.half)).sum())
     if flat == n:
         curves = f"{n} seeds" if n > 1 else "the one seed"
-        return [
-            Finding(
-                None,
-                f"neither {soft_name} nor {hard_name} rises within the cut, in {curves}"
-                + left_out(len(diverged)),
-            )
-        ]
+        nothing = f"neither {soft_name} nor {hard_name} rises within the cut, in {curves}"
+        return [Finding("", reason=nothing + lost_text(lost))]
     gap = max(soft.gap, hard.gap)
     coarse = gap > LEAD * (1 + _STEP)
     lead = _lead(soft.half, hard.half)
@@ -382,26 +438,29 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
         lead,
         -gap if coarse else -LEAD,
         "below",
-        len(diverged),
+        lost,
         _signed_percent,
     )
     if flat:
-        earlier = Finding(None, f"{earlier.text}; of {flat} neither rises within the cut")
-    if earlier.so and 2 * hard.rose.sum() < n:
-        earlier = Finding(None, f"{earlier.text}; {hard_name} seldom rises within the cut")
-    if earlier.so is False and coarse and not t_interval(lead, CONFIDENCE)[1] > 0:
-        gaps = f"the evaluations lie up to {_percent(gap)} of the cut apart"
-        earlier = Finding(None, f"{earlier.text}; {gaps}")
+        reason = f"of {flat} neither rises within the cut"
+        earlier = replace(earlier, tests=(), reason=reason)
+    elif earlier.tests[0].so and 2 * hard.rose.sum() < n:
+        earlier = replace(earlier, reason=f"{hard_name} seldom rises within the cut")
+    elif coarse and not earlier.tests[0].so:
+        later = evidence(lead, 0, "below", lost)
+        reason = f"the evaluations lie up to {_percent(gap)} of the cut apart"
+        earlier = replace(earlier, tests=[] if later.so else [later], reason=reason)
     stalls = side(
         f"{soft_name}'s gain in the last half of the cut, as a share of its rise",
         soft.late_gain,
         STALLED,
         "below",
-        form=_percent,
+        lost,
+        _percent,
     )
     if np.isinf(soft.half).any():
         rose = f"{soft_name} rises in {soft.rose.sum()} of {n} seeds"
-        stalls = Finding(None, f"{rose}, so whether it stalls is not seen")
+        stalls = Finding("", reason=f"{rose}, so whether it stalls is not seen")
     return [earlier, stalls]
 
 

@@ -110,8 +110,6 @@ def test_diverged_seeds_are_in_no_curve_and_said(results: Results) -> None:
     assert ends.loc[("soft", 0.8), "num_seeds"] == 2
     assert ends.loc[("soft", 0.8), "loss"] == pytest.approx(0.15)
     assert ends.loc[("soft", 0.2), "num_seeds"] == 3
-    assert setting.lost([("soft", 0.8)]) == {2}
-    assert setting.lost([("soft", 0.2), ("hard", 0.8)]) == set()
     found = only(results)
     said = "digits m=5, soft: diverged seeds are in no curve, mean or interval: 1 at alpha 0.8."
     assert said in found.text()

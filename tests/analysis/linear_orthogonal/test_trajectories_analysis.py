@@ -327,7 +327,7 @@ def test_who_does_not_get_there_counts_with_the_end(results: Results) -> None:
 def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
     write_study(results, seeds=2, noise=0.001)
     write(results, make_cell("lvml", 9), status="diverged", points=())
-    assert "1 diverged seed left out" in claim_of(found(results), "m=5, C=3, trained").measured
+    assert "1 seed lost" in claim_of(found(results), "m=5, C=3, trained").measured
 
 
 # --- what a report and MLflow get

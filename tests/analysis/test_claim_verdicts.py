@@ -1,0 +1,91 @@
+"""How claims are decided: simulated at the border of what they say, and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.section.claim import Evidence, Finding, decided, evidence, sign_test
+from benchmarks.calibration_claims import ROWS, THRESHOLD, simulate_claims
+
+REPLICATES = 400
+# A share of .05 of so many studies exceeds this in one of 1,000.
+MOST = stats.binom.ppf(0.999, REPLICATES, 0.05) / REPLICATES
+
+
+def verdict(*findings: Finding, parts: int | None = None) -> str:
+    return decided("", "", "", findings, parts=parts).verdict
+
+
+def test_false_verdicts_are_few_at_the_border_with_and_without_lost_seeds() -> None:
+    for row in simulate_claims(REPLICATES, seed=0):
+        assert row["false_holds"] <= MOST, row
+        assert row["false_refuted"] <= MOST, row
+
+
+def test_leaving_lost_seeds_out_would_decide_falsely() -> None:
+    """So the test above can fail: those that would speak against a claim are what it misses."""
+    (row,) = [each for each in ROWS if each.lost == "those above" and each.share == 0.3]
+    random = np.random.default_rng(0)
+    drawn = [row.draw(random, 12)[0][0] for _ in range(REPLICATES)]
+    tests = [evidence(each, THRESHOLD, "below") for each in drawn]
+    assert np.mean([test.so and test.p < 0.05 for test in tests]) > 2 * MOST
+
+
+def test_eight_parts_uncorrected_would_be_refuted_falsely() -> None:
+    (row,) = [each for each in ROWS if each.name == "eight parts"]
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(REPLICATES):
+        tests = [evidence(part, THRESHOLD, "below") for part in row.draw(random, 6)[0]]
+        found.append(verdict(Finding("", tests), parts=1))
+    assert found.count("does not hold") / REPLICATES > MOST
+
+
+def test_p_is_that_of_scipy() -> None:
+    values = np.array([0.11, 0.12, 0.09, 0.14, 0.13, 0.1, 0.12])
+    expected = stats.ttest_1samp(values, 0.1).pvalue
+    assert evidence(values, 0.1, "above") == Evidence(True, pytest.approx(expected))
+    assert evidence(values, 0.1, "below") == Evidence(False, pytest.approx(expected))
+    signs = stats.binomtest(5, 8).pvalue
+    assert evidence(values, 0.1, "above", lost=1) == Evidence(True, pytest.approx(signs))
+
+
+@pytest.mark.parametrize("n", range(6, 16))
+def test_how_many_seeds_may_be_lost(n: int) -> None:
+    allowed = max(0, math.floor(n / 3) - 2)
+    for lost in range(n // 2):
+        assert sign_test(n - lost, n) == pytest.approx(stats.binomtest(lost, n).pvalue)
+        found = evidence(np.linspace(1, 2, n - lost), 0, "above", lost)
+        assert (found.p < 0.05) == (lost <= allowed), (n, lost)
+
+
+def test_values_that_do_not_vary_leave_the_sign_test() -> None:
+    assert evidence([0.0] * 6, 0.1, "below") == Evidence(True, 2 / 2**6)
+    assert evidence([0.1] * 6, 0.1, "below").p == 1
+    assert math.isnan(evidence([0.0] * 5, 0.1, "below").p)
+    assert math.isnan(evidence([0.0] * 6 + [math.nan], 0.1, "below").p)
+
+
+def test_a_part_is_refuted_at_the_level_over_those_that_can_refute() -> None:
+    yes, no, open_ = Evidence(True, 1e-6), Evidence(False, 0.02), Evidence(True, 0.3)
+    assert verdict(Finding("", [yes, yes])) == "holds"
+    assert verdict(Finding("", [yes, open_])) == "undecided"
+    assert verdict(Finding("", [no])) == "does not hold"
+    assert verdict(Finding("", [no, yes])) == "does not hold"  # .02 < .05 / 2
+    assert verdict(Finding("", [no, yes, yes])) == "undecided"
+    assert verdict(Finding("", [no, yes, yes]), parts=1) == "does not hold"
+    assert verdict(Finding("", [no, yes]), Finding("", [yes], role="for")) == "does not hold"
+    assert verdict(Finding("", [yes], reason="a reason")) == "undecided"
+
+
+def test_what_can_only_refute_is_no_evidence() -> None:
+    yes, no, open_ = Evidence(True, 1e-6), Evidence(False, 0.001), Evidence(False, 0.3)
+    assert verdict(Finding("", [yes], role="against")) == "undecided"
+    assert verdict(Finding("", [yes]), Finding("", [open_], role="against")) == "holds"
+    assert verdict(Finding("", [yes]), Finding("", [no], role="against")) == "does not hold"
+    assert verdict(Finding("", [no], role="for")) == "undecided"
+    assert verdict(Finding("shown")) == "undecided"
