@@ -1,18 +1,12 @@
 """What verdicts and intervals keep of what they promise, in simulated studies.
 
-    python benchmarks/calibration.py  # the tables of docs/validity.md: about 25 minutes, one core
+    python benchmarks/calibration.py  # the tables of docs/validity.md: half an hour
     python benchmarks/calibration.py --quick  # a hundredth of it, to see that it runs
 
-A simulated study has four paradigms (hard, soft, hybrid, lvml) that differ in nothing, so that
-every verdict is false and every difference 0. The share of the instances of image i that a run is
-right about, or that are in SAIF, is binomial with logit = base + A + B_i + E_i: A of the run, B of
-the image, E of both together. A shared part of A belongs to the seed, a shared part of B to all
-paradigms. Runs choose their option on validation, which shows A with a little noise, and are
-tested on all images; two-stage studies draw A anew for their confirming seeds. SAIF and accuracy
-are drawn independently. New seeds and new images are drawn in each replicate.
-
-Every replicate goes through `crossed_mean`, `holm` and `needed`; some also as tables through
-`choose`, `summarise` and `paired_table`, which must agree to 1e-9.
+Studies without any difference, each with new seeds and new images, see
+`benchmarks/calibration_studies.py`. All go through `crossed_mean`, `holm` and `needed`; some also
+as tables through `choose`, `summarise` and `paired_table`, which must agree to 1e-9. Verdicts on
+claims are simulated in `benchmarks/calibration_claims.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -28,83 +22,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from analysis.crossed import CrossedMean, crossed_mean, exaggeration, needed
 from analysis.statistics import MIN_SEEDS, holm
+from benchmarks.calibration_claims import SEEDS, simulate_claims
+from benchmarks.calibration_studies import (
+    METRICS,
+    PARADIGMS,
+    TUNING_SEEDS,
+    Drawn,
+    Floats,
+    Study,
+    at_budget,
+    draw,
+    shares,
+    true_mean,
+)
 
-PARADIGMS = ("hard", "soft", "hybrid", "lvml")
-METRICS = ("saif", "accuracy")
-NUM_CLASSES = 4
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple((metric, pair) for metric in METRICS for pair in PAIRS)
 LEVEL = 0.05
-TUNING_SEEDS = 3
-SEED_SHARED = 0.3  # of the variance of A
-IMAGE_SHARED = 0.5  # of the variance of B
-VALIDATION_SD = 0.05
 AGREEMENT = 1e-9
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study to simulate; spreads are standard deviations of logits.
-
-    Attributes:
-        name: of its row.
-        seeds: tested seeds.
-        options: options of each paradigm.
-        two_stage: whether fresh seeds are tested; else options are chosen on the tested ones.
-        images: foreground images of the test split.
-        instances: mean number of instances of an image.
-        base: logit of the score of a mean run on a mean image.
-        seed_sd: of runs.
-        image_sd: of images.
-        residual_sd: of both together.
-        heavy: whether runs have Student's t with 3 degrees of freedom, of the same spread.
-        diverged: chance of a run to diverge.
-        failed: chance of a run to be missing.
-    """
-
-    name: str
-    seeds: int = 6
-    options: tuple[int, ...] = (1, 1, 1, 1)
-    two_stage: bool = True
-    images: int = 180
-    instances: int = 6
-    base: float = 1.0
-    seed_sd: float = 0.3
-    image_sd: float = 1.0
-    residual_sd: float = 0.5
-    heavy: bool = False
-    diverged: float = 0.0
-    failed: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """One replicate.
-
-    Attributes:
-        weights: (I,) instances of each image.
-        hits: metric -> (P, n, I) counts of the chosen options' tested runs.
-        diverged: (P, n).
-        failed: (P, n).
-        validation: paradigm -> (K, n) accuracies that choose.
-        chosen: the option of each paradigm.
-    """
-
-    weights: NDArray[np.int64]
-    hits: dict[str, NDArray[np.int64]]
-    diverged: NDArray[np.bool_]
-    failed: NDArray[np.bool_]
-    validation: list[Floats]
-    chosen: list[int]
+LARGEST_TEST = 20_000  # images; likewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,19 +106,31 @@ def main() -> None:
     replicates, tables = (20, 2) if args.quick else (args.replicates, args.through_package)
     error = math.sqrt(LEVEL * (1 - LEVEL) / replicates)
     print(f"{replicates} replicates a row; Monte Carlo error {error:.3f} at .05 and at .95\n")
-    header("study", "false verdicts", *(f"{a} of {m}" for a in ("mean", "pair") for m in METRICS))
-    for study in (*NULL, *NOT_PROMISED):
-        row(study.name, *rates(study, replicates))
-    print()
-    header("advised by", "effect", "power", "median seeds", "by images", "larger yet")
+    columns = [f"{what}, {m}" for what in ("mean", "difference") for m in ("SAIF", "accuracy")]
+    for studies in (NULL, NOT_PROMISED):
+        header("study", "false verdicts", *columns)
+        for study in studies:
+            row(study.name, *rates(study, replicates))
+        print()
+    advised = ("told seeds", "median", "power", "told images", "power", "larger yet")
+    header("advised by", "difference", *advised)
     for study in PLANNED:
-        for effect in ("three standard errors", "far end of the interval"):
-            row(study.name, effect, *followed(study, effect[0] == "t", replicates))
+        for name, beforehand in (("named beforehand", True), ("named by the report", False)):
+            row(study.name, name, *followed(study, beforehand, replicates))
     print()
     header("seeds", "decided", "overstated by", "`exaggeration`")
     for n in (6, 8, 12, 24):
         found, factor = overstated(n, 10 * replicates)
         row(str(n), f"{found:.3f}", f"{factor:.2f}", f"{exaggeration(n):.2f}")
+    print()
+    ends = {"false_holds": "falsely holds", "false_refuted": "falsely refuted"}
+    header("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS))
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for claim in simulate_claims(replicates, seed=0):
+        name = (claim["row"], f"{claim['failures']:.2f}")
+        rows.setdefault(name, []).append(claim)
+    for name, claims in rows.items():
+        row(*name, *(f"{claim[end]:.3f}" for end in ends for claim in claims))
     largest = max(largest_deviation(study, tables) for study in (*NULL, *NOT_PROMISED))
     print(f"\n{tables} replicates a row as tables: numbers agree to {largest:.0e}")
     if not largest < AGREEMENT:
@@ -203,29 +158,39 @@ def rates(study: Study, replicates: int) -> list[str]:
 
 
 def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
-    """Power of studies of the advised size, where the named effect is the true one."""
+    """Power of studies of the advised size, where the named difference is the true one."""
+    from analysis.comparison.paired import advice
+
     pair = replace(study, options=(1, 1))
     level = LEVEL / len(FAMILY)
-    usual = np.mean([first_pair(pair, g).standard_error for g in generators(pair, 200)])
-    found, seeds, by_images, larger = [], [], 0, 0
+    few = generators(pair, min(replicates, 200))
+    usual = float(np.mean([first_pair(pair, generator).standard_error for generator in few]))
+    by_seeds: list[bool] = []
+    by_images: list[bool] = []
+    seeds, larger = [], 0
     for generator in generators(study, replicates):
         seen = first_pair(pair, generator)
-        effect = 3 * usual if beforehand else max(abs(seen.low), abs(seen.high))
-        advice = needed(seen, float(effect), level)
-        seeds.append(advice.seeds)
-        if advice.seeds <= LARGEST_FOLLOW_UP:
-            again = replace(pair, seeds=int(advice.seeds))
-        elif advice.seeds == math.inf and advice.images < 100 * study.images:
-            again = replace(pair, images=int(advice.images))
-            by_images += 1
+        if beforehand:
+            effect, found = 3 * usual, needed(seen, 3 * usual, level)
+        else:
+            effect, found = advice(seen, level)
+            if seen.p < level or found.seeds <= study.seeds:
+                continue  # decided, or the report names no number
+        if found.seeds <= LARGEST_FOLLOW_UP:
+            again = replace(pair, seeds=int(found.seeds))
+            by_seeds.append(first_pair(again, generator, effect).p < level)
+            seeds.append(found.seeds)
+        elif found.seeds == math.inf and found.images <= LARGEST_TEST:
+            again = replace(pair, images=int(found.images))
+            by_images.append(first_pair(again, generator, effect).p < level)
         else:
             larger += 1
-            continue
-        found.append(first_pair(again, generator, float(effect)).p < level)
     return [
-        f"{np.mean(found):.3f}",
-        f"{np.quantile(seeds, 0.5, method='nearest'):.0f}",
-        f"{by_images / replicates:.2f}",
+        f"{len(by_seeds) / replicates:.2f}",
+        f"{np.median(seeds):.0f}" if seeds else "-",
+        f"{np.mean(by_seeds):.3f}" if seeds else "-",
+        f"{len(by_images) / replicates:.2f}",
+        f"{np.mean(by_images):.3f}" if by_images else "-",
         f"{larger / replicates:.2f}",
     ]
 
@@ -252,58 +217,6 @@ def generators(study: Study, replicates: int) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(seed)
 
 
-def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = METRICS) -> Drawn:
-    """Runs of one study."""
-    paradigms, n, images = len(study.options), study.seeds, study.images
-    weights = 1 + generator.poisson(study.instances - 1, images)
-    validation, chosen, levels = [], [], []
-    tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
-    if max(study.options) > 1:
-        # The accuracy of the tuned options is that of the tested runs in a one-stage study.
-        count = TUNING_SEEDS if study.two_stage else n
-        tuned = runs(study, generator, count, study.options)
-        for place, level in enumerate(tuned):
-            noise = VALIDATION_SD * generator.standard_normal(level.shape)
-            validation.append(expit(study.base + level + noise))
-            chosen.append(int(validation[-1].mean(axis=1).argmax()))
-            if not study.two_stage:
-                tested["accuracy"][place] = level[chosen[-1]][None]
-    else:
-        chosen = [0] * paradigms
-    shape = (paradigms, n)
-    hits = {}
-    for metric in metrics:
-        common = generator.standard_normal((1, images))
-        own = generator.standard_normal((paradigms, images))
-        image = math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
-        levels = np.concatenate(tested[metric])[:, :, None]
-        residual = study.residual_sd * generator.standard_normal((*shape, images))
-        score = expit(study.base + levels + study.image_sd * image[:, None] + residual)
-        hits[metric] = generator.binomial(weights, score)
-    return Drawn(
-        weights,
-        hits,
-        generator.random(shape) < study.diverged,
-        generator.random(shape) < study.failed,
-        validation,
-        chosen,
-    )
-
-
-def runs(
-    study: Study, generator: np.random.Generator, n: int, options: Sequence[int]
-) -> list[Floats]:
-    """(K, n) effects A of the runs of each paradigm."""
-
-    def noise(*shape: int) -> Floats:
-        if study.heavy:
-            return generator.standard_t(3, shape) / math.sqrt(3)
-        return generator.standard_normal(shape)
-
-    of_seeds = math.sqrt(SEED_SHARED) * noise(1, n)
-    return [study.seed_sd * (of_seeds + math.sqrt(1 - SEED_SHARED) * noise(k, n)) for k in options]
-
-
 def verdicts(drawn: Drawn) -> Verdicts:
     """Tests of all pairs and intervals of all means, as the package makes them."""
     scores = {metric: shares(drawn, metric) for metric in METRICS}
@@ -322,28 +235,6 @@ def verdicts(drawn: Drawn) -> Verdicts:
         for metric in METRICS
     }
     return Verdicts(pairs, p_holm, enough & (p_holm < LEVEL), means)
-
-
-def shares(drawn: Drawn, metric: str) -> Floats:
-    """(P, n, I) shares; a diverged run has SAIF 0 and accuracy 1/C on every image."""
-    found = drawn.hits[metric] / drawn.weights
-    found[drawn.diverged] = 0.0 if metric == "saif" else 1 / NUM_CLASSES
-    return found
-
-
-def true_mean(study: Study) -> dict[str, float]:
-    """Metric -> its mean over all seeds and images."""
-    middles = (np.arange(2_000) + 0.5) / 2_000
-    if study.heavy:  # the sum of two parts of it: by simulation
-        parts = np.random.default_rng(0).standard_t(3, (2, 1_000_000)) / math.sqrt(3)
-        of_runs = math.sqrt(SEED_SHARED) * parts[0] + math.sqrt(1 - SEED_SHARED) * parts[1]
-        of_runs = np.sort(of_runs)[250::500]
-    else:
-        of_runs = ndtri(middles)
-    rest = math.hypot(study.image_sd, study.residual_sd) * ndtri(middles)
-    mean = float(expit(study.base + study.seed_sd * of_runs[:, None] + rest).mean())
-    lost = {"saif": 0.0, "accuracy": 1 / NUM_CLASSES}
-    return {m: mean * (1 - study.diverged) + lost[m] * study.diverged for m in METRICS}
 
 
 def largest_deviation(study: Study, replicates: int) -> float:
@@ -372,94 +263,6 @@ def largest_deviation(study: Study, replicates: int) -> float:
             gaps.append(np.abs(by_paradigm[columns].to_numpy(float) - expected))
         largest = max(largest, *(float(np.nan_to_num(gap).max()) for gap in gaps))
     return largest
-
-
-def at_budget(study: Study, drawn: Drawn) -> Any:
-    """The runs as rows at a common cut, as `analysis.equal_compute` gives them."""
-    import pandas as pd
-
-    stage = "confirm" if study.two_stage else None
-    rows = []
-    for place, paradigm in enumerate(PARADIGMS):
-        options = drawn.validation[place] if drawn.validation else np.full((1, study.seeds), 0.5)
-        option = drawn.chosen[place]
-        if study.two_stage and len(options) > 1:
-            for k, accuracies in enumerate(options):
-                rows += [
-                    evaluation(paradigm, k, seed, "tune", "validation", accuracy=float(accuracy))
-                    for seed, accuracy in enumerate(accuracies)
-                ]
-        elif not study.two_stage:
-            rows += [
-                evaluation(paradigm, k, 100 + seed, stage, "validation", accuracy=float(accuracy))
-                for k, accuracies in enumerate(options)
-                for seed, accuracy in enumerate(accuracies)
-            ]
-        for seed in range(study.seeds):
-            if drawn.failed[place, seed]:
-                continue
-            test = tested_run(drawn, place, seed)
-            rows.append(evaluation(paradigm, option, 100 + seed, stage, "test", **test))
-            if study.two_stage:
-                rows.append(evaluation(paradigm, option, 100 + seed, stage, "validation"))
-    return pd.DataFrame(rows)
-
-
-def tested_run(drawn: Drawn, place: int, seed: int) -> dict[str, Any]:
-    """The columns of scores of one tested run."""
-    right, inside = (drawn.hits[metric][place, seed] for metric in ("accuracy", "saif"))
-    total = drawn.weights.sum()
-    if drawn.diverged[place, seed]:
-        return {"diverged": True, "accuracy": 1 / NUM_CLASSES, "saif": 0.0}
-    return {
-        "accuracy": right.sum() / total,
-        "saif": inside.sum() / total,
-        "image_count": drawn.weights,
-        "image_right": right,
-        "image_known": drawn.weights,
-        "image_saif": inside,
-    }
-
-
-def evaluation(
-    paradigm: str, option: int, seed: int, stage: str | None, split: str, **columns: Any
-) -> dict[str, Any]:
-    """One row at the cut."""
-    lr = 0.001 * (option + 1)
-    return {
-        "cell_id": f"{paradigm}-{option}-{seed}",
-        "comparison_id": "0123456789abcdef",
-        "task": "digits",
-        "m": 10,
-        "paradigm": paradigm,
-        "schedule": f"{paradigm} lr={lr}",
-        "lr": lr,
-        "last_lr": lr,
-        "switch_point": math.nan,
-        "seed": seed,
-        "stage": stage,
-        "status": "done",
-        "diverged": False,
-        "budget_fraction": 1.0,
-        "n": 2_000,
-        "architecture": "mlp",
-        "batch_size": 64,
-        "precision": "float32",
-        "budget_amount": 1_000,
-        "budget_unit": "flops",
-        "cut": 1.0,
-        "axis": "flops",
-        "compute_flops": 999,
-        "foreground_attention_mean": 0.5,
-        "split": split,
-        "saif": 0.5,
-        "accuracy": 0.5,
-        "loss": 0.5,
-        "image_count": None,
-        "image_right": None,
-        "image_known": None,
-        "image_saif": None,
-    } | columns
 
 
 def header(*names: str) -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from analysis.comparison.by_image import scores
 from analysis.comparison.stages import tested_choice, unconfirmed
-from analysis.crossed import CrossedMean, crossed_mean, needed
+from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS, holm
 from study.results import ResultsError
@@ -78,8 +78,8 @@ def paired_table(
             `at_budget` holds several comparisons.
         ResultsError: two cells of one option and seed.
     """
-    if (found := at_budget["comparison_id"].nunique()) > 1:
-        raise ValueError(f"at_budget must hold one comparison, got {found}")
+    if (held := at_budget["comparison_id"].nunique()) > 1:
+        raise ValueError(f"at_budget must hold one comparison, got {held}")
     if unknown := set(choice["paradigm"]) - set(at_budget["paradigm"]):
         raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
     absent = _absent(at_budget, choice)
@@ -112,7 +112,12 @@ def paired_table(
         record["verdict"] = "better" if record["difference"] > 0 else "worse"
         if record["reason"]:
             record["verdict"] = "undecided"
-            record |= _needed(crossed, level / multiplier)
+            effect, found = advice(crossed, level / multiplier)
+            record |= {
+                "needed_effect": effect,
+                "needed_seeds": found.seeds,
+                "needed_images": found.images,
+            }
         records.append(record)
     return pd.DataFrame(records, columns=PAIRED_COLUMNS)
 
@@ -165,22 +170,19 @@ def _mean(values: pd.Series) -> float:
     return float(values.astype(float).mean(skipna=False)) if len(values) else math.nan
 
 
-def _needed(crossed: CrossedMean, level: float) -> dict[str, float]:
-    """What the far end of the interval would take; where the seeds at hand would do for that, but
-    images hide the difference seen, what that would take."""
-    if math.isnan(crossed.low):
-        return {}
+def advice(crossed: CrossedMean, level: float) -> tuple[float, Needed]:
+    """The difference that an undecided row names, and what finding it takes.
+
+    It is the far end of the interval; where the seeds at hand would do for that, but images hide
+    the difference seen from any number of seeds, it is the one seen.
+    """
     far = max(crossed.low, crossed.high, key=abs)
-    effect, found = far, needed(crossed, far, level, POWER)
+    found = needed(crossed, far, level, POWER)
     if found.seeds <= crossed.num_seeds and crossed.num_images > 1:
         seen = needed(crossed, crossed.mean, level, POWER)
         if math.isinf(seen.seeds) and math.isfinite(seen.images):
-            effect, found = crossed.mean, seen
-    return {
-        "needed_effect": effect,
-        "needed_seeds": found.seeds,
-        "needed_images": found.images,
-    }
+            return crossed.mean, seen
+    return far, found
 
 
 def _doubts(

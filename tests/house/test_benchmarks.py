@@ -153,3 +153,11 @@ def test_the_theory_of_attention_paths_is_timed_as_its_sizes_grow() -> None:
     text = output_of("benchmarks/attention_paths.py", options)
     for size in "PDLT":
         assert f"solve s ~ {size}^" in text
+
+
+def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
+    """The benchmark ends badly where its numbers differ from those of the package's tables."""
+    found = table(output_of("benchmarks/calibration.py", "--quick"))
+    for name in ("6 seeds", "24 seeds, images differ much", "6 seeds, a run in 10 diverges"):
+        assert len(found[name]) >= 5
+    assert float(found["12"][1]) == pytest.approx(float(found["12"][2]), abs=0.5)
