@@ -38,6 +38,8 @@ class Row:
         lost: which seeds are lost, all parts of a seed together.
         share: of the seeds that is lost.
         skewed: shares have a Beta distribution instead of a normal one.
+        evidence: whether the parts at the threshold are evidence for the claim; else almost any
+            run has them.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Row:
     lost: Loss = "none"
     share: float = 0.0
     skewed: bool = False
+    evidence: bool = True
 
     def draw(self, random: np.random.Generator, n: int) -> tuple[NDArray[np.float64], int]:
         """(parts, seeds left) shares, and how many seeds of n are lost."""
@@ -76,6 +79,7 @@ ROWS = (
     Row("one part of eight, the others true", true=7),
     Row("two parts", 2),
     Row("eight parts", 8),
+    Row("a part that is no evidence, another true", true=1, evidence=False),
     *(
         Row(f"one part, {which} lost", lost=lost, share=share)
         for share in (0.15, 0.3)
@@ -106,7 +110,11 @@ def _simulated(row: Row, n: int, replicates: int, random: np.random.Generator) -
     for _ in range(replicates):
         parts, lost = row.draw(random, n)
         tests = [evidence(part, THRESHOLD, "below", lost) for part in parts]
-        found.append(decided("", "", "", [Finding("", tests)]).verdict)
+        at_threshold = Finding(
+            "", tests[: row.at_threshold], role="both" if row.evidence else "against"
+        )
+        true = Finding("", tests[row.at_threshold :])
+        found.append(decided("", "", "", [at_threshold, true]).verdict)
     return {
         "row": row.name,
         "n": n,

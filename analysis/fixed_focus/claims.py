@@ -6,8 +6,8 @@ Losses and incentives are those of the train split, as in the paper. A test read
 leaves out alpha = 0, and alpha = 1 but for C10: there the three losses are one, and the incentive
 is 0 by definition.
 
-A run that diverged has no curve. Parts that almost any run has are shown and can refute a claim,
-but are no evidence for it: a claim holds by its other parts.
+A run that diverged has no curve. Parts that almost any run has must be so, too, but are no
+evidence for a claim: it holds by its other parts.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ _TESTS = (
         "a curve without one is flat). Holds where all intervals of (2) lie below "
         f"{share_text(FLAT)}, half of what an even fall brings. Does not hold where a loss of (1) "
         f"lies below {share_text(NEAR_ZERO)}, where C7 says about 0; one that still falls is "
-        "undecided. (1) can only refute the claim and is no evidence for it: in the population no "
+        "undecided. (1) must be so, too, but is no evidence for the claim: in the population no "
         "classifier gets below (1 - alpha) log C with hard, nor below -log(alpha + (1 - alpha)/C) "
         "with lvml, so that almost any run is above, but one that knows its training mosaics by "
         "heart. To hold says no more than that training was long enough to flatten.",
@@ -341,7 +341,7 @@ _TESTS = (
         "intervals of (1) lie above 0, does not hold where one lies below, or one of (2) above. "
         "Each paradigm has its own learning rate, as in the paper. From zero weights "
         "the three population losses set out equally fast, so (1) depends on how long the "
-        "beginning is. (2) can only refute the claim and is no evidence for it: lvml's loss is "
+        "beginning is. (2) must be so, too, but is no evidence for the claim: lvml's loss is "
         "never above hard's of the same classifier (Jensen), so that it could hardly be otherwise "
         "once both have converged.",
         PARADIGMS,
@@ -367,9 +367,9 @@ _TESTS = (
         "The whole drop of the loss, log C minus the last loss, at the smallest alpha, at most "
         f"{SMALL_DROP:g}, as a share of log C. Holds where (1) hard's minus soft's and hard's "
         "minus lvml's at the same seed lie below 0; does not hold where one lies above, or (2) "
-        f"hard's own lies above {share_text(SMALL_DROP)}. (2) can only refute the claim and is no "
-        "evidence for it: in the population hard's drop is at most alpha log C, so that at alpha "
-        "= .2 it could hardly be otherwise. The comparison with the others decides.",
+        f"hard's own lies above {share_text(SMALL_DROP)}. (2) must be so, too, but is no "
+        "evidence for the claim: in the population hard's drop is at most alpha log C, so that "
+        "at alpha = .2 it could hardly be otherwise. The comparison with the others decides.",
         PARADIGMS,
         [(0.0, SMALL_DROP)],
         _c11,
@@ -408,8 +408,8 @@ _TESTS = (
         "where (1) each step to the next larger alpha lies below 0; and (2) the share that the "
         "largest alpha has of the incentive at the smallest is larger than soft's, on the same "
         "seeds. Does not hold where one interval lies on the other side, or (3) that share lies "
-        f"below {share_text(NEGLIGIBLE)}, where C12 says about 0. (3) can only refute the claim "
-        "and is no evidence for it: in the linear orthogonal setting the share goes to "
+        f"below {share_text(NEGLIGIBLE)}, where C12 says about 0. (3) must be so, too, but "
+        "is no evidence for the claim: in the linear orthogonal setting the share goes to "
         "(.2 + .8/C) / (.8 + .2/C) for alpha .2 and .8, which is .54 at C = 3 and .27 at C = 50, "
         "so that it could hardly be otherwise after long training. "
         f"{_NEEDS}",

@@ -39,8 +39,8 @@ Side = Literal["below", "above"]
 """Side of a threshold."""
 
 Role = Literal["both", "for", "against"]
-"""How a part counts: ``against``, where almost any run has it, so that it can only refute;
-``for``, where the opposite is no evidence against the claim."""
+"""How a part counts: ``against``, where almost any run has it, so that it must be so, too, but
+makes no claim hold; ``for``, where the opposite is no evidence against the claim."""
 
 LEVEL = 1 - CONFIDENCE
 
@@ -135,18 +135,18 @@ def decided(
         parts: k of Bonferroni; by default the number of tests that can refute the claim. Fewer
             where their p values are already corrected for each other.
     """
-    needed = [finding for finding in findings if finding.role != "against"]
-    claimed = [each for finding in needed for each in finding.tests]
+    claimed = [each for part in findings if part.role != "against" for each in part.tests]
     opposed = [each for finding in findings if finding.role != "for" for each in finding.tests]
     level = LEVEL / (parts or max(len(opposed), 1))
     verdict: Verdict = "undecided"
     if any(not each.so and each.p < level for each in opposed):
         verdict = "does not hold"
-    elif claimed and not any(finding.reason for finding in needed):
-        verdict = "holds" if all(e.so and e.p < LEVEL for e in claimed) else "undecided"
+    elif claimed and not any(finding.reason for finding in findings):
+        every = [each for finding in findings for each in finding.tests]
+        verdict = "holds" if all(e.so and e.p < LEVEL for e in every) else "undecided"
     texts = [finding.text for finding in findings] + [finding.reason for finding in findings]
     measured = "; ".join(text for text in dict.fromkeys(texts) if text)
-    why = _why(needed) if verdict == "undecided" else ""
+    why = _why(findings) if verdict == "undecided" else ""
     return Claim(name, statement, test, verdict, measured, setting, why)
 
 

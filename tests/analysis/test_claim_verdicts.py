@@ -82,10 +82,11 @@ def test_a_part_is_refuted_at_the_level_over_those_that_can_refute() -> None:
     assert verdict(Finding("", [yes], reason="a reason")) == "undecided"
 
 
-def test_what_can_only_refute_is_no_evidence() -> None:
+def test_what_almost_any_run_has_must_be_so_but_is_no_evidence() -> None:
     yes, no, open_ = Evidence(True, 1e-6), Evidence(False, 0.001), Evidence(False, 0.3)
     assert verdict(Finding("", [yes], role="against")) == "undecided"
-    assert verdict(Finding("", [yes]), Finding("", [open_], role="against")) == "holds"
+    assert verdict(Finding("", [yes]), Finding("", [yes], role="against")) == "holds"
+    assert verdict(Finding("", [yes]), Finding("", [open_], role="against")) == "undecided"
     assert verdict(Finding("", [yes]), Finding("", [no], role="against")) == "does not hold"
     assert verdict(Finding("", [no], role="for")) == "undecided"
     assert verdict(Finding("shown")) == "undecided"

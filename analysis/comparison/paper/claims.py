@@ -349,7 +349,8 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     if pd.isna(row["low"]):
         return Finding("", reason=f"{text}, {row['reason']}")
     limit, n = -ACCURACY_LOSS - ROUNDING, int(row["num_pairs"])
-    p = _p_at(limit, row["low"], row["high"], n - 1)
+    few = n if pd.isna(row["num_images"]) else min(n, int(row["num_images"]))
+    p = _p_at(limit, row["low"], row["high"], few - 1)
     found = Evidence(row["low"] + row["high"] >= 2 * limit, p)
     says = "undecided about 1 point"
     if p < 1 - CONFIDENCE:
@@ -361,7 +362,7 @@ def _p_at(threshold: float, low: float, high: float, df: int) -> float:
     """Two-sided p value of a threshold by an interval; it is below .05 where that is outside.
 
     Where the interval is over images, too, its own degrees of freedom are no fewer than those of
-    seeds, so that p is no smaller than it would be.
+    the rarer of seeds and images, so that p is no smaller than it would be.
     """
     half = (high - low) / 2
     if half <= 0:

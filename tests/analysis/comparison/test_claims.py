@@ -71,6 +71,7 @@ def pair(
         "first": first,
         "second": second,
         "num_pairs": n,
+        "num_images": math.nan,
         "difference": (low + high) / 2,
         "low": low,
         "high": high,
