@@ -39,10 +39,10 @@ SPACE = SearchSpace(
                 "precision": ("bfloat16",),
                 "epochs": (16,),
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
-                # From the paper's choice upwards: it had six times as many steps.
-                "lr": By("paradigm", {"hard": (0.005, 0.01, 0.02)}, otherwise=(0.01, 0.02, 0.05)),
-                "hard_lr": By("lr", {0.01: (0.005,), 0.02: (0.01,)}, otherwise=(0.02,)),
-                "switch_point": (0.2, 0.4),
+                # From the paper's choice upwards, since the paper took six times as many steps.
+                "lr": By("paradigm", {"hard": (0.01, 0.02, 0.05)}, otherwise=(0.02, 0.05, 0.1)),
+                "hard_lr": By("lr", {0.02: (0.01,), 0.05: (0.02,)}, otherwise=(0.05,)),
+                "switch_point": (0.4, 0.6),
                 "seed": (0, 1),
                 "confirm": tuple(range(100, 108)),
                 "train_metrics_size": (1_000,),
