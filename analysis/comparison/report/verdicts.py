@@ -15,8 +15,8 @@ from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, aligned, level, metric_name, points
 
 WOULD_DECIDE = (
-    "'Would decide it': for a difference as large as the far end of the interval or, where images "
-    "limit, as large as it was seen; a smaller one takes more."
+    "'Would decide it': for a difference of so many points, the far end of the interval or, where "
+    "images limit, what was seen; a smaller one takes more."
 )
 
 IMAGES_FIXED = "images fixed"
@@ -93,7 +93,7 @@ def undecided_notes(paired: pd.DataFrame) -> list[str]:
 
 
 def would_decide(row: Row) -> str:
-    """``6.8 points: 40 seeds``: what finding such a difference would take."""
+    """``+6.8: 40 seeds``: what finding a difference of so many points would take."""
     if row["verdict"] != "undecided" or pd.isna(row["needed_effect"]):
         return "-"
     seeds, images = row["needed_seeds"], row["needed_images"]
@@ -103,7 +103,7 @@ def would_decide(row: Row) -> str:
     what = f"> {MANY:,d} {unit}" if number > MANY else f"{math.ceil(number):,d} {unit}"
     if math.isinf(number):
         what = "neither more seeds nor more images alone"
-    return f"{points(row['needed_effect'])} points: {what}"
+    return f"{points(row['needed_effect'])}: {what}"
 
 
 def p_value(p: float) -> str:

@@ -268,7 +268,7 @@ def test_verdict_table_by_hand() -> None:
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
     assert rows[1][6:8] == ["images fixed", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
-    assert rows[2][-1] == "+17.9 points: 12 seeds"
+    assert rows[2][-1] == "+17.9: 12 seeds"
     both = "Intervals and verdicts are over seeds and 180 test images"
     assert over_what(paired[:1]) == f"{both}."
     assert over_what(paired) == f"{both}; where it says 'images fixed', over seeds alone."
@@ -318,12 +318,12 @@ def test_the_terminal_has_a_row_a_pair() -> None:
 @pytest.mark.parametrize(
     ("seeds", "images", "text"),
     [
-        (12.0, math.nan, "+17.9 points: 12 seeds"),
-        (1234.0, math.nan, "+17.9 points: 1,234 seeds"),
-        (1e5, math.nan, "+17.9 points: > 10,000 seeds"),
+        (12.0, math.nan, "+17.9: 12 seeds"),
+        (1234.0, math.nan, "+17.9: 1,234 seeds"),
+        (1e5, math.nan, "+17.9: > 10,000 seeds"),
         (6.0, math.nan, "-"),  # as many as there are
-        (math.inf, 900.0, "+17.9 points: 900 images"),
-        (math.inf, math.inf, "+17.9 points: neither more seeds nor more images alone"),
+        (math.inf, 900.0, "+17.9: 900 images"),
+        (math.inf, math.inf, "+17.9: neither more seeds nor more images alone"),
         (math.nan, math.nan, "-"),
     ],
 )
