@@ -53,7 +53,8 @@ from study.launch.cell_list import CellList
 from study.plan.estimate import WORTHWHILE
 from study.plan.listed import left_to_run
 from study.plan.planning import planned
-from study.results import Results
+from study.plan.stages import staged
+from study.results import Results, Survey
 from study.run_options import requested
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
@@ -352,7 +353,7 @@ def train(this: Slice, m: str) -> None:
     """Trains cells of one m as long as there is time."""
     pack = fastest_pack(figures_of(this, f"packs, m={m}"))
     precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
-    listed = cells(this.args, m, precision, this.results.finished())
+    listed = cells(this.args, m, precision, this.results.survey())
     if not listed.cells or this.left < CLOSING_SECONDS:
         return
     file = this.scratch / f"cells-{m}.json"
@@ -366,13 +367,14 @@ def train(this: Slice, m: str) -> None:
     this.run(f"cells, m={m}", command, this.left + CLOSING_SECONDS / 2, this.publish)
 
 
-def cells(args: argparse.Namespace, m: str, precision: str, finished: set[str]) -> CellList:
-    """The cells of one m that are to train, seed by seed."""
+def cells(args: argparse.Namespace, m: str, precision: str, held: Survey) -> CellList:
+    """The cells of one m that are to train, seed by seed; of one option each, so none tunes."""
     values = {**settings(args), "m": m, "precision": precision}
     assigned = [f"{axis}={value}" for axis, value in values.items()]
     options = ["--preset", PRESET, "--plan", "--data-dir", str(args.data)]
     request = requested([STUDY, *options, "--set", *assigned])
-    return left_to_run(request, planned(request).resumed(finished))
+    plan = staged(planned(request), request.confirm, held.cells, held.statuses, lambda tuned: {})
+    return left_to_run(request, plan)
 
 
 def sizes(args: argparse.Namespace) -> list[str]:
@@ -393,7 +395,7 @@ def progress(this: Slice) -> tuple[int, int]:
     ids = set()
     for m in sizes(this.args):
         precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
-        ids |= {cell.id for cell in cells(this.args, m, precision, set()).cells}
+        ids |= {cell.id for cell in cells(this.args, m, precision, Survey({}, ())).cells}
     return len(ids & finished), len(ids)
 
 

@@ -3,8 +3,8 @@
     uv run python benchmarks/overhead.py digits
     uv run python benchmarks/overhead.py cifar10 --data-dir DIR --set seed=0
 
-Runs the preset `quick` through Ray Tune into a directory that is deleted after, and prints where
-the trials' wall time went. MLflow is off.
+Runs the cells of the preset `quick` that tune, through Ray Tune, into a directory that is deleted
+after, and prints where the trials' wall time went. MLflow is off.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ SPACE = SearchSpace(
                 "batch_size": (64,),
                 "epochs": (60,),
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
-                # Wide enough that the best option lies inside, whichever two seeds choose it.
+                # Wide enough that the best option of nearly any two seeds lies inside.
                 "lr": By(
                     "paradigm",
                     {

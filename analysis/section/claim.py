@@ -59,7 +59,7 @@ RULES = (
     "refute it (Bonferroni). A seed that others of the comparison have is lost to what has no "
     "result of it, because it diverged, failed or was not run. Where any is, a sign test of all "
     "seeds must decide the same, in which lost ones lie on the other side: six to eight seeds may "
-    "lose none, nine to eleven one, twelve to fourteen two."
+    "lose none, nine to eleven one, twelve to fourteen two. A seed that no cell has is not seen."
 ).replace("%", " %")
 """How all claims are decided, for a report."""
 

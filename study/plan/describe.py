@@ -75,12 +75,14 @@ def _stages(plan: Plan) -> Iterator[str]:
         seeds = {cell.seed for cell in tuning}
         what = f"{_count(options, 'option')} on {_count(seeds, 'seed')}"
         yield f"1. tune: {what}, {_part(plan, tuning)}"
+    number, which = (2, "chosen") if tuning or plan.search else (1, "only")
     what = _count([*plan.chosen, *groups], "group")
-    which = "chosen" if tuning or plan.search else "only"
     yield (
-        f"{2 if tuning or plan.search else 1}. confirm: the {which} option of {what} on "
+        f"{number}. confirm: the {which} option of {what} on "
         f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, confirming, groups)}"
     )
+    if which == "only":
+        yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
 
 
 def _chosen(plan: Plan, cells: Sequence[Any]) -> Iterator[str]:

@@ -37,7 +37,7 @@ OF_THIS_PYTHON = ("numpy==2.5.2", "scipy==1.18.1")
 SEEDS = 4
 SIZES = (
     "n=32", "epochs=2", "architecture=small", "batch_size=16", "evaluations=1",
-    "train_metrics_size=10", "validation_size=10", "test_size=10", f"seed=0-{SEEDS - 1}",
+    "train_metrics_size=10", "validation_size=10", "test_size=10", f"confirm=100-{99 + SEEDS}",
 )  # fmt: skip
 BENCHMARKS = "--architecture small --batch-size 4 --rounds 1 --steps 1 --precision float32"
 

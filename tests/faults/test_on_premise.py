@@ -172,9 +172,13 @@ def cluster(site: Site) -> Site:
     wait_until(lambda: any("raylet" in line for line in site.worker.commands()), 120)
     both = "import ray; ray.init('auto', log_to_driver=False); assert len(ray.nodes()) == 2"
     up = wait_until(lambda: site.python(site.head, f'-c "{both}"').returncode == 0, 120)
-    status = site.run(command("ray exec on-premise.yaml 'ray status'"))
-    assert up, status
-    assert "2 local.cluster.node" in status
+
+    def status() -> str:
+        return site.run(command("ray exec on-premise.yaml 'ray status'"))
+
+    assert up, status()
+    # The autoscaler reports every few seconds, and not before it has started.
+    assert wait_until(lambda: "2 local.cluster.node" in status(), 60), status()
     return site
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.paired import PAIRED_METRICS, POWER, SCREENING
-from analysis.crossed import exaggeration
+from analysis.comparison.paired import PAIRED_METRICS, POWER
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, instances, listed, made_equal, metric_name, span
@@ -44,7 +43,7 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
     if paired.empty:
         return [_nothing_to_compare(comparisons)]
     found = [_sentence(comparison, len(comparisons) > 1) for comparison in comparisons]
-    return [text for text in (*found, _screening(paired), _undecided(paired)) if text]
+    return [text for text in (*found, _undecided(paired)) if text]
 
 
 def lone_paradigm(comparison: Comparison) -> str:
@@ -100,19 +99,6 @@ def _better(rows: pd.DataFrame) -> str:
     return ", ".join(texts).replace(" than", " is better than", 1)
 
 
-def _screening(paired: pd.DataFrame) -> str:
-    """What few seeds make of a decided difference."""
-    seeds = paired.loc[paired["num_pairs"] >= MIN_SEEDS, "num_pairs"]
-    if seeds.empty or seeds.min() >= SCREENING:
-        return ""
-    n = int(seeds.min())
-    return (
-        f"With n={n} seeds this is a screening study: differences that it decides are overstated, "
-        f"on average by a factor of {exaggeration(n):.1f} where the true one is a standard "
-        "deviation of a run over seeds."
-    )
-
-
 def _undecided(paired: pd.DataFrame) -> str:
     """What deciding the undecided pairs would take, at best."""
     rows = paired[paired["verdict"] == "undecided"]
@@ -121,8 +107,8 @@ def _undecided(paired: pd.DataFrame) -> str:
     texts = []
     if len(seeds):
         texts.append(
-            f"a difference at the far end of its interval would take {_about(seeds)} seeds, a "
-            f"smaller one more, for a power of {100 * POWER:g} %"
+            "depending on the pair, a difference at the far end of its interval would take "
+            f"{_about(seeds)} seeds, a smaller one more, for a power of {100 * POWER:g} %"
         )
     if len(images):
         texts.append(

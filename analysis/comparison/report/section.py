@@ -26,15 +26,17 @@ from analysis.comparison.report.text import stages, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import (
     WOULD_DECIDE,
     over_what,
+    pair_notes,
     paired_cells,
-    undecided_notes,
+    standard_error,
 )
 from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
-from analysis.section.columns import by_columns, measured, plain
+from analysis.section.columns import Column, by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
+    METRICS,
     instances,
     level,
     made_equal,
@@ -119,7 +121,7 @@ def _verdicts(comparison: Comparison) -> list[Block]:
         f"{over_what(comparison.paired)}"
     )
     table = Table(header, rows, left=(0, 1, 2), marked=decided)
-    notes = [Text(note, "quiet") for note in [WOULD_DECIDE, *undecided_notes(comparison.paired)]]
+    notes = [Text(note, "quiet") for note in [WOULD_DECIDE, *pair_notes(comparison.paired)]]
     return [*blocks, Text(text), table, *notes]
 
 
@@ -128,8 +130,15 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     header, rows = comparison_cells(summary, published, comparison.threshold)
     blocks: list[Block] = [
         Heading("Means"),
-        Text(f"Mean over seeds, and its interval, on the {cut_text(summary)}."),
+        Text(
+            f"Mean and interval over seeds and, where known, images, on the {cut_text(summary)}."
+        ),
         Table(header, rows),
+    ]
+    spreads = [
+        _spread(f"{comparison.names[metric]} ± over {what}s", f"{metric}_{what}_se")
+        for metric in METRICS
+        for what in ("seed", "image")
     ]
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
     more = [
@@ -139,12 +148,18 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
+        Text("Standard errors of these means, in points: over seeds, and what other images add."),
+        Table(*by_columns([plain("paradigm"), *spreads], summary)),
         Text("Attention on the foreground, and loss, with t intervals over seeds:"),
         Table(*by_columns(more, summary)),
     ]
     if further := further_cells(summary):
         blocks += [Text(comparison.modality.measures_text), *(Table(*each) for each in further)]
     return blocks
+
+
+def _spread(header: str, name: str) -> Column:
+    return (header, lambda row: standard_error(row[name]))
 
 
 def _options(comparison: Comparison) -> list[Block]:

@@ -18,6 +18,8 @@ from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import learning_curve
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_markdown, number
+from analysis.comparison.report.text import stages
+from analysis.comparison.report.verdicts import pair_notes
 from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
@@ -60,7 +62,8 @@ def group_summaries(
     curves = _curves(comparison)
     if comparison.summary.empty:
         return []
-    table = "\n\n".join([_markdown(comparison), *share_sentences(comparison)])
+    said = [*stages(comparison), *share_sentences(comparison), *pair_notes(comparison.paired)]
+    table = "\n\n".join([_markdown(comparison), *said])
     numbers = [table.to_csv(index=False) for table in tables.values()]
     text = {"tables/comparison.md": _markdown(comparison).encode()}
     files = functools.cache(lambda: run_files(tables, draw()) | text)

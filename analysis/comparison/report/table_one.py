@@ -20,6 +20,7 @@ from analysis.comparison.paper.published import (
     sources_text,
 )
 from analysis.comparison.report.tables import HIDDEN_FOREGROUND
+from analysis.comparison.report.text import stages
 from analysis.groups import paradigm_order
 from analysis.words import (
     METRICS,
@@ -95,6 +96,12 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     """What must be said beside the table, above all where our settings are not the paper's."""
     fresh = "fresh " if all(comparison.staged for comparison in found) else ""
     notes = [f"Means over the {fresh}seeds of the chosen option, test split, {conditions(found)}."]
+    notes += [
+        f"{_label(comparison)} m={comparison.m}: {text}"
+        for comparison in found
+        if not comparison.staged
+        for text in stages(comparison)
+    ]
     with_paper = [comparison for comparison in found if _row_of(comparison).scores]
     if not with_paper:
         return [*notes, "The paper's Table 1 has no row for this."]

@@ -36,7 +36,8 @@ _MEASURES_A_TABLE = 3
 """More of them, each with its interval, are wider than a page."""
 
 TOO_WIDE = (
-    "An interval of a share that leaves 0 to 100 % says that there are too few seeds for it."
+    "An interval of a share that leaves 0 to 100 % says that there are too few seeds or "
+    "test images for it."
 )
 
 

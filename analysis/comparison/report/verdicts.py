@@ -9,7 +9,8 @@ import math
 
 import pandas as pd
 
-from analysis.comparison.paired import PAIRED_METRICS
+from analysis.comparison.paired import PAIRED_METRICS, SCREENING
+from analysis.crossed import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, aligned, level, metric_name, points
@@ -35,7 +36,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
         (f"{_level(paired)} interval", _interval),
-        ("± over seeds", lambda row: _spread(row["seed_se"])),
+        ("± over seeds", lambda row: standard_error(row["seed_se"])),
         ("± over images", _over_images),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
@@ -60,7 +61,7 @@ def pair_text(paired: pd.DataFrame) -> str:
             pair = f"{row['first']} - {row['second']}"
             found = [points(row["difference"]), _interval(row), _winner(row)]
             rows.setdefault(pair, [pair]).extend(found)
-    notes = [*undecided_notes(paired), over_what(paired)]
+    notes = [*pair_notes(paired), over_what(paired)]
     return "\n".join([*aligned(header, list(rows.values())), *notes])
 
 
@@ -78,12 +79,38 @@ def over_what(paired: pd.DataFrame) -> str:
     )
 
 
-def undecided_notes(paired: pd.DataFrame) -> list[str]:
-    """Why pairs are undecided, where their row does not show it: too few seeds, no number.
+def pair_notes(paired: pd.DataFrame) -> list[str]:
+    """What must be said beside the verdicts of one comparison.
+
+    Why pairs are undecided, where their row does not show it (too few seeds, no number), and by
+    how much decided differences are overstated.
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison.
     """
+    return [*_undecided(paired), *_overstated(paired)]
+
+
+def _overstated(paired: pd.DataFrame) -> list[str]:
+    """By what factor, for the number of seeds and of tests; that few seeds are a screening."""
+    testable = paired[paired["num_pairs"] >= MIN_SEEDS]
+    decided = (testable["verdict"] != "undecided").any()
+    fewest = testable["num_pairs"].min()
+    screens = fewest < SCREENING
+    if not (screens or decided):
+        return []
+    n = int(fewest)
+    factor = exaggeration(n, (1 - paired["confidence"].iloc[0]) / len(paired))
+    text = (
+        f"are overstated, on average by a factor of {factor:.1f} where the true one is a standard "
+        "deviation of a run over seeds."
+    )
+    if screens:
+        return [f"With n={n} seeds this is a screening study: differences that it decides {text}"]
+    return [f"With n={n} seeds, differences that are decided {text}"] if factor >= 1.05 else []
+
+
+def _undecided(paired: pd.DataFrame) -> list[str]:
     rest = paired[paired["verdict"] == "undecided"]
     hidden = rest[(rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()]
     return [
@@ -104,6 +131,11 @@ def would_decide(row: Row) -> str:
     if math.isinf(number):
         what = "neither more seeds nor more images alone"
     return f"{points(row['needed_effect'])}: {what}"
+
+
+def standard_error(fraction: float) -> str:
+    """In points; a missing value is ``-``."""
+    return "-" if pd.isna(fraction) else f"{100 * fraction:.1f}"
 
 
 def p_value(p: float) -> str:
@@ -145,9 +177,5 @@ def _interval(row: Row) -> str:
     return "-" if pd.isna(row["low"]) else f"{points(row['low'])} to {points(row['high'])}"
 
 
-def _spread(standard_error: float) -> str:
-    return "-" if pd.isna(standard_error) else f"{100 * standard_error:.1f}"
-
-
 def _over_images(row: Row) -> str:
-    return IMAGES_FIXED if pd.isna(row["num_images"]) else _spread(row["image_se"])
+    return IMAGES_FIXED if pd.isna(row["num_images"]) else standard_error(row["image_se"])

@@ -26,11 +26,12 @@ from analysis.comparison.report.tables import (
 from analysis.comparison.report.verdicts import (
     over_what,
     p_value,
+    pair_notes,
     pair_text,
     paired_cells,
-    undecided_notes,
     would_decide,
 )
+from analysis.crossed import exaggeration
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
@@ -288,9 +289,9 @@ def test_verdict_table_without_intervals() -> None:
         "Undecided: SAIF lvml/soft: n=1, fewer than 6 seeds.",
         "Undecided: accuracy lvml/soft: a seed has no value.",
     ]
-    assert undecided_notes(paired) == notes
+    assert pair_notes(paired)[:2] == notes
     assert all(note in pair_text(paired) for note in notes)
-    assert undecided_notes(paired[:1]) == [
+    assert pair_notes(paired[:1]) == [
         "Undecided: every pair: n=1, fewer than 6 seeds.",
     ]
 
@@ -304,7 +305,7 @@ def test_the_terminal_has_a_row_a_pair() -> None:
             _pair(first="hybrid", metric="accuracy", **UNSURE),
         ]
     )
-    header, _, *rows, note = pair_text(paired).splitlines()
+    header, _, *rows, overstated, note = pair_text(paired).splitlines()
     assert _cells("\n".join(rows), "lvml - soft") == [
         *("lvml - soft", "+9.8", "+1.7 to +17.9", "lvml"),
         *("+9.8", "+1.7 to +17.9", "undecided"),
@@ -312,7 +313,30 @@ def test_the_terminal_has_a_row_a_pair() -> None:
     assert _cells("\n".join(rows), "hybrid - soft")[1:4] == ["-5.0", "-8.0 to -2.0", "soft"]
     assert len(rows) == 2
     assert "SAIF" in header
+    assert [overstated] == pair_notes(paired)
     assert note == over_what(paired)
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(6, "better"), (11, "undecided"), (12, "better")])
+def test_beside_the_verdicts_it_says_how_far_they_are_overstated(n: int, verdict: str) -> None:
+    paired = pd.DataFrame([_pair(num_pairs=n, verdict=verdict), _pair(num_pairs=n, **UNSURE)])
+    (note,) = pair_notes(paired)
+    assert note.startswith(f"With n={n} seeds")
+    assert ("screening" in note) == (n < 12)
+    assert f"by a factor of {exaggeration(n, 0.05 / 2):.1f} where" in note  # a family of two tests
+
+
+@pytest.mark.parametrize(
+    ("n", "verdict"), [(0, "better"), (5, "undecided"), (12, "undecided"), (99, "worse")]
+)
+def test_nothing_is_overstated_where_nothing_is_decided_or_seeds_are_many(
+    n: int, verdict: str
+) -> None:
+    assert not [
+        note
+        for note in pair_notes(pd.DataFrame([_pair(num_pairs=n, verdict=verdict)]))
+        if "overstated" in note
+    ]
 
 
 @pytest.mark.parametrize(
