@@ -26,7 +26,8 @@ from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from analysis.crossed import CrossedMean, crossed_mean, exaggeration, needed
+from analysis.crossed import CrossedMean, crossed_mean, needed
+from analysis.overstated import exaggeration
 from analysis.statistics import MIN_SEEDS, holm
 from benchmarks.calibration_claims import SEEDS, simulate_claims
 from benchmarks.calibration_studies import (
@@ -121,7 +122,7 @@ def main() -> None:
     header("seeds", "decided", "overstated by", "`exaggeration`")
     for n in (6, 8, 12, 24):
         found, factor = overstated(n, 10 * replicates)
-        row(str(n), f"{found:.3f}", f"{factor:.2f}", f"{exaggeration(n):.2f}")
+        row(str(n), f"{found:.3f}", f"{factor:.2f}", f"{exaggeration(n, LEVEL / len(FAMILY)):.2f}")
     print()
     ends = {"false_holds": "falsely holds", "false_refuted": "falsely refuted"}
     header("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS))

@@ -31,7 +31,7 @@ class Choice:
         """A cell of the chosen option of each group; a group without one is absent.
 
         Args:
-            tuned: group -> ids of the cells that tuned it since the survey.
+            tuned: group -> ids of cells that tuned it; those that the survey has are added.
 
         Raises:
             ResultsError: the results cannot be read.

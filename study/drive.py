@@ -20,7 +20,7 @@ from study.launch.tune import launch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.describe import num_settings
 from study.plan.plan import Plan
-from study.plan.stages import Choose
+from study.plan.stages import Choose, unchosen
 from study.plan.to_come import CellsToCome
 from study.request import Request
 from study.results import Results, ResultsError
@@ -150,10 +150,11 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Ch
         )
         progress.show(last=True)
     suggested = suggestions.search.cells if suggestions else []
+    cells = [*plan.cells, *suggested, *to_come.cells]
     trained = Trained(
-        cells=[*plan.cells, *suggested, *to_come.cells],
+        cells=cells,
         failures=failures,
-        unchosen=[*plan.unchosen, *to_come.unchosen],
+        unchosen=unchosen(cells, plan.confirm),
         tracker=tracker,
         search=suggestions.search if suggestions else None,
         start_seconds=progress.began - started if progress.began else None,

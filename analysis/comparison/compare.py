@@ -21,7 +21,7 @@ from analysis.comparison.choice import best_of, options, require_select, summari
 from analysis.comparison.cut import Cut, CutCells, cut_cells
 from analysis.comparison.paired import paired_table
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
-from analysis.comparison.stages import tested_choice, unconfirmed
+from analysis.comparison.stages import tested_choice
 from analysis.groups import Axis, Select, is_posterior
 from analysis.reading import EVALUATION_COLUMNS
 from analysis.words import (
@@ -36,7 +36,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import FURTHER, IMAGES, KEY, Results, ResultsError
+from study.results import CONFIRM, FURTHER, IMAGES, KEY, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -115,12 +115,13 @@ class Comparison:
     @property
     def staged(self) -> bool:
         """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
-        return bool(self.cells["stage"].eq("confirm").any())
+        return bool(self.cells["stage"].eq(CONFIRM).any())
 
     @property
     def unconfirmed(self) -> list[str]:
         """Paradigms whose chosen option has no confirming cell yet, and so no numbers."""
-        return unconfirmed(self.at_budget, self.choice)
+        known = set(self.summary["paradigm"])
+        return [name for name in self.choice["paradigm"] if name not in known]
 
     @property
     def where(self) -> str:

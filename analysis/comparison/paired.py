@@ -9,7 +9,7 @@ counts of images are recorded, else over seeds with the images fixed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.by_image import scores
-from analysis.comparison.stages import tested_choice, unconfirmed
+from analysis.comparison.stages import tested_choice
 from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS, holm
@@ -82,8 +82,12 @@ def paired_table(
         raise ValueError(f"at_budget must hold one comparison, got {held}")
     if unknown := set(choice["paradigm"]) - set(at_budget["paradigm"]):
         raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
-    absent = _absent(at_budget, choice)
     rows = tested_choice(at_budget, choice)
+    chosen, known = set(choice["paradigm"]), set(rows["paradigm"])
+    absent = {
+        "no option of {} can be chosen": set(at_budget["paradigm"]) - chosen,
+        "the chosen option of {} is not confirmed yet": chosen - known,
+    }
     rows = rows[rows["split"] == "test"].sort_values("seed")
     _refuse_twice(rows)
     pairs = [
@@ -120,15 +124,6 @@ def paired_table(
             }
         records.append(record)
     return pd.DataFrame(records, columns=PAIRED_COLUMNS)
-
-
-def _absent(at_budget: pd.DataFrame, choice: pd.DataFrame) -> dict[str, list[str]]:
-    """Why paradigms have no numbers -> these paradigms."""
-    barred = set(at_budget["paradigm"]) - set(choice["paradigm"])
-    return {
-        "no option of {} can be chosen": sorted(barred),
-        "the chosen option of {} is not confirmed yet": unconfirmed(at_budget, choice),
-    }
 
 
 def _refuse_twice(rows: pd.DataFrame) -> None:
@@ -186,7 +181,7 @@ def advice(crossed: CrossedMean, level: float) -> tuple[float, Needed]:
 
 
 def _doubts(
-    row: Mapping[str, Any], absent: Mapping[str, Sequence[str]], level: float
+    row: Mapping[str, Any], absent: Mapping[str, Collection[str]], level: float
 ) -> Iterator[str]:
     n, pair = row["num_pairs"], (row["first"], row["second"])
     missing = {why: [name for name in pair if name in names] for why, names in absent.items()}

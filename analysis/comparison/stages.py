@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis.groups import GROUP, OPTION, rows_of
+from analysis.groups import OPTION, rows_of
+from study.results import CONFIRM
 
 
 def tuning(rows: pd.DataFrame) -> pd.DataFrame:
@@ -20,7 +21,7 @@ def tuning(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: with `comparison_id`, `paradigm` and `stage`.
     """
-    confirms = rows["stage"].eq("confirm")
+    confirms = rows["stage"].eq(CONFIRM)
     tuned = (~confirms).groupby([rows["comparison_id"], rows["paradigm"]]).transform("any")
     return rows[~(confirms & tuned)]
 
@@ -31,7 +32,7 @@ def tested(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: see `tuning`; a comparison without a confirming cell keeps all of its rows.
     """
-    confirms = rows["stage"].eq("confirm")
+    confirms = rows["stage"].eq(CONFIRM)
     return rows[confirms | ~confirms.groupby(rows["comparison_id"]).transform("any")]
 
 
@@ -40,18 +41,11 @@ def tested_choice(rows: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
     return rows_of(choice, tested(rows))
 
 
-def unconfirmed(rows: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
-    """Paradigms whose chosen option has no confirming cell yet, in a comparison that has some."""
-    found = tested_choice(rows, choice)[GROUP].drop_duplicates().assign(found=True)
-    missing = choice[GROUP].merge(found, on=GROUP, how="left")["found"].isna()
-    return choice["paradigm"].reset_index(drop=True)[missing].tolist()
-
-
 def given(rows: pd.DataFrame) -> dict[str, int]:
     """Paradigms of a comparison with two stages that were not tuned -> options they have."""
-    if not rows["stage"].eq("confirm").any():
+    if not rows["stage"].eq(CONFIRM).any():
         return {}
-    tuned = rows.loc[~rows["stage"].eq("confirm"), "paradigm"]
+    tuned = rows.loc[~rows["stage"].eq(CONFIRM), "paradigm"]
     rest = rows[~rows["paradigm"].isin(tuned)]
     counts = rest.drop_duplicates(["paradigm", *OPTION])["paradigm"].value_counts(sort=False)
     return {str(name): int(count) for name, count in counts.items()}

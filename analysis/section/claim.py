@@ -46,7 +46,7 @@ LEVEL = 1 - CONFIDENCE
 
 TOO_FEW = f"fewer than {MIN_SEEDS} seeds decide nothing"
 
-OPEN = "an interval contains its threshold"
+OPEN = "its tests leave it open"
 """Why a claim is undecided where no part of it names another reason."""
 
 LOST = "A lost seed counts against either verdict."

@@ -68,7 +68,6 @@ def _stages(plan: Plan) -> Iterator[str]:
     if not plan.confirm:
         return
     tuning = [cell for cell in plan.cells if cell.seed not in plan.confirm]
-    confirming = [cell for cell in plan.cells if cell.seed in plan.confirm]
     groups = [each for each in plan.to_come if each.group]
     if tuning:
         options = {cell.hash_without("seed") for cell in tuning}
@@ -76,10 +75,10 @@ def _stages(plan: Plan) -> Iterator[str]:
         what = f"{_count(options, 'option')} on {_count(seeds, 'seed')}"
         yield f"1. tune: {what}, {_part(plan, tuning)}"
     number, which = (2, "chosen") if tuning or plan.search else (1, "only")
-    what = _count([*plan.chosen, *groups], "group")
+    what = _count([*{cell.group for cell in plan.confirming}, *groups], "group")
     yield (
         f"{number}. confirm: the {which} option of {what} on "
-        f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, confirming, groups)}"
+        f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, plan.confirming, groups)}"
     )
     if which == "only":
         yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
@@ -87,10 +86,10 @@ def _stages(plan: Plan) -> Iterator[str]:
 
 def _chosen(plan: Plan, cells: Sequence[Any]) -> Iterator[str]:
     """The options that are chosen already among cells of a setting."""
-    if plan.chosen:
-        tuned = {cell.group for cell in cells if cell.seed not in plan.confirm}
-        chosen = [cell.schedule.text for group, cell in plan.chosen.items() if group in tuned]
-        yield from [f"chosen: {', '.join(chosen)}"] * bool(chosen)
+    options = {cell.group: cell.schedule.text for cell in plan.confirming}
+    tuned = {cell.group for cell in cells if cell.seed not in plan.confirm} if options else ()
+    if chosen := [text for group, text in options.items() if group in tuned]:
+        yield f"chosen: {', '.join(chosen)}"
 
 
 def _part(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome] = ()) -> str:

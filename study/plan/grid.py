@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
@@ -24,7 +24,6 @@ def make_plan(
     preset: str,
     axes: Mapping[str, Values | By] | Sequence[Mapping[str, Any]],
     facts_of: FactsOf,
-    finished: Collection[str] = (),
 ) -> Plan:
     """Lays out the grid of a study.
 
@@ -33,7 +32,6 @@ def make_plan(
         preset: name of its preset.
         axes: as `study.plan.axes.resolve` gives them; or single points, axis -> value.
         facts_of: gives the known or nominal facts of a task's data.
-        finished: ids of cells that need no run.
 
     Raises:
         RequestError: a value out of range, or a grid with no cell or too many.
@@ -58,7 +56,7 @@ def make_plan(
         kind=space.kind,
         preset=preset,
         cells=tuple(cells.values()),
-        finished=frozenset(cells) & frozenset(finished),
+        finished=frozenset(),
         skipped=tuple(skipped),
         flops=flops,
         facts={(cell.task, cell.options): maker.facts(cell) for cell in cells.values()},

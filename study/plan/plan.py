@@ -69,8 +69,6 @@ class Plan:
         to_come: cells that a search will suggest, and those that will confirm what is not chosen
             yet, by group.
         confirm: seeds that confirm the chosen options; empty: the study has one stage.
-        chosen: group -> a cell of the option that confirming cells among `cells` have.
-        unchosen: a cell of each group that is tuned, but of which no option can be chosen.
         where: place where the cells train, for people.
         notes: sentences on the device, for people.
         seconds: cell id -> estimated seconds, of each cell to run and each example.
@@ -96,8 +94,6 @@ class Plan:
     search: str = ""
     to_come: tuple[ToCome, ...] = ()
     confirm: tuple[int, ...] = ()
-    chosen: Mapping[Group, Any] = field(default_factory=dict)
-    unchosen: tuple[Any, ...] = ()
     where: str = THIS_MACHINE
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -111,6 +107,11 @@ class Plan:
         """The same plan with these cells finished."""
         ids = {cell.id for cell in self.cells}
         return replace(self, finished=frozenset(ids.intersection(finished)))
+
+    @property
+    def confirming(self) -> list[Any]:
+        """The cells that confirm, as far as what they confirm is chosen."""
+        return [cell for cell in self.cells if cell.seed in self.confirm]
 
     @property
     def to_run(self) -> list[Any]:

@@ -11,6 +11,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -62,7 +63,6 @@ def staged(
     }
     known = {**given, **(choose(tuned) if tuned else {})}
     chosen = {group: known[group] for group in grouped(plan.cells) if group in known}
-    unchosen = {cell.group: cell for cell in tuning if cell.group in tuned.keys() - chosen.keys()}
     second = confirming(replace(plan, confirm=confirm), chosen)
     to_come, flops = list(plan.to_come), {**plan.flops, **second.flops}
     for group, cells in grouped([*tuning, *plan.examples]).items():
@@ -77,7 +77,6 @@ def staged(
         cells=(*tuning, *second.cells),
         flops=flops,
         to_come=tuple(to_come),
-        unchosen=tuple(unchosen.values()),
     ).resumed(finished)
 
 
@@ -91,7 +90,20 @@ def confirming(plan: Plan, options: Mapping[Group, Cell]) -> Plan:
     maker = KINDS[plan.kind].maker(lambda task, of_data: plan.facts[task, of_data])
     cells = tuple(replace(cell, seed=seed) for seed in plan.confirm for cell in options.values())
     flops = {cell.id: maker.flops(cell) for cell in cells}
-    return replace(plan, cells=cells, flops=flops, chosen=options)
+    return replace(plan, cells=cells, flops=flops)
+
+
+def unchosen(cells: Collection[Any], confirm: Collection[int]) -> list[Any]:
+    """A cell of each group of which none confirms, though its study has a second stage.
+
+    Args:
+        cells: of a command that has ended, of both stages.
+        confirm: seeds of the second stage; empty: there is none.
+    """
+    if not confirm:
+        return []
+    confirmed = {cell.group for cell in cells if cell.seed in confirm}
+    return [first for group, (first, *_) in grouped(cells).items() if group not in confirmed]
 
 
 def grouped(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
@@ -103,11 +115,10 @@ def grouped(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
 
 
 def _of_one_option(cells: Iterable[Cell], recorded: pd.DataFrame) -> dict[Group, Cell]:
-    """The groups of which neither cells nor records have more than one option -> a cell of it."""
-    tuning = recorded[recorded["stage"].ne(CONFIRM)]
+    """The groups of which cells and records together have one option -> a cell of it."""
     options: defaultdict[Group, set[str]] = defaultdict(set)
     for comparison_id, paradigm, schedule in zip(
-        tuning["comparison_id"], tuning["paradigm"], tuning["schedule"], strict=True
+        recorded["comparison_id"], recorded["paradigm"], recorded["schedule"], strict=True
     ):
         options[comparison_id, paradigm].add(schedule)
     groups = grouped(cells)

@@ -30,7 +30,6 @@ class CellsToCome:
 
     Attributes:
         cells: those that confirm, so far.
-        unchosen: a cell of each group that is tuned, but of which no option can be chosen.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class CellsToCome:
         self._tuned: dict[Group, dict[str, Cell]] = {group: {} for group in self._examples}
         self._running: dict[str, Cell] = {}
         self.cells: list[Any] = []
-        self.unchosen: list[Any] = []
         if self._tuned:
             self._tunes(cell for cell in plan.to_run if cell.seed not in plan.confirm)
 
@@ -79,11 +77,9 @@ class CellsToCome:
     def _confirm(self, tuned: dict[Group, dict[str, Cell]]) -> list[Job]:
         options = self._choose(tuned)
         second = confirming(self._plan, options).resumed(self._finished)
-        lacking = [list(cells.values()) for group, cells in tuned.items() if group not in options]
         self.cells += second.cells
-        self.unchosen += [cells[0] for cells in lacking if cells]
         seconds = {cell.id: self._seconds(cell) for cell in second.to_run}
-        gone = len(self._plan.confirm) * len(lacking)
+        gone = len(self._plan.confirm) * len(tuned.keys() - options.keys())
         self._progress.add(second.to_run, seconds, len(second.finished), gone)
         return second.jobs
 

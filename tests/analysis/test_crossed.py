@@ -10,12 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.crossed import (
-    FAMILY,
-    CrossedMean,
     crossed_mean,
-    exaggeration,
     needed,
-    optimism,
 )
 from analysis.statistics import MIN_SEEDS
 
@@ -163,7 +159,7 @@ def test_refusals(values: object, weights: object, confidence: float) -> None:
 
 def test_the_critical_value_holds_at_the_level_of_the_smallest_of_many_tests() -> None:
     """Where seeds give four fifths of the variance, as moments of a table of 6 x 180 come out."""
-    generator, draws, level = np.random.default_rng(8), 400_000, 0.05 / FAMILY
+    generator, draws, level = np.random.default_rng(8), 400_000, 0.05 / 12
     rows = 0.8 * generator.chisquare(5, draws) / 5
     columns = 0.2 * generator.chisquare(179, draws) / 179
     variance = rows + columns
@@ -215,44 +211,3 @@ def test_advice_on_nothing_known_is_not_known() -> None:
     for level, power in ((0.0, 0.8), (0.05, 1.0)):
         with pytest.raises(ValueError, match="must be in"):
             needed(found, 0.1, level, power)
-
-
-def test_equal_options_mislead_as_in_a_simulation() -> None:
-    generator = np.random.default_rng(6)
-    n, options, studies = 6, 20, 4_000
-    runs = generator.normal(size=(studies, options, n))
-    best = runs[np.arange(studies), runs.mean(axis=2).argmax(axis=1)]
-    p = stats.ttest_rel(best, generator.normal(size=(studies, n)), axis=1).pvalue
-    found = optimism(n, 1, options)
-    assert found.false_verdicts == pytest.approx((p < 0.05).mean(), abs=0.02)
-    assert found.sds == pytest.approx(best.mean(), abs=0.01)
-    other_way = optimism(n, options, 1)
-    assert other_way.false_verdicts == pytest.approx(found.false_verdicts, rel=1e-12)
-
-
-def test_one_option_each_does_not_mislead() -> None:
-    found = optimism(12, 1, 1)
-    assert found.false_verdicts == pytest.approx(0.05, abs=0.001)
-    assert found.sds == pytest.approx(0, abs=1e-9)
-    with pytest.raises(ValueError, match="num_seeds"):
-        optimism(1, 1, 1)
-
-
-def test_decided_differences_are_overstated() -> None:
-    assert exaggeration(6) == pytest.approx(1.77, abs=0.01)  # a referee's simulation
-    assert exaggeration(6) > exaggeration(12) > exaggeration(24) > exaggeration(100)
-    assert exaggeration(100) == pytest.approx(1, abs=0.001)
-    generator = np.random.default_rng(7)
-    pairs = generator.normal(1, 1, (20_000, 6))
-    decided = pairs[stats.ttest_1samp(pairs, 0, axis=1).pvalue < 0.05]
-    assert exaggeration(6, 0.05, 1.0) == pytest.approx(abs(decided.mean(axis=1)).mean(), abs=0.01)
-    with pytest.raises(ValueError, match="effect"):
-        exaggeration(6, 0.05, 0.0)
-
-
-def test_a_diverged_seed_is_a_row_like_any() -> None:
-    y = layout(mean=0.2)
-    y[3] = 0.0
-    found = crossed_mean(y)
-    assert isinstance(found, CrossedMean)
-    assert found.high - found.low > 0

@@ -43,7 +43,13 @@ STOREYS = [
     ["study.models.base"],
     ["study.models.flops", "study.tasks.base"],
     ["study.tasks.sources", "study.cell", "study.models.layers"],
-    ["study.tasks.mosaics.layouts", "study.paradigms", "study.storage", "analysis.crossed"],
+    [
+        "study.tasks.mosaics.layouts",
+        "study.paradigms",
+        "study.storage",
+        "analysis.crossed",
+        "analysis.overstated",
+    ],
     ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
     ["study.errors", "study"],
 ]

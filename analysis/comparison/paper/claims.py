@@ -239,6 +239,9 @@ def _claim(
     chosen = set(comparison.choice["paradigm"])
     if unchosen := [own for own in standing.values() if own not in chosen]:
         claim = Claim(name, statement, test, "undecided", _no_choice(comparison, unchosen))
+    elif waiting := [own for own in standing.values() if own in comparison.unconfirmed]:
+        reason = f"the chosen option of {' and '.join(waiting)} is not confirmed yet"
+        claim = Claim(name, statement, test, "undecided", reason)
     else:
         claim = decided(name, statement, test, findings(*standing.values()), parts=parts)
     others = [f"{own} stands for {each}" for each, own in standing.items() if own != each]
@@ -302,10 +305,8 @@ def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Si
 
 
 def _seeds(comparison: Comparison) -> set[int]:
-    """The seeds that every paradigm should have: the confirming ones, else all."""
-    cells = comparison.cells
-    confirming = cells[cells["stage"] == "confirm"]
-    return set((cells if confirming.empty else confirming)["seed"])
+    """The seeds that every paradigm should have: those that confirm chosen options, else all."""
+    return set((comparison.chosen if comparison.staged else comparison.cells)["seed"])
 
 
 def _share_of(heatmap: Any, axis: int) -> float:

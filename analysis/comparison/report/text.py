@@ -11,8 +11,8 @@ from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_text
 from analysis.comparison.report.verdicts import pair_text
 from analysis.comparison.stages import given
-from analysis.crossed import optimism
 from analysis.groups import AXES
+from analysis.overstated import optimism
 from analysis.words import amount, listed, made_equal, span
 from study import terminal
 
@@ -99,9 +99,10 @@ def verdict_text(found: Sequence[Comparison]) -> str:
     parts = []
     for comparison in found:
         head = f"{comparison.name} ({short_id(comparison)}):\n" if len(found) > 1 else ""
-        paired, known = comparison.paired, comparison.summary["paradigm"]
-        paired = paired[paired["first"].isin(known) & paired["second"].isin(known)]
-        parts.append(head + (lone_paradigm(comparison) or pair_text(paired)))
+        table = lone_paradigm(comparison) or pair_text(
+            comparison.paired, set(comparison.summary["paradigm"])
+        )
+        parts.append(head + table)
     return "\n\n".join([*parts, "\n".join(map(terminal.sentence, answer(found)))])
 
 

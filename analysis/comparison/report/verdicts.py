@@ -6,11 +6,12 @@ Fractions become points (hundredths) here and nowhere earlier.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import pandas as pd
 
 from analysis.comparison.paired import PAIRED_METRICS, SCREENING
-from analysis.crossed import exaggeration
+from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, aligned, level, metric_name, points
@@ -45,12 +46,15 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     return by_columns(columns, paired)
 
 
-def pair_text(paired: pd.DataFrame) -> str:
+def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
     """The verdicts of one comparison for the terminal: one row a pair, and what must be said.
 
     Args:
-        paired: as `analysis.comparison.paired` gives it, without paradigms that have no numbers.
+        paired: as `analysis.comparison.paired` gives it.
+        paradigms: those that have numbers; what the others lack is said elsewhere.
     """
+    overstated = _overstated(paired)
+    paired = paired[paired["first"].isin(paradigms) & paired["second"].isin(paradigms)]
     header = ["points"]
     rows: dict[str, list[str]] = {}
     for metric in PAIRED_METRICS:
@@ -61,12 +65,13 @@ def pair_text(paired: pd.DataFrame) -> str:
             pair = f"{row['first']} - {row['second']}"
             found = [points(row["difference"]), _interval(row), _winner(row)]
             rows.setdefault(pair, [pair]).extend(found)
-    notes = [*pair_notes(paired), over_what(paired)]
+    notes = [*_undecided(paired), *overstated, over_what(paired)]
     return "\n".join([*aligned(header, list(rows.values())), *notes])
 
 
 def over_what(paired: pd.DataFrame) -> str:
     """What the intervals and tests are over: seeds and images, or seeds alone."""
+    paired = paired[paired["num_pairs"] > 0]
     known = paired.loc[paired["num_images"].notna(), "num_images"]
     if known.empty:
         return "Intervals and verdicts are over seeds alone, with these test images."
@@ -178,4 +183,6 @@ def _interval(row: Row) -> str:
 
 
 def _over_images(row: Row) -> str:
+    if not row["num_pairs"]:
+        return "-"
     return IMAGES_FIXED if pd.isna(row["num_images"]) else standard_error(row["image_se"])

@@ -70,7 +70,7 @@ def test_each_claim_has_each_verdict(results: Results, name: str, law: Law, verd
     write_study(results, law)
     claim = claimed(results, name)
     assert claim.verdict == verdict, claim.measured
-    open_ = "an interval contains its threshold"
+    open_ = "its tests leave it open"
     assert claim.why == (open_ if verdict == "undecided" else "")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from scipy import stats
 
 from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.paired import SAME_EVERYWHERE, paired_table
+from analysis.comparison.paired import SAME_EVERYWHERE
 from analysis.comparison.paper.claims import (
     LEAD,
     NEARLY_EMPTY,
@@ -162,6 +161,8 @@ def comparison(
         names={name: metric_name(name, threshold) for name in METRICS},
         select="accuracy",
         cells=pd.DataFrame(ids),
+        staged=False,
+        unconfirmed=[],
         options=options_of(barred or {}),
         choice=pd.DataFrame({"paradigm": [name for name in ran if name not in (barred or {})]}),
         chosen=pd.DataFrame(chosen, columns=columns),
@@ -281,12 +282,22 @@ def test_where_seeds_are_lost_those_left_must_agree() -> None:
     assert claim("C1", comparison({"soft": [*maps, None]})).verdict == "undecided"
 
 
-def test_seeds_of_tuning_are_not_lost_to_what_confirms() -> None:
+def test_seeds_of_tuning_and_of_options_that_were_chosen_before_are_not_lost() -> None:
     of = comparison({"soft": jittered(0.03, "middle_prediction")})
     tuned = of.cells.assign(seed=of.cells["seed"] + 100, stage="tune")
-    confirmed = of.cells.assign(stage="confirm")
-    both = SimpleNamespace(**vars(of) | {"cells": pd.concat([tuned, confirmed])})
+    before = of.cells.assign(seed=of.cells["seed"] + 200, stage="confirm")
+    cells = pd.concat([tuned, before, of.cells.assign(stage="confirm")])
+    both = SimpleNamespace(**vars(of) | {"cells": cells, "staged": True})
     assert claim("C1", cast(Comparison, both)) == claim("C1", of)
+
+
+def test_what_is_not_confirmed_yet_is_not_lost() -> None:
+    of = comparison({"soft": jittered(0.03, "middle_prediction")})
+    waiting = SimpleNamespace(**vars(of) | {"staged": True, "unconfirmed": ["hybrid"]})
+    assert claim("C1", cast(Comparison, waiting)) == claim("C1", of)
+    found = claim("C16", cast(Comparison, waiting))
+    assert found.verdict == "undecided"
+    assert found.measured == "the chosen option of hybrid is not confirmed yet"
 
 
 def test_a_seed_without_a_known_share_decides_nothing() -> None:
@@ -579,10 +590,7 @@ def test_claims_of_a_results_directory(tmp_path: Path) -> None:
             accuracy = 0.9 + jitter / 100 * score
             write(results, make_cell(paradigm, seed=seed), accuracy, score * (1 + jitter / 2))
     write(results, make_cell("soft", seed=8), status="diverged", points=(0.25,), accuracy=0.9)
-    (found,) = compare(load(results))
-    fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    fields |= {"paired": paired_table(found.at_budget, found.choice)}
-    of = cast(Comparison, SimpleNamespace(**fields, modality=found.modality, names=found.names))
+    (of,) = compare(load(results))
     verdicts = {each.name: each.verdict for each in claims(of)}
     assert verdicts == {
         "C1": "does not hold",

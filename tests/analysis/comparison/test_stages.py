@@ -14,8 +14,8 @@ from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.report.answer import answer
 from analysis.comparison.report.text import section_text, stages
 from analysis.conclude import write_report
-from analysis.crossed import optimism
 from analysis.groups import paradigm_order
+from analysis.overstated import optimism
 from study.results import Results
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
 

@@ -38,7 +38,7 @@ def plan(
 ) -> Plan:
     space = SPACES[study]
     axes = resolve(space, preset, assignments)
-    return make_plan(space, preset, axes, nominal, finished)
+    return make_plan(space, preset, axes, nominal).resumed(finished)
 
 
 def nominal(task: str, options: Options) -> Facts:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from analysis import compare, load
 from study.cell import Cell
+from study.cell.work import Work
 from study.choice import Choice
 from study.errors import RequestError
 from study.launch.failures import Failure
@@ -19,7 +21,7 @@ from study.plan.describe import describe
 from study.plan.divide import with_packing
 from study.plan.plan import Plan
 from study.plan.planning import planned
-from study.plan.stages import staged
+from study.plan.stages import staged, unchosen
 from study.plan.to_come import CellsToCome
 from study.results import Results
 from study.run_options import requested
@@ -101,14 +103,12 @@ class Command:
             for cell, end in ends.items():
                 self.progress.ended(cell.id, end)
                 to_come.ended(cell.id, end)
-        self.unchosen = [*plan.unchosen, *to_come.unchosen]
+        self.unchosen = unchosen([*plan.cells, *to_come.cells], plan.confirm)
         return ended
 
     def _record(self, plan: Plan, cell: Cell, status: str) -> None:
-        stage = None
-        if plan.confirm:
-            stage = "confirm" if cell.seed in plan.confirm else "tune"
-        points = () if status == "diverged" else None
+        work = Work(study="digits", results="", code_version="", confirm=plan.confirm)
+        points, stage = () if status == "diverged" else None, work.stage(cell)
         write(
             self.results, cell, self.accuracy_of(cell), status=status, points=points, stage=stage
         )
@@ -221,6 +221,15 @@ def test_what_is_given_needs_no_tuning() -> None:
     Command(results, given).run()
     assert recorded(results)["soft", "tune"] == {0.1: [0, 1]}
     assert recorded(results)["soft", "confirm"] == {0.1: SEEDS, 0.3: SEEDS}
+
+
+def test_of_options_given_one_by_one_none_is_chosen_on_the_seeds_that_confirm() -> None:
+    results = in_memory()
+    for lr in ("lr=0.3", "lr=0.1"):
+        Command(results, ("paradigm=soft", lr, *GRID[2:])).run()
+    assert recorded(results)["soft", "tune"] == {0.1: [0, 1]}
+    (found,) = compare(load(results))
+    assert set(found.chosen["lr"]) == {0.1}  # though 0.3, which is not tuned, looks better
 
 
 def test_failed_options_are_not_chosen_and_a_group_without_another_is_named() -> None:
