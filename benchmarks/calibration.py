@@ -76,6 +76,7 @@ NULL = (
     *(Study(f"{n} seeds, heavy tails (t, 3 df)", n, heavy=True) for n in (6, 12)),
     *(Study(f"{n} seeds, a run in 10 fails", n, failed=0.1) for n in (8, 12)),
     Study("12 seeds, scores near 0.97", 12, base=4.0),
+    Study("12 seeds, 108 images, scores near 0.97", 12, images=108, instances=9, base=4.0),
 )
 """Studies of which every number is promised."""
 

@@ -95,14 +95,17 @@ def simulate_claims(replicates: int, seed: int) -> list[dict[str, Any]]:
 
     Args:
         replicates: studies a row.
-        seed: of the generator.
+        seed: of the generators, one a row.
 
     Returns:
         One a law and number of seeds: `row`, its name; `n`, seeds; `failures`, share of the seeds
         that is lost; `false_holds` and `false_refuted`, shares of the studies.
     """
-    random = np.random.default_rng(seed)
-    return [_simulated(row, n, replicates, random) for row in ROWS for n in SEEDS]
+    return [
+        _simulated(row, n, replicates, np.random.default_rng([seed, n, *row.name.encode()]))
+        for row in ROWS
+        for n in SEEDS
+    ]
 
 
 def _simulated(row: Row, n: int, replicates: int, random: np.random.Generator) -> dict[str, Any]:
