@@ -15,6 +15,7 @@ from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, aligned, level, metric_name, points
+from study import terminal
 
 WOULD_DECIDE = (
     "'Would decide it': for a difference of so many points, the far end of the interval or, where "
@@ -66,7 +67,7 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
             found = [points(row["difference"]), _interval(row), _winner(row)]
             rows.setdefault(pair, [pair]).extend(found)
     notes = [*_undecided(paired), *overstated, over_what(paired)]
-    return "\n".join([*aligned(header, list(rows.values())), *notes])
+    return "\n".join([*aligned(header, list(rows.values())), *map(terminal.sentence, notes)])
 
 
 def over_what(paired: pd.DataFrame) -> str:
