@@ -12,6 +12,8 @@ import pytest
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.report.answer import answer
+from analysis.comparison.report.summaries import group_summaries
+from analysis.comparison.report.table_one import table_one_notes
 from analysis.comparison.report.text import section_text, stages
 from analysis.conclude import write_report
 from analysis.groups import paradigm_order
@@ -26,10 +28,16 @@ RATES = {0.1: 0.8, 0.3: 0.7}
 SCORES = {"hard": 0.5, "soft": 0.6, "lvml": 0.8}
 
 
-def tune(results: Results, paradigm: str, seeds: Sequence[int] = TUNING, **columns: str) -> None:
+def tune(
+    results: Results,
+    paradigm: str,
+    seeds: Sequence[int] = TUNING,
+    stage: str | None = "tune",
+    **columns: str,
+) -> None:
     for lr, accuracy in RATES.items():
         for seed in seeds:
-            write(results, make_cell(paradigm, lr, seed), accuracy, 0.3, stage="tune", **columns)
+            write(results, make_cell(paradigm, lr, seed), accuracy, 0.3, stage=stage, **columns)
 
 
 def confirm(
@@ -166,10 +174,13 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     assert text in stages(only(results))
 
 
-def test_tuning_alone_is_one_stage_and_its_optimism_is_said(results: Results) -> None:
+@pytest.mark.parametrize("stage", ["tune", None])  # None: of a study without a second, or older
+def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
+    results: Results, stage: str | None
+) -> None:
     for paradigm in SCORES:
-        tune(results, paradigm, seeds=range(6))
-    write(results, make_cell("soft", 0.5, 0), 0.2, stage="tune")  # lacks seeds
+        tune(results, paradigm, range(6), stage)
+    write(results, make_cell("soft", 0.5, 0), 0.2, stage=stage)  # lacks seeds
     comparison = only(results)
     assert not comparison.staged
     assert (comparison.summary["num_seeds"] == 6).all()
@@ -177,6 +188,8 @@ def test_tuning_alone_is_one_stage_and_its_optimism_is_said(results: Results) ->
     assert text.startswith("Options were chosen and tested on the same seeds")
     assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text
     assert f"note: {text}" in section_text(comparison)
+    assert any(note.endswith(text) for note in table_one_notes([comparison]))
+    assert all(text in each.note for each in group_summaries(comparison, {}, lambda: []))
 
 
 def test_one_option_a_group_needs_no_word(results: Results) -> None:
