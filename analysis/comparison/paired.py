@@ -37,7 +37,8 @@ PAIRED_METRICS = ("saif", "accuracy")
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "num_images",
     "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "p",
-    "p_holm", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images", "confidence",
+    "p_holm", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images",
+    "needed_seeds_most", "confidence",
 ]  # fmt: skip
 
 
@@ -70,7 +71,8 @@ def paired_table(
         difference of `needed_effect` takes at this row's level after Holm with 80 % power, see
         `analysis.crossed.needed`: that at the end of the interval that is farther from 0; or, if
         there are seeds enough for that, the one that was seen, where images hide it from any
-        number of seeds; `confidence`.
+        number of seeds; `needed_seeds_most` is what the other end takes, inf where the interval
+        contains 0; `confidence`.
         Scores are fractions. What is not known is NaN.
 
     Raises:
@@ -121,6 +123,7 @@ def paired_table(
                 "needed_effect": effect,
                 "needed_seeds": found.seeds,
                 "needed_images": found.images,
+                "needed_seeds_most": _most_seeds(crossed, level / multiplier),
             }
         records.append(record)
     return pd.DataFrame(records, columns=PAIRED_COLUMNS)
@@ -178,6 +181,13 @@ def advice(crossed: CrossedMean, level: float) -> tuple[float, Needed]:
         if math.isinf(seen.seeds) and math.isfinite(seen.images):
             return crossed.mean, seen
     return far, found
+
+
+def _most_seeds(crossed: CrossedMean, level: float) -> float:
+    """What the end of the interval nearest to 0 takes; inf where 0 is inside."""
+    if crossed.low <= 0 <= crossed.high:
+        return math.inf
+    return needed(crossed, min(crossed.low, crossed.high, key=abs), level, POWER).seeds
 
 
 def _doubts(

@@ -100,15 +100,16 @@ def _better(rows: pd.DataFrame) -> str:
 
 
 def _undecided(paired: pd.DataFrame) -> str:
-    """What deciding the undecided pairs would take, at best."""
+    """What deciding the undecided pairs would take, at least."""
     rows = paired[paired["verdict"] == "undecided"]
     seeds = rows.loc[rows["needed_seeds"].between(rows["num_pairs"] + 1, MANY), "needed_seeds"]
     images = rows[rows["needed_seeds"].map(math.isinf) & (rows["needed_images"] <= MANY)]
     texts = []
     if len(seeds):
         texts.append(
-            "depending on the pair, a difference at the far end of its interval would take "
-            f"{_about(seeds)} seeds, a smaller one more, for a power of {100 * POWER:g} %"
+            f"differences as large as the far ends of their intervals would take up to "
+            f"{math.ceil(seeds.max())} seeds, for a power of {100 * POWER:g} %, and smaller ones "
+            "more"
         )
     if len(images):
         texts.append(

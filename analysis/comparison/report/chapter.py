@@ -40,8 +40,7 @@ _METHOD = (
     "over seeds.",
     "Verdicts: paired by seed and image. A pair is decided if the test holds after Holm's "
     "correction over the table (p < 0.05) and there are at least 6 common seeds; else it is "
-    "undecided. What 'would decide it' is for the difference named, at 80 % power: a smaller one "
-    "takes more.",
+    "undecided, and what would decide it follows from its interval.",
 )
 
 

@@ -18,8 +18,9 @@ from analysis.words import MANY, aligned, level, metric_name, points
 from study import terminal
 
 WOULD_DECIDE = (
-    "'Would decide it': for a difference of so many points, the far end of the interval or, where "
-    "images limit, what was seen; a smaller one takes more."
+    "'Would decide it', with a power of 80 %: seeds for a difference at the far end of the "
+    "interval, to seeds for one at the other end, unless 0 is inside; where images limit, images "
+    "for a difference as large as was seen."
 )
 
 IMAGES_FIXED = "images fixed"
@@ -126,17 +127,21 @@ def _undecided(paired: pd.DataFrame) -> list[str]:
 
 
 def would_decide(row: Row) -> str:
-    """``+6.8: 40 seeds``: what finding a difference of so many points would take."""
-    if row["verdict"] != "undecided" or pd.isna(row["needed_effect"]):
+    """``22 to 340 seeds``: what the ends of the interval would take, see `WOULD_DECIDE`."""
+    seeds, images, most = row["needed_seeds"], row["needed_images"], row["needed_seeds_most"]
+    if row["verdict"] != "undecided" or pd.isna(seeds):
         return "-"
-    seeds, images = row["needed_seeds"], row["needed_images"]
-    number, unit = (images, "images") if math.isinf(seeds) else (seeds, "seeds")
-    if pd.isna(number) or (unit == "seeds" and number <= row["num_pairs"]):
-        return "-"
-    what = f"> {MANY:,d} {unit}" if number > MANY else f"{math.ceil(number):,d} {unit}"
-    if math.isinf(number):
-        what = "neither more seeds nor more images alone"
-    return f"{points(row['needed_effect'])}: {what}"
+    if math.isinf(seeds):
+        alone = "neither more seeds nor more images alone"
+        return alone if math.isinf(images) else f"{_many(images)} images or more"
+    enough = seeds <= row["num_pairs"]
+    if math.isinf(most):
+        return "-" if enough else f"{_many(seeds)} seeds or more"
+    return f"up to {_many(most)} seeds" if enough else f"{_many(seeds)} to {_many(most)} seeds"
+
+
+def _many(number: float) -> str:
+    return f"> {MANY:,d}" if number > MANY else f"{math.ceil(number):,d}"
 
 
 def standard_error(fraction: float) -> str:

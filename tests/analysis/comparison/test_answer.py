@@ -152,7 +152,7 @@ def test_an_answer_needs_a_comparison() -> None:
 # --- how far to trust it
 
 
-def test_what_undecided_pairs_would_take_is_a_range_of_far_ends() -> None:
+def test_what_undecided_pairs_would_take_is_that_of_all_far_ends() -> None:
     pairs = [
         pair("soft", "hard", "better"),
         pair("hybrid", "hard", needed=14.2),
@@ -162,8 +162,8 @@ def test_what_undecided_pairs_would_take_is_a_range_of_far_ends() -> None:
     ]
     assert answer([comparison(pairs)])[1] == (
         "4 of 5 verdicts are undecided after Holm's correction, which is not equality: "
-        "depending on the pair, a difference at the far end of its interval would take about 15 "
-        "to 60 seeds, a smaller one more, for a power of 80 %."
+        "differences as large as the far ends of their intervals would take up to 60 seeds, for a "
+        "power of 80 %, and smaller ones more."
     )
 
 

@@ -264,6 +264,16 @@ def test_noise_is_undecided_and_says_what_the_far_end_of_its_interval_would_take
     crossed = crossed_mean(np.subtract(soft, LOW)[:, None])
     # two equal rows, one for each metric: each is held to half of the level
     assert row["needed_seeds"] == needed(crossed, row["high"], 0.05 / 2).seeds > MIN_SEEDS
+    assert row["needed_seeds_most"] == math.inf  # it may be 0
+
+
+def test_what_would_decide_a_pair_that_holm_holds_back_is_a_range_over_its_interval() -> None:
+    soft = [x + d for x, d in zip(LOW, (0.01, 0.03, 0.02, 0.01, 0.0, 0.03), strict=True)]
+    lvml = [x + d for x, d in zip(LOW, (0.02, -0.02, 0.01, -0.01, 0.0, 0.0), strict=True)]
+    row = _pair(_paired(_study({"hard": LOW, "soft": soft, "lvml": lvml})), "soft", "hard")
+    assert (row["verdict"], row["low"] > 0) == ("undecided", True)
+    assert row["needed_effect"] == row["high"]
+    assert row["needed_seeds"] < row["needed_seeds_most"] < math.inf
 
 
 def test_the_confidence_is_the_level_of_the_tests() -> None:

@@ -248,6 +248,7 @@ def _pair(**changes: Any) -> dict[str, Any]:
         "needed_effect": math.nan,
         "needed_seeds": math.nan,
         "needed_images": math.nan,
+        "needed_seeds_most": math.nan,
         "confidence": 0.95,
     }
     return row | changes
@@ -262,7 +263,7 @@ def test_verdict_table_by_hand() -> None:
         [
             _pair(),
             _pair(metric="accuracy", verdict="worse", difference=-0.0123, p_holm=1e-5, **fixed),
-            _pair(first="hybrid", **UNSURE, needed_seeds=11.2),
+            _pair(first="hybrid", **UNSURE, needed_seeds=11.2, needed_seeds_most=39.5),
         ]
     )
     header, rows = paired_cells(paired)
@@ -272,7 +273,7 @@ def test_verdict_table_by_hand() -> None:
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
     assert rows[1][6:8] == ["images fixed", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
-    assert rows[2][-1] == "+17.9: 12 seeds"
+    assert rows[2][-1] == "12 to 40 seeds"
     both = "Intervals and verdicts are over seeds and 180 test images"
     assert over_what(paired[:1]) == f"{both}."
     assert over_what(paired) == f"{both}; where it says 'images fixed', over seeds alone."
@@ -342,19 +343,21 @@ def test_nothing_is_overstated_where_nothing_is_decided_or_seeds_are_many(
 
 
 @pytest.mark.parametrize(
-    ("seeds", "images", "text"),
+    ("seeds", "most", "images", "text"),
     [
-        (12.0, math.nan, "+17.9: 12 seeds"),
-        (1234.0, math.nan, "+17.9: 1,234 seeds"),
-        (1e5, math.nan, "+17.9: > 10,000 seeds"),
-        (6.0, math.nan, "-"),  # as many as there are
-        (math.inf, 900.0, "+17.9: 900 images"),
-        (math.inf, math.inf, "+17.9: neither more seeds nor more images alone"),
-        (math.nan, math.nan, "-"),
+        (12.0, math.inf, math.nan, "12 seeds or more"),
+        (1234.0, 1e5, math.nan, "1,234 to > 10,000 seeds"),
+        (11.2, 39.5, math.nan, "12 to 40 seeds"),
+        (6.0, math.inf, math.nan, "-"),  # as many as there are
+        (6.0, 40.0, math.nan, "up to 40 seeds"),
+        (math.inf, math.inf, 900.0, "900 images or more"),
+        (math.inf, math.inf, math.inf, "neither more seeds nor more images alone"),
+        (math.nan, math.nan, math.nan, "-"),
     ],
 )
-def test_what_would_decide_a_pair(seeds: float, images: float, text: str) -> None:
-    row = _pair(**UNSURE, needed_seeds=seeds, needed_images=images)
+def test_what_would_decide_a_pair(seeds: float, most: float, images: float, text: str) -> None:
+    needed = {"needed_seeds": seeds, "needed_seeds_most": most, "needed_images": images}
+    row = _pair(**UNSURE, **needed)
     assert would_decide(row) == text
     assert would_decide(row | {"verdict": "better"}) == "-"
 
