@@ -140,8 +140,9 @@ def summarise(
         and `num_diverged` counted on `split`; `most_seeds`, the number of seeds of the
         comparison's best filled option: where `num_seeds` is smaller, cells failed or have not
         run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
-        `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, all
-        NaN where a seed has no value (a diverged cell has no loss); `num_images` (missing: images
+        `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
+        SAIF and accuracy also where seeds agree, since that says nothing of further ones; all NaN
+        where a seed has no value (a diverged cell has no loss); `num_images` (missing: images
         are not known) and the standard errors `SPREADS`, fractions; `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
         `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
@@ -184,7 +185,6 @@ def _crossed(group: pd.DataFrame, confidence: float) -> dict[str, float]:
         found = crossed_mean(known.values, known.weights, confidence)
         if known.by_image:
             record["num_images"] = len(known.weights)
-        if known.by_image and not math.isnan(found.low):  # else seeds agree, or there is but one
-            record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
+        record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
         record |= {f"{metric}_seed_se": found.seed_se, f"{metric}_image_se": found.image_se}
     return record

@@ -119,7 +119,7 @@ def _undecided(paired: pd.DataFrame) -> str:
     if not texts:
         return ""
     count = "1 verdict is" if len(rows) == 1 else f"{len(rows)} of {len(paired)} verdicts are"
-    return f"{count} undecided after Holm's correction, which is not equality: {'; '.join(texts)}."
+    return f"{count} undecided, which is not equality: {'; '.join(texts)}."
 
 
 def _about(numbers: Iterable[float]) -> str:

@@ -19,8 +19,8 @@ from study import terminal
 
 WOULD_DECIDE = (
     "'Would decide it', with a power of 80 %: seeds for a difference at the far end of the "
-    "interval, to seeds for one at the other end, unless 0 is inside; where images limit, images "
-    "for a difference as large as was seen."
+    "interval, to seeds for one at the other end, unless 0 is inside or images hide it; where "
+    "images limit, images for a difference as large as was seen."
 )
 
 IMAGES_FIXED = "images fixed"

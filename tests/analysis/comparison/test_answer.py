@@ -161,7 +161,7 @@ def test_what_undecided_pairs_would_take_is_that_of_all_far_ends() -> None:
         pair("lvml", "hard", needed=1e6),
     ]
     assert answer([comparison(pairs)])[1] == (
-        "4 of 5 verdicts are undecided after Holm's correction, which is not equality: "
+        "4 of 5 verdicts are undecided, which is not equality: "
         "differences as large as the far ends of their intervals would take up to 60 seeds, for a "
         "power of 80 %, and smaller ones more."
     )
