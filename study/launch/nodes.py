@@ -142,6 +142,9 @@ class Cluster:
                 "See `ray status`, and run the command again."
             ) from error
 
+    def _answer(self, answer: Any, deadline: float) -> Any:
+        return self.ray.get(answer, timeout=max(0.0, deadline - time.monotonic()))
+
     def require(self, results: str | None = None, mark: str = "") -> None:
         """Checks that every node has this project and sees the results directory.
 
@@ -157,16 +160,23 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         probe = self.ray.remote(num_cpus=0)(_probe())
-        asked = []
-        for node in self.nodes:
+
+        def ask(node: Node) -> tuple[Any, Any]:
+            """The actor, which lives as long as it is held, and its answer."""
             strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
             actor = probe.options(scheduling_strategy=strategy).remote()
-            asked.append((node, actor, actor.ask.remote(results, mark)))
+            return actor, actor.ask.remote(results, mark)
+
+        asked = [(node, *ask(node)) for node in self.nodes]
         deadline = time.monotonic() + ANSWER_SECONDS
         for node, _, answer in asked:
-            left = max(0.0, deadline - time.monotonic())
             try:
-                said = self.ray.get(answer, timeout=left)
+                try:
+                    said = self._answer(answer, deadline)
+                except self.ray.exceptions.ActorDiedError:
+                    # Ray cancels actors now and then that it starts while its node begins.
+                    again = ask(node)
+                    said = self._answer(again[1], deadline)
             except self.ray.exceptions.GetTimeoutError:
                 raise RequestError(
                     f"node {node.name} did not answer within {ANSWER_SECONDS:g} s. See `ray "

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(600)
 
 DOCUMENT = PROJECT / "docs" / "cluster.md"
 GRID = (
-    "--set n=400 m=4 epochs=100 lr=0.1 seed=0-2 confirm=none paradigm=soft,hard,hybrid "
+    "--set n=400 m=4 epochs=200 lr=0.1 seed=0-2 confirm=none paradigm=soft,hard,hybrid "
     "switch_point=0.5 batch_size=10 evaluations=4 train_metrics_size=20 validation_size=50 "
     "test_size=50 --threads 1 --tracking none"
 )

@@ -28,7 +28,9 @@ def test_means(found: dict[str, Comparison], split: str) -> None:
     for row in rows:
         for metric in ("saif", "accuracy"):
             cell = f"{percent(row[metric])} ({interval(row, metric)})"
-            assert re.search(rf"^\| `{row['paradigm']}` \|.*{re.escape(cell)}", DOCUMENT, re.M), cell
+            assert re.search(rf"^\| `{row['paradigm']}` \|.*{re.escape(cell)}", DOCUMENT, re.M), (
+                cell
+            )
 
 
 def test_verdicts(found: dict[str, Comparison]) -> None:
