@@ -6,11 +6,14 @@ point of a group, run with several seeds.
 
 Cells of *learning dynamics* are in no comparison: cells with fixed focus, whose attention is held,
 and cells of the linear orthogonal setting, whose trajectories are compared with a closed form. Nor
-are cells that train nothing, because they solve a theory or sample its posterior.
+are cells that train nothing, because they solve a theory or sample its posterior, nor the networks
+of *one-shot* images, of which only one paradigm is trained so that a theory can score their heads.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable
 from typing import Literal
 
@@ -37,6 +40,9 @@ PARADIGMS = ("soft", "hard", "lvml")
 
 LINEAR_ORTHOGONAL = "linear-orthogonal"
 """The task of section 4 of the paper."""
+
+ONE_SHOT = ("omniglot", "digits-one-shot")
+"""Tasks whose networks are trained so that their heads can be scored."""
 
 Select = Literal["accuracy", "saif"]
 
@@ -87,20 +93,31 @@ def is_posterior(cells: pd.DataFrame) -> pd.Series:
     return cells["kind"].eq("posterior").fillna(False).astype(bool)
 
 
+def is_one_shot(cells: pd.DataFrame) -> pd.Series:
+    """Whether each row trained a network of one-shot images, or scored the heads of one."""
+    return _scores_heads(cells) | (cells["task"].isin(ONE_SHOT) & ~is_posterior(cells))
+
+
+def trains_nothing(cells: pd.DataFrame) -> pd.Series:
+    """Whether each row has no budget: it solved or sampled, or it scored heads."""
+    return is_posterior(cells) | _scores_heads(cells)
+
+
 def is_fixed_focus(cells: pd.DataFrame) -> pd.Series:
     """Whether each row, with the columns of cells, held attention at `alpha`."""
-    return cells["alpha"].notna() & ~is_posterior(cells)
+    return cells["alpha"].notna() & ~is_posterior(cells) & ~is_one_shot(cells)
 
 
 def is_trajectory(cells: pd.DataFrame) -> pd.Series:
     """Whether each row trained a whole linear model in the linear orthogonal setting."""
     linear = (cells["task"] == LINEAR_ORTHOGONAL) & cells["alpha"].isna()
-    return linear & ~is_posterior(cells)
+    return linear & ~is_posterior(cells) & ~is_one_shot(cells)
 
 
 def is_compared(cells: pd.DataFrame) -> pd.Series:
-    """Whether each row belongs to a comparison: it trained, and not for learning dynamics."""
-    return ~(is_fixed_focus(cells) | is_trajectory(cells) | is_posterior(cells))
+    """Whether each row belongs to a comparison: it trained, and for no other kind of section."""
+    others = (is_fixed_focus, is_trajectory, is_posterior, is_one_shot)
+    return ~functools.reduce(operator.or_, (of_kind(cells) for of_kind in others))
 
 
 def rows_of(choice: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -127,6 +144,10 @@ def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     """
     lost = (rows["status"] == "diverged") & ~np.isfinite(rows["loss"].astype(float))
     return rows[rows["split"].notna() & ~lost]
+
+
+def _scores_heads(cells: pd.DataFrame) -> pd.Series:
+    return cells["kind"].eq("heads").fillna(False).astype(bool)
 
 
 def _rank(name: str) -> str:

@@ -129,7 +129,7 @@ def study_step(args: argparse.Namespace) -> Callable[[], Measured]:
         "mscoco",
         (len(split.vocabulary),),
         len(split.vocabulary),
-        captions=models.Captions(args.encoder, False, decoder_of(args)),
+        further=models.Captions(args.encoder, False, decoder_of(args)),
     ).to(device)
     generator = torch.Generator(device).manual_seed(0)
 

@@ -9,6 +9,7 @@ from search_spaces import (
     hatexplain,
     linear_orthogonal,
     mscoco,
+    one_shot,
 )
 from search_spaces.base import SearchSpace
 
@@ -21,6 +22,7 @@ _MODULES = (
     hatexplain,
     mscoco,
     attention_paths,
+    one_shot,
 )
 
 

@@ -105,7 +105,7 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     last = f"The last command: preset {made}; {'; '.join(added)}."
     notes = [
         last if added else f"Preset {made}.",
-        *(f"Skipped: {skip.what}: {skip.reason}." for skip in plan.skipped),
+        *(f"Skipped: {skip.what}: {skip.reason}." for skip in trained.skipped),
         *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
     ]
     page = None

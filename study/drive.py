@@ -19,7 +19,7 @@ from study.launch.failures import Failure
 from study.launch.tune import launch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.describe import num_settings
-from study.plan.plan import Plan
+from study.plan.plan import Plan, Skip
 from study.plan.stages import Choose, unchosen
 from study.plan.to_come import CellsToCome
 from study.request import Request
@@ -80,6 +80,7 @@ class Trained:
     Attributes:
         cells: of this command, with those that became known while it ran.
         failures: final ones.
+        skipped: what could not run, and why.
         unchosen: a cell of each group that was not confirmed, since no option could be chosen.
         tracker: logs the cells that ended.
         search: suggested the cells; None: the grid.
@@ -90,6 +91,7 @@ class Trained:
 
     cells: Sequence[AnyCell]
     failures: Sequence[Failure]
+    skipped: Sequence[Skip]
     unchosen: Sequence[Cell]
     tracker: Tracker
     search: Search | None
@@ -107,13 +109,57 @@ class Trained:
         return {cell_id for failure in self.failures for cell_id in failure.cell_ids}
 
 
-def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Choose) -> Trained:
-    """Trains the missing cells of a study while MLflow logs them.
+def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Choose) -> Trained:
+    """Runs the missing cells of a study while MLflow logs them.
+
+    Args:
+        request: what was asked for.
+        plans: one after the other; the cells of the last may take apart networks of the first.
+        place: where they run.
+        choose: chooses the options that are confirmed.
 
     Raises:
         RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
+    tracker = open_tracker(place.results, plans[-1].study, request.tracking)
+    done: list[Trained] = []
+    for plan in plans:
+        if plan.kind != plans[0].kind:
+            plan = _with_networks(plan, place.results)
+        done.append(_train(request, plan, place, choose, tracker))
+        if done[-1].bug:
+            break
+    return Trained(
+        cells=[cell for each in done for cell in each.cells],
+        failures=[failure for each in done for failure in each.failures],
+        unchosen=[cell for each in done for cell in each.unchosen],
+        skipped=[skip for each in done for skip in each.skipped],
+        tracker=tracker,
+        search=done[-1].search,
+        start_seconds=next((s for each in done if (s := each.start_seconds)), None),
+        ended_at=next((s for each in reversed(done) if (s := each.ended_at)), None),
+    )
+
+
+def _with_networks(plan: Plan, results: Results) -> Plan:
+    """The plan without the cells whose network did not train to its end."""
+    networks = {cell.network.id: cell.network for cell in plan.cells}
+    survey = results.survey().statuses
+    lost = {name for name in networks if survey.get(name) != "done"}
+    skips = (
+        Skip(f"the heads of {networks[name].text}, seed {networks[name].seed}", reason)
+        for name in lost
+        if (reason := f"its network {survey.get(name, 'failed')}")
+    )
+    cells = tuple(cell for cell in plan.cells if cell.network.id not in lost)
+    return dataclasses.replace(plan, cells=cells, skipped=(*plan.skipped, *skips))
+
+
+def _train(
+    request: Request, plan: Plan, place: Workplace, choose: Choose, tracker: Tracker
+) -> Trained:
+    """Runs the missing cells of one plan."""
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
     kind = KINDS[plan.kind]
@@ -121,7 +167,6 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Ch
     progress = _progress(plan)
     suggestions = _suggestions(request, plan, place, progress) if request.search else None
     to_come = CellsToCome(plan, place.finished, choose, progress, suggestions)
-    tracker = open_tracker(results, plan.study, request.tracking)
     tracker.log_cells(sorted(plan.finished), statuses)
 
     def on_cell(cell_id: str) -> str:
@@ -135,11 +180,10 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Ch
         mark = results.mark()
         if place.cluster is not None:
             place.cluster.require(results.url, mark)
+        source = source_digest() if place.cluster else None
         failures = launch(
             plan.jobs,
-            dataclasses.replace(
-                work, mark=mark, source=source_digest() if place.cluster else None
-            ),
+            dataclasses.replace(work_of(request, plan), mark=mark, source=source),
             plan.resources,
             progress,
             on_cell,
@@ -155,6 +199,7 @@ def train(request: Request, plan: Plan, place: Workplace, work: Work, choose: Ch
         cells=cells,
         failures=failures,
         unchosen=unchosen(cells, plan.confirm),
+        skipped=plan.skipped,
         tracker=tracker,
         search=suggestions.search if suggestions else None,
         start_seconds=progress.began - started if progress.began else None,

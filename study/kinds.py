@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from study.cell import AnyCell
+from study.cell import AnyCell, Cell
 from study.cell.axis import Axis
 from study.cell.events import Ended, Report
 from study.cell.work import Work
+from study.heads.kind import HEADS
 from study.posterior.kind import POSTERIOR
 from study.storage.storage import Storage
 from study.tasks.base import Facts, FactsOf
@@ -69,6 +70,7 @@ class Kind(Protocol[C]):
         fastest: the axes that vary fastest in a grid, the last one most, so that a study stopped
             early has compared all their values on fewer seeds.
         columns: of `study.results.CELLS_SCHEMA` that `run` fills.
+        no_use: options of `python -m study.run` that mean nothing for its cells.
     """
 
     @property
@@ -86,6 +88,9 @@ class Kind(Protocol[C]):
     @property
     def columns(self) -> tuple[str, ...]: ...
 
+    @property
+    def no_use(self) -> tuple[str, ...]: ...
+
     def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         """The valid names of an axis in a study of some tasks; None if it takes numbers."""
         ...
@@ -96,6 +101,10 @@ class Kind(Protocol[C]):
         Args:
             facts_of: gives the known or nominal facts of a task's data.
         """
+        ...
+
+    def needs(self, cells: Sequence[C]) -> Sequence[Cell]:
+        """The cells of the kind `training` whose networks these cells take apart, each once."""
         ...
 
     def seconds(self, cells: Sequence[C], threads: int) -> dict[str, float] | None:
@@ -162,7 +171,11 @@ class Kind(Protocol[C]):
         ...
 
 
-KINDS: Mapping[str, Kind[Any]] = {"training": TRAINING, "posterior": POSTERIOR}
+KINDS: Mapping[str, Kind[Any]] = {
+    "training": TRAINING,
+    "posterior": POSTERIOR,
+    "heads": HEADS,
+}
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
 
 

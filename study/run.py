@@ -25,7 +25,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run
         from study.plan.listed import left_to_run
-        from study.plan.planning import divided, planned
+        from study.plan.planning import divided, of_networks, planned
         from study.plan.stages import staged
 
     with opened(request) as place:
@@ -34,23 +34,26 @@ def _run(argv: Sequence[str] | None) -> int:
             place.prepare()
         choose = Choice(request, place)
         plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
-        plan = divided(request, plan, place.cluster)
-        print(describe(plan, request.about, request.price_per_hour), flush=True)
+        networks = of_networks(request, plan)
+        plans = [networks.resumed(place.finished), plan] if networks else [plan]
+        plans = [divided(request, each, place.cluster) for each in plans]
+        for each in plans:
+            print(describe(each, request.about, request.price_per_hour), flush=True)
         if request.then == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
             if request.write_cells is not None:
-                left_to_run(request, plan).write(request.write_cells)
+                listed = next((each for each in plans if each.to_run), plan)
+                left_to_run(request, listed).write(request.write_cells)
                 print(f"cells to run: {request.write_cells}, for `python -m study.trial --cells`")
-                if plan.to_come:
-                    print("once they are recorded, the same command lists the cells that confirm")
+                if plan.to_come or listed is not plans[-1]:
+                    print("once they are recorded, the same command lists the cells that follow")
             return DONE
-        work = work_of(request, plan)
         if request.then == "dry run":
-            dry_run(plan, work)
+            for each in plans:
+                dry_run(each, work_of(request, each))
             return DONE
-        trained = train(request, plan, place, work, choose)
-        return close(request, plan, place, trained)
+        return close(request, plans[-1], place, train(request, plans, place, choose))
 
 
 if __name__ == "__main__":

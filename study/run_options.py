@@ -31,8 +31,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     name, changes = asked.pop("study"), tuple(asked.pop("set"))
     if name not in studies:
         raise unknown("study", name, studies)
-    if not KINDS[studies[name].kind].trains:
-        _refuse_options_of_training(name, asked, options)
+    _refuse_no_use(studies[name], asked, options)
     plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
     places = places_of(args)
     for place in places._fields:
@@ -47,22 +46,14 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     )
 
 
-_OF_TRAINING = (
-    "data_dir", "select", "pack", "micro_batch", "search", "num_samples", "objective",
-    "scheduler", "share", "gpus_per_trial", "weights", "category_words",
-)  # fmt: skip
-"""Options that only studies whose cells train have."""
-
-
-def _refuse_options_of_training(
-    study: str, asked: Mapping[str, Any], options: argparse.ArgumentParser
+def _refuse_no_use(
+    space: SearchSpace, asked: Mapping[str, Any], options: argparse.ArgumentParser
 ) -> None:
-    given = [name for name in _OF_TRAINING if asked[name] != options.get_default(name)]
-    if given:
+    """Refuses options that mean nothing for the cells of a study."""
+    no_use = KINDS[space.kind].no_use
+    if given := [name for name in no_use if asked[name] != options.get_default(name)]:
         option = "no-share" if given[0] == "share" else given[0].replace("_", "-")
-        raise RequestError(
-            f"--{option} is for studies that train; {study} solves and samples. Leave it out."
-        )
+        raise RequestError(f"--{option} is of no use to {space.name}; leave it out.")
 
 
 def _objective(text: str) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
     seeds = span(networks.loc[networks["num_seeds"] > 0, "num_seeds"])
     alt = [f"{name}: {_by_width(table, 'accuracy')}." for name, table in lines.items()]
     alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in ends.items()]
-    series = [_series(name, table, "accuracy") for name, table in lines.items()]
+    series = [series_of(name, table, "accuracy") for name, table in lines.items()]
     return Picture(
         name="attention-paths-accuracy",
         title="Accuracy against width",
@@ -91,7 +91,7 @@ def _order_parameter(setting: Setting) -> Picture | None:
         rows = {name: [*u, identity if name == THEORY else None] for name, u in rows.items()}
     columns = [width_text(width) for width in shown]
     texts = [
-        f"{name} {column}: {_entries(matrix, names)}."
+        f"{name} {column}: {entries_text(matrix, names)}."
         for name, matrices in rows.items()
         for column, matrix in zip(columns, matrices, strict=True)
         if matrix is not None
@@ -121,10 +121,10 @@ def _alignment(setting: Setting) -> Picture | None:
     if theory.empty or limit.empty:
         return None
     named = {network_text(rows.to_dict("records")[0]): rows for rows in (theory, limit)}
-    texts = [f"{name}: {_largest(rows)}." for name, rows in named.items()]
+    texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
     seeds = span([*theory["num_seeds"], *limit["num_seeds"]])
     mine, other = (
-        _series(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
+        series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
     )
     return Picture(
         name="attention-paths-alignment",
@@ -159,15 +159,15 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
         ),
         alt=f"Accuracy with the terms of pairs of paths: {with_}; without: {without}.",
         figure=interplay_figure(
-            _series("whole U", theory, "accuracy"),
-            _series("diagonal of U alone", theory, "accuracy_diagonal"),
+            series_of("whole U", theory, "accuracy"),
+            series_of("diagonal of U alone", theory, "accuracy_diagonal"),
             f"theory, test split; mean over n={seeds} seeds, bar: {_INTERVAL}",
         ),
         wide=False,
     )
 
 
-def _series(
+def series_of(
     name: str, table: pd.DataFrame, measure: str, x: str = "network_width", unit: float = 100
 ) -> Series:
     """A measure of networks against their width, in per cent, or against another column."""
@@ -192,7 +192,7 @@ def _shown_widths(setting: Setting) -> list[float]:
     return [widths[place] for place in places]
 
 
-def _entries(matrix: np.ndarray, names: Sequence[str]) -> str:
+def entries_text(matrix: np.ndarray, names: Sequence[str]) -> str:
     """The three largest entries of the upper half, in words."""
     rows, columns = np.triu_indices(len(names))
     order = np.argsort(-np.abs(matrix[rows, columns]), kind="stable")[:3]
@@ -202,7 +202,7 @@ def _entries(matrix: np.ndarray, names: Sequence[str]) -> str:
     )
 
 
-def _largest(rows: pd.DataFrame) -> str:
+def largest_text(rows: pd.DataFrame) -> str:
     """The three largest overlaps, in words."""
     first = rows.nlargest(3, "overlap")
     return ", ".join(

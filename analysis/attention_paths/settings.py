@@ -34,10 +34,12 @@ CONVERGED = 1.01
 """R-hat from which on chains have not converged (Vehtari et al., Bayesian Analysis 16, 2021)."""
 
 _OF_CELL = ["cell_id", *NETWORK, "seed", "path_names", "order_parameter", "overlaps", "r_hat"]
-_OF_EVALUATION = [
+OF_EVALUATION = [
     "cell_id", "split", "loss", "accuracy", "accuracy_diagonal", "predictor_mean",
     "predictor_mean_error",
 ]  # fmt: skip
+"""Columns of evaluations that a setting reads."""
+
 _NUMBERS = ("loss", "accuracy", "accuracy_diagonal", "r_hat")
 _VECTORS = ("order_parameter", "overlaps", "predictor_mean", "predictor_mean_error")
 _TOLD_APART = {
@@ -114,14 +116,27 @@ def read(results: Results, cells: pd.DataFrame) -> list[Setting]:
             a D x D order parameter.
     """
     done = cells.loc[cells["status"] == "done", "cell_id"]
-    columns = list(_OF_EVALUATION)
+    columns = list(OF_EVALUATION)
     found = results.evaluations(done, columns) if len(done) else pd.DataFrame(columns=columns)
     test = found[found["split"] == "test"].drop(columns="split")
     names = _names(cells)
-    return [_setting(key, name, cells[cells["comparison_id"] == key], test) for key, name in names]
+    return [
+        setting_of(key, name, cells[cells["comparison_id"] == key], test) for key, name in names
+    ]
 
 
-def _setting(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Setting:
+def setting_of(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> Setting:
+    """One setting.
+
+    Args:
+        key: its `comparison_id`.
+        name: tells it apart.
+        cells: its rows of `cells`.
+        test: `OF_EVALUATION` but `split`, of the test split.
+
+    Raises:
+        ResultsError: see `read`.
+    """
     ordered = cells.sort_values(["steps", "cell_id"], ascending=[False, True])
     kept = in_order(ordered.drop_duplicates([*NETWORK, "seed"]))
     rows = kept.loc[kept["status"] == "done", _OF_CELL].merge(test, on="cell_id", how="left")

@@ -22,7 +22,7 @@ from analysis.comparison.cut import Cut, CutCells, cut_cells
 from analysis.comparison.paired import paired_table
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
 from analysis.comparison.stages import tested_choice
-from analysis.groups import Axis, Select, is_posterior
+from analysis.groups import Axis, Select, trains_nothing
 from analysis.reading import EVALUATION_COLUMNS
 from analysis.words import (
     METRICS,
@@ -299,14 +299,14 @@ def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
 
     Returns:
         One table a comparison, in the order of task, m, n, architecture, batch and budget; cells
-        that solved or sampled a posterior are in none.
+        that train nothing are in none.
 
     Raises:
         ResultsError: the table is empty.
     """
     if evaluations.empty:
         raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
-    trained = evaluations[~is_posterior(evaluations)].reset_index(drop=True)
+    trained = evaluations[~trains_nothing(evaluations)].reset_index(drop=True)
     parts = dict(tuple(trained.groupby("comparison_id")))
     return [parts[comparison_id] for comparison_id in _ids_in_order(trained)]
 

@@ -9,8 +9,9 @@ counts of images are recorded, else over seeds with the images fixed.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -98,35 +99,54 @@ def paired_table(
         for second, first in combinations(paradigm_order(at_budget["paradigm"]), 2)
     ]
     tests = [_test(rows, *pair, confidence) for pair in pairs]
-    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
-    unknown_p = [math.isnan(test["p"]) for test, _ in tests]
-    adjusted, multipliers = holm(np.where(unknown_p, 1.0, [test["p"] for test, _ in tests]))
     head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
+    records = [
+        {**head, **dict(zip(("metric", "first", "second"), pair, strict=True)), **test}
+        for pair, (test, _) in zip(pairs, tests, strict=True)
+    ]
+    judged = with_verdicts(records, [crossed for _, crossed in tests], confidence, absent)
+    return pd.DataFrame(judged, columns=PAIRED_COLUMNS)
+
+
+def with_verdicts(
+    records: Sequence[Mapping[str, Any]],
+    crossed: Sequence[CrossedMean],
+    confidence: float = 0.95,
+    absent: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """The rows of one family of tests with `p_holm`, verdict, and what would decide them.
+
+    Args:
+        records: `metric`, `first`, `second`, `num_pairs`, `difference` and `p` of each row.
+        crossed: the mean difference of each row.
+        confidence: see `paired_table`.
+        absent: reason, with ``{}`` for names -> names of what has no numbers for it.
+
+    Returns:
+        The records with the further columns of `paired_table`.
+    """
+    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
+    unknown_p = [math.isnan(record["p"]) for record in records]
+    adjusted, multipliers = holm(np.where(unknown_p, 1.0, [record["p"] for record in records]))
     level = round(1 - confidence, 12)
-    records = []
-    for pair, (test, crossed), p_holm, multiplier in zip(
-        pairs, tests, np.where(unknown_p, math.nan, adjusted), multipliers, strict=True
+    judged = []
+    for given, mean, p_holm, multiplier in zip(
+        records, crossed, np.where(unknown_p, math.nan, adjusted), multipliers, strict=True
     ):
-        record = {
-            **head,
-            **dict(zip(("metric", "first", "second"), pair, strict=True)),
-            **test,
-            "p_holm": p_holm,
-            "confidence": confidence,
-        }
+        record = {**given, "p_holm": p_holm, "confidence": confidence}
         record["reason"] = "; ".join(_doubts(record, absent, level))
         record["verdict"] = "better" if record["difference"] > 0 else "worse"
         if record["reason"]:
             record["verdict"] = "undecided"
-            effect, found = advice(crossed, level / multiplier)
+            effect, found = advice(mean, level / multiplier)
             record |= {
                 "needed_effect": effect,
                 "needed_seeds": found.seeds,
                 "needed_images": found.images,
-                "needed_seeds_most": _most_seeds(crossed, level / multiplier),
+                "needed_seeds_most": _most_seeds(mean, level / multiplier),
             }
-        records.append(record)
-    return pd.DataFrame(records, columns=PAIRED_COLUMNS)
+        judged.append(record)
+    return judged
 
 
 def _refuse_twice(rows: pd.DataFrame) -> None:

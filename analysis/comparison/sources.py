@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import pandas as pd
 import pyarrow as pa
 
-from analysis.groups import is_compared, is_posterior
+from analysis.groups import is_compared, trains_nothing
 from analysis.reading import (
     CELL_COLUMNS,
     EVALUATION_COLUMNS,
@@ -66,16 +66,16 @@ class TableSource:
         return self._only(is_compared(self.rows))
 
     def trained(self) -> TableSource:
-        """This source without cells that solved or sampled a posterior: they have no budget.
+        """This source without cells that train nothing: they have no budget.
 
         Raises:
             NothingCompared: no cell is left.
         """
-        found = self._only(~is_posterior(self.rows))
+        found = self._only(~trains_nothing(self.rows))
         if found is None:
             raise NothingCompared(
-                "no cell of the table was trained: all solved or sampled a posterior, which has "
-                "no budget to compare at. analysis.report shows them."
+                "no cell of the table was trained: all solved or sampled a posterior or scored "
+                "heads, which has no budget to compare at. analysis.report shows them."
             )
         return found
 

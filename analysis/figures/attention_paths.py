@@ -1,12 +1,14 @@
 """Figures of attention paths: figure 2 of the paper (c to e), and what their interplay brings.
 
-Theory is blue, what was sampled is black, the limit of infinite width is vermilion.
+Theory is blue, what was sampled is black, the limit of infinite width is vermilion, and what
+gradient descent trained is green.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from analysis.figures.style import (
     BLACK,
     BLUE,
+    GREEN,
     GREY,
     SMALL,
     TEXT,
@@ -43,12 +46,16 @@ _LINE = LineStyle(BLUE, "-", "x")
 _DROPPED = LineStyle(GREY, "--", "v")
 _POINTS = (LineStyle(BLACK, "", "o"), LineStyle(BLACK, "", "s"))
 _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
+_TRAINED = tuple(reversed(_LIMITS))
 
 _SIDE, _BESIDE, _ABOVE = 0.95, 1.6, 0.75
 """Inches of a matrix with the gap to the next, and of what stands beside and above them all."""
 
 _LABEL = 0.12
 """Inches that a label of the colour bar takes."""
+
+_NAME, _MOST_NAMES = 0.11, 16
+"""Inches that the name of a path takes, and how many of them a matrix has room for."""
 
 _TINY = 6.5
 _COLOURS = "RdBu_r"
@@ -72,6 +79,7 @@ def accuracy_figure(
     sampled: Sequence[Series],
     limits: Mapping[str, float],
     note: str,
+    trained: Mapping[str, float] = MappingProxyType({}),
 ) -> Figure:
     """Accuracy against the width: theory as a line, samples as points, limits as lines across.
 
@@ -80,6 +88,7 @@ def accuracy_figure(
         sampled: those of each sampling method.
         limits: name -> accuracy in %.
         note: below the panel.
+        trained: the same of networks that gradient descent trained.
     """
     figure, axes = panel()
     for series in theory:
@@ -88,6 +97,8 @@ def accuracy_figure(
         _points(axes, series, style, _BESIDE_LINE**number)
     for (name, value), dashes in zip(limits.items(), _LIMITS, strict=False):
         axes.axhline(value, color=VERMILION, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
+    for (name, value), dashes in zip(trained.items(), _TRAINED, strict=False):
+        axes.axhline(value, color=GREEN, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
     _widths(axes, [*theory, *sampled])
     return finished(figure, "width N", "accuracy (%)", note)
 
@@ -128,7 +139,7 @@ def overlap_figure(mine: Series, limit: Series, note: str) -> Figure:
         axes.errorbar(
             x,
             table["mean"],
-            yerr=_bars(table),
+            yerr=bars(table),
             color=colour,
             marker=marker,
             markersize=3.6,
@@ -160,7 +171,8 @@ def order_parameter_figure(
         names: (D,) of the paths.
         note: below the panels.
     """
-    size = (_BESIDE + _SIDE * len(columns), _ABOVE + _SIDE * len(rows))
+    side = max(_SIDE, _NAME * min(len(names), _MOST_NAMES))
+    size = (_BESIDE + side * len(columns), _ABOVE + side * len(rows))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(rows), len(columns), squeeze=False)
     there = [matrix for matrices in rows.values() for matrix in matrices if matrix is not None]
@@ -175,12 +187,13 @@ def order_parameter_figure(
                 axes.set_box_aspect(1)
             else:
                 axes.imshow(matrix, cmap=_COLOURS, norm=norm)
-        of_row[0].set_yticks(range(len(names)), names, fontsize=_TINY)
+        named = range(0, len(names), -(-len(names) // _MOST_NAMES))
+        of_row[0].set_yticks(named, [names[i] for i in named], fontsize=_TINY)
         of_row[0].tick_params(length=0)
     for axes, column in zip(panels[0], columns, strict=True):
         axes.set_title(column, fontsize=SMALL)
     bar = figure.colorbar(ScalarMappable(norm, _COLOURS), ax=panels, pad=0.01, fraction=0.015)
-    room = _LABEL / (_SIDE * len(rows))
+    room = _LABEL / (side * len(rows))
     tens = [10.0**power for power in range(4)]
     ends = [*(ten for ten in tens if norm(largest) - norm(ten) >= room), largest]
     ticks = [-end for end in reversed(ends)] + [0.0, *ends]
@@ -196,7 +209,7 @@ def _points(axes: Axes, series: Series, style: LineStyle, shift: float = 1.0) ->
     axes.errorbar(
         shift * series.table["x"],
         series.table["mean"],
-        yerr=_bars(series.table),
+        yerr=bars(series.table),
         color=style.colour,
         linestyle=style.dashes,
         marker=style.marker,
@@ -209,7 +222,7 @@ def _points(axes: Axes, series: Series, style: LineStyle, shift: float = 1.0) ->
     )
 
 
-def _bars(table: pd.DataFrame) -> NDArray[np.float64]:
+def bars(table: pd.DataFrame) -> NDArray[np.float64]:
     """(2, points) lengths of the bars below and above; 0 where there is no interval."""
     below, above = table["mean"] - table["low"], table["high"] - table["mean"]
     return np.nan_to_num(np.stack([below, above]).astype(np.float64))

@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 5.0, 3.9
 """Inches of a figure with one panel: its text is read on a phone and in a column of a paper."""
 
 MARKER_SIZE = 5.0
-BLUE, BLACK, GREY, VERMILION = "#0072B2", "#000000", "#555555", "#D55E00"
+BLUE, BLACK, GREY, VERMILION, GREEN = "#0072B2", "#000000", "#555555", "#D55E00", "#009E73"
 
 _LETTERS_AN_INCH = 16.5  # of SMALL text, on average
 _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry

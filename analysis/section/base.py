@@ -2,7 +2,8 @@
 
 A *kind* finds its sections in a directory. Sections of one *chapter* stand together on the page:
 comparisons, which ask what paradigm is better at equal compute, learning dynamics, which ask how a
-paradigm learns, or attention paths, which ask whether a theory of finite width is right.
+paradigm learns, attention paths, which ask whether a theory of finite width is right, or one-shot
+images, which ask whether it says which heads of a trained network matter.
 """
 
 from __future__ import annotations

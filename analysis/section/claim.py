@@ -2,7 +2,7 @@
 
 Sources: "On the Learning Dynamics of Attention Networks" (arXiv 2307.13421, ECAI 2023), claims C1
 to C17, and "Dissecting the Interplay of Attention Paths in a Statistical Mechanics Theory of
-Transformers" (arXiv 2405.15926), claims P1 to P6; they are numbered as in the project's
+Transformers" (arXiv 2405.15926), claims P1 to P9; they are numbered as in the project's
 specifications.
 
 A claim has parts, each a number a seed beside a threshold. It *holds* where every part lies on the
@@ -69,7 +69,7 @@ class Claim:
     """A claim of the paper and what the data says.
 
     Attributes:
-        name: C1 to C17, P1 to P6.
+        name: C1 to C17, P1 to P9.
         statement: the claim, in our words.
         test: what is measured, which threshold decides and why; the same for all data.
         verdict: holds, does not hold, undecided or not run.

@@ -12,7 +12,7 @@ from analysis.groups import paradigm_order
 from analysis.section.blocks import Block, Code, Heading, Table, Text
 from analysis.section.claim import RULES, Claim
 from study import tasks
-from study.results import CAPTIONING, FURTHER, NETWORK, SOLUTION
+from study.results import CAPTIONING, FURTHER, HEADS, NETWORK, SOLUTION
 
 LONG_COLUMNS = ["cell", "package_versions", "data_notes"]
 """Long columns of cells, nearly the same in every row."""
@@ -44,7 +44,9 @@ def without_long_columns(cells: pd.DataFrame, task: str = "") -> pd.DataFrame:
     modality = tasks.modality(task)
     own = {measure.column for measure in modality.measures} | _OF_MODALITY.get(modality, set())
     others = {*_RULES, *CAPTIONING, *FURTHER} - own
-    return cells.drop(columns=[*LONG_COLUMNS, *NETWORK, *SOLUTION, *others], errors="ignore")
+    return cells.drop(
+        columns=[*LONG_COLUMNS, *NETWORK, *SOLUTION, *HEADS, *others], errors="ignore"
+    )
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

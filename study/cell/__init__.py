@@ -15,3 +15,4 @@ from study.cell.schedule import PARADIGMS as PARADIGMS
 from study.cell.schedule import Budget as Budget
 from study.cell.schedule import Phase as Phase
 from study.cell.schedule import Schedule as Schedule
+from study.cell.transformer import TransformerSettings as TransformerSettings

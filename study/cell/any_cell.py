@@ -26,6 +26,7 @@ class Options(NamedTuple):
     rationale_rule: str | None = None
     min_count: int | None = None
     encoder: str | None = None
+    pixels: int | None = None
 
 
 NO_OPTIONS = Options()

@@ -6,14 +6,18 @@ See `study.cell.any_cell` for what it has in common with cells of other kinds.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import is_int, is_positive, require
 from study.cell.decoder import DecoderSettings
 from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
+from study.cell.transformer import TransformerSettings
+
+T = TypeVar("T")
 
 Group = tuple[str, str]
 """Comparison id and paradigm of cells; of the options of a group, one is chosen."""
@@ -35,6 +39,7 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 LARGEST_M = 100_000
 LARGEST_SIZE = 1_000_000_000
 LARGEST_WIDTH = 1_000
+LARGEST_PIXELS = 1_024
 """Far above any study, but low enough to catch a mistyped zero before it takes all memory."""
 
 
@@ -72,6 +77,8 @@ class Cell(AnyCell):
             of the phase.
         encoder: of captions, name in `study.models.encoders`.
         decoder: of captions, its sizes and inference.
+        pixels: of one-shot images, height and width to which they are resized, >= 1.
+        transformer: of one-shot images, the sizes of the network.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -104,6 +111,8 @@ class Cell(AnyCell):
     inference: str | None = None
     encoder: str | None = None
     decoder: DecoderSettings | None = None
+    pixels: int | None = None
+    transformer: TransformerSettings | None = None
 
     def __post_init__(self) -> None:
         require(is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
@@ -162,6 +171,13 @@ class Cell(AnyCell):
             "min_count",
             count,
             f"an integer >= 1 and at most {LARGEST_SIZE:,}",
+        )
+        pixels = self.pixels
+        require(
+            pixels is None or (is_int(pixels) and 1 <= pixels <= LARGEST_PIXELS),
+            "pixels",
+            pixels,
+            f"an integer >= 1 and at most {LARGEST_PIXELS:,}",
         )
         frozen = {phase.encoder_lr is None for phase in self.schedule.phases}
         require(
@@ -283,6 +299,11 @@ class Cell(AnyCell):
                 "schedule": Schedule(phases),
                 "budget": Budget(**values["budget"]),
                 "evaluation_points": tuple(values["evaluation_points"]),
-                "decoder": DecoderSettings(**known) if (known := values.get("decoder")) else None,
+                "decoder": _settings(DecoderSettings, values.get("decoder")),
+                "transformer": _settings(TransformerSettings, values.get("transformer")),
             }
         )
+
+
+def _settings(kind: Callable[..., T], values: dict[str, Any] | None) -> T | None:
+    return None if values is None else kind(**values)

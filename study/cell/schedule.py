@@ -40,6 +40,7 @@ class Phase:
             encoder of posts trains with `lr`.)
         teacher_forcing: of captions, the share of words in [0, 1] before which the decoder reads
             the true word, not its own; None: all.
+        weight_decay: of Adam, the share of a weight, > 0, that is added to its gradient; None: 0.
     """
 
     paradigm: str
@@ -48,6 +49,7 @@ class Phase:
     optimiser: str | None = None
     encoder_lr: float | None = None
     teacher_forcing: float | None = None
+    weight_decay: float | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -75,7 +77,14 @@ class Phase:
             share,
             "a number in [0, 1]",
         )
-        for name in ("lr", "until", "encoder_lr", "teacher_forcing"):
+        decay = self.weight_decay
+        require(
+            decay is None or (is_positive(decay) and self.optimiser == "adam"),
+            "weight_decay",
+            decay,
+            "a number > 0, of Adam only",
+        )
+        for name in ("lr", "until", "encoder_lr", "teacher_forcing", "weight_decay"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, float(value))
 
@@ -87,6 +96,8 @@ class Phase:
             parts.append(f"encoder_lr={self.encoder_lr:g}")
         if self.teacher_forcing is not None:
             parts.append(f"teacher_forcing={self.teacher_forcing:g}")
+        if self.weight_decay is not None:
+            parts.append(f"weight_decay={self.weight_decay:g}")
         return " ".join(filter(None, parts))
 
     def dropping(self, begin: float, share: float | None) -> tuple[Phase, ...]:

@@ -40,6 +40,7 @@ class Work:
             it holds the directory's lock and gives only cells that the directory lacks. None: no
             such command; every file is searched for the cells.
         source: `study.cell.version.source_digest` of the command; None: not compared.
+        networks: results directory with the networks that cells take apart; None: `results`.
         dry_run: whether to record nothing.
 
     Raises:
@@ -64,6 +65,7 @@ class Work:
     checkpoint_every: float = DEFAULT_INTERVAL
     mark: str | None = None
     source: str | None = None
+    networks: str | None = None
     dry_run: bool = False
 
     def __post_init__(self) -> None:

@@ -138,6 +138,7 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
             **places._asdict(),
             micro_batch=None if pd.isna(recorded["micro_batch"]) else int(recorded["micro_batch"]),
             checkpoint_every=math.inf,
+            networks=results.url,
         )
         train_cells(work, report)
         seconds = time.perf_counter() - started

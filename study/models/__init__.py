@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from study.cell import Cell, DecoderSettings
 from study.errors import unknown
@@ -20,6 +20,10 @@ _ARCHITECTURES: dict[str, dict[str, str]] = {
     "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
     "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2
     "show-attend-tell": {"mscoco": "captions:show_attend_tell"},
+    "attention-paths": {
+        "omniglot": "attention_paths:attention_paths",
+        "digits-one-shot": "attention_paths:attention_paths",
+    },
 }
 """Name -> task -> module of this package and its builder (`study.models.base.Builder`)."""
 
@@ -38,10 +42,12 @@ class Captions(NamedTuple):
     decoder: DecoderSettings
 
 
-def captions_of(cell: Cell) -> Captions | None:
-    """What the model of a cell has besides; None if it writes no captions."""
+def further_of(cell: Cell) -> tuple[Any, ...]:
+    """What the builder of a cell's model takes besides; empty for most."""
+    if cell.transformer is not None:
+        return (cell.transformer,)
     if cell.decoder is None or cell.encoder is None:
-        return None
+        return ()
     trained = cell.schedule.phases[0].encoder_lr is not None
     return Captions(cell.encoder, trained, cell.decoder)
 
@@ -60,7 +66,7 @@ def build(
     width: float = 1.0,
     seed: int = 0,
     precision: str = "float32",
-    captions: Captions | None = None,
+    further: tuple[Any, ...] = (),
 ) -> Model:
     """A freshly initialised model.
 
@@ -73,7 +79,8 @@ def build(
         width: factor on every hidden width, > 0.
         seed: draws the initial weights. Encoder, focus and classifier have separate streams, so
             that a focus starts equal with any classifier.
-        captions: of a model that writes them, its further parts.
+        precision: of the products, one of `study.cell.PRECISIONS`.
+        further: as `further_of` gives it.
 
     Raises:
         RequestError: no such architecture for this task.
@@ -81,4 +88,4 @@ def build(
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
     builder = pkgutil.resolve_name(f"study.models.{_ARCHITECTURES[name][task]}")
-    return builder(input_shape, num_classes, width, seed, precision, *(captions or ()))
+    return builder(input_shape, num_classes, width, seed, precision, *further)

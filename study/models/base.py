@@ -132,7 +132,7 @@ class Model(nn.Module):
 
 
 Builder = Callable[..., Model]
-"""(input_shape, num_classes, width, seed, precision, of captions further ones) -> Model."""
+"""(input_shape, num_classes, width, seed, precision, `further_of` a cell) -> Model."""
 
 
 def in_precision(

@@ -6,6 +6,7 @@ import functools
 import math
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -15,29 +16,76 @@ from study.posterior.cell import GIBBS, LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.theory.attention_paths import memory
 from study.theory.attention_paths.checks import available_bytes
 
-_ITERATIONS = 80
+ITERATIONS = 80
 """Of the search for a saddle point, as a rule."""
 
 _SHRINKS = 6
 """Evaluations of the likelihood in a step of the slice sampler, as a rule."""
 
 
-def nominal_flops(cell: PosteriorCell) -> int:
-    """About what a cell costs, before it is run; the result holds the FLOPs that it took."""
-    paths, samples, size = _sizes(cell)
-    asked = samples + cell.validation_size + cell.test_size
+class Sizes(NamedTuple):
+    """What the cost of a method follows from.
+
+    Attributes:
+        paths: D.
+        samples: P, training inputs.
+        asked: inputs to predict, P included.
+        size: N_0.
+        weights: of the network, for `gibbs`.
+        draws, warmup, thin, chains: of the samplers; 0: nothing is sampled.
+    """
+
+    paths: int
+    samples: int
+    asked: int
+    size: int
+    weights: int = 0
+    draws: int = 0
+    warmup: int = 0
+    thin: int = 0
+    chains: int = 0
+
+
+def sizes_of(cell: PosteriorCell) -> Sizes:
+    """The sizes of a cell."""
+    size = hidden_markov.VISIBLE + cell.tokens + 1
+    heads = [len(layer) for layer in cell.network]
+    return Sizes(
+        paths=math.prod(heads),
+        samples=cell.n,
+        asked=cell.n + cell.validation_size + cell.test_size,
+        size=size,
+        weights=num_weights(cell.width, size, sum(heads)),
+        **{name: getattr(cell, name) or 0 for name in SAMPLING},
+    )
+
+
+def num_weights(width: int | None, size: int, heads: int) -> int:
+    """How many weights a network of width N, inputs N_0 and so many heads has."""
+    neurons = width or 1
+    return neurons * size + neurons + neurons**2 * heads
+
+
+def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> int:
+    """About what a method costs, before it is run; the result holds the FLOPs that it took.
+
+    Args:
+        method: one of `study.posterior.cell.METHODS`.
+        sizes: of the network and its inputs.
+        iterations: of the search for a saddle point.
+    """
+    paths, samples, asked, size, weights, draws, warmup, thin, chains = sizes
     kernels = samples**2 * paths * (paths + 1)
     evidence = kernels + samples**3 // 3
     setup = kernels * size
-    if cell.method == LIMIT:
+    if method == LIMIT:
         return setup + evidence
-    if cell.method == THEORY:
-        return setup + _ITERATIONS * (kernels + 2 * samples**3)
-    draws, warmup, thin, chains = (getattr(cell, name) for name in SAMPLING)
+    if method == THEORY:
+        return setup + ITERATIONS * (kernels + 2 * samples**3)
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
     step = _SHRINKS * evidence
-    if cell.method == GIBBS:
-        step = _weights(cell, size) * 6 * samples
+    if method == GIBBS:
+        step = weights * 6 * samples
     return setup + chains * ((warmup + draws * thin) * step + predictions)
 
 
@@ -48,7 +96,7 @@ def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
     """
     with threadpool_limits(threads):
         return {
-            cell.id: nominal_flops(cell) / _speed(cell.n)
+            cell.id: nominal_flops(cell.method, sizes_of(cell)) / flops_a_second(cell.n)
             + _seconds_a_sequence(cell.tokens) * (cell.n + cell.validation_size + cell.test_size)
             for cell in cells
         }
@@ -56,19 +104,38 @@ def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
 
 def lacks_memory(cell: PosteriorCell) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
-    paths, samples, size = _sizes(cell)
-    inputs = samples + cell.validation_size + cell.test_size
-    needed = memory(samples, paths, size) + 8 * inputs * size * (paths + 2 * (cell.tokens + 1))
-    needed += 16 * (cell.chains or 0) * (cell.draws or 0) * inputs
-    if cell.method == GIBBS:  # the weights, a draw of the prior and its correction; activity
-        needed += 8 * (3 * _weights(cell, size) + 2 * inputs * paths * (cell.width or 0))
+    sizes = sizes_of(cell)
+    # Sequences, and one of their attention maps.
+    needed = memory_of(cell.method, sizes, cell.width)
+    needed += 8 * sizes.asked * sizes.size * 2 * (cell.tokens + 1)
+    small = ", or a smaller width" if cell.method == GIBBS else ""
+    fewer = f"fewer sequences (n), tokens, heads or draws{small}"
+    return too_much(needed, fewer)
+
+
+def memory_of(method: str, sizes: Sizes, width: int | None) -> int:
+    """Bytes that a method takes, with the features of all inputs."""
+    needed = memory(sizes.samples, sizes.paths, sizes.size)
+    needed += 8 * sizes.asked * sizes.size * sizes.paths
+    needed += 16 * sizes.chains * sizes.draws * sizes.asked
+    if method == GIBBS:  # the weights, a draw of the prior and its correction; activity
+        needed += 8 * (3 * sizes.weights + 2 * sizes.asked * sizes.paths * (width or 0))
+    return needed
+
+
+def too_much(needed: int, fewer: str) -> str | None:
+    """Why so many bytes cannot be had; None if they can.
+
+    Args:
+        needed: bytes.
+        fewer: what to take less of, for people.
+    """
     available = available_bytes()
     if needed <= available:
         return None
-    small = ", or a smaller width" if cell.method == GIBBS else ""
     return (
         f"it needs about {_gigabytes(needed)} GB of memory, and {_gigabytes(available)} GB are "
-        f"available: take fewer sequences (n), tokens, heads or draws{small}"
+        f"available: take {fewer}"
     )
 
 
@@ -77,20 +144,8 @@ def _gigabytes(size: int) -> str:
     return f"{float(f'{size / 1e9:.2g}'):,g}"
 
 
-def _sizes(cell: PosteriorCell) -> tuple[int, int, int]:
-    """D, P and N_0."""
-    paths = math.prod(len(layer) for layer in cell.network)
-    return paths, cell.n, hidden_markov.VISIBLE + cell.tokens + 1
-
-
-def _weights(cell: PosteriorCell, size: int) -> int:
-    """How many weights a network has."""
-    width = cell.width or 1
-    return width * size + width + width**2 * sum(len(layer) for layer in cell.network)
-
-
 @functools.cache
-def _speed(samples: int) -> float:
+def flops_a_second(samples: int) -> float:
     """Measured FLOPs a second of the Cholesky factor of a (P, P) matrix."""
     size = min(samples, 1_000)
     matrix = np.eye(size) + 1 / size

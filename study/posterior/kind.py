@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,6 +39,11 @@ class Posterior:
         "residual", "r_hat", "effective_sample_size",
     )  # fmt: skip
 
+    no_use = (
+        "data_dir", "select", "pack", "micro_batch", "search", "num_samples", "objective",
+        "scheduler", "share", "gpus_per_trial", "weights", "category_words",
+    )  # fmt: skip
+
     def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         return choices(axis, of_tasks)
 
@@ -47,6 +51,9 @@ class Posterior:
         from study.posterior.maker import PosteriorMaker
 
         return PosteriorMaker()
+
+    def needs(self, cells: Sequence[PosteriorCell]) -> tuple[()]:
+        return ()
 
     def seconds(self, cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
         from study.posterior.cost import seconds
@@ -91,26 +98,10 @@ class Posterior:
         return f"{row['variant']} {row['method']}{at}{only} seed={row['seed']}"
 
     def artifacts(self, row: Mapping[str, Any], evaluations: pd.DataFrame) -> dict[str, bytes]:
-        """The order parameter as a picture and as numbers; nothing of a cell that diverged."""
-        from study.posterior.order_parameter_image import order_parameter_png
+        """The order parameter, see `study.posterior.order_parameter_image`."""
+        from study.posterior.order_parameter_image import order_parameter_files
 
-        if row["order_parameter"] is None:
-            return {}
-        names = list(row["path_names"])
-        size = len(names)
-
-        def square(values: Sequence[float]) -> list[list[float]]:
-            numbers = [float(value) for value in values]
-            return [numbers[size * i : size * (i + 1)] for i in range(size)]
-
-        numbers = {"paths": names, "order_parameter": square(row["order_parameter"])}
-        if row["order_parameter_error"] is not None:
-            numbers["monte_carlo_error"] = square(row["order_parameter_error"])
-        title = self.run_name(row)
-        return {
-            "order_parameter.json": json.dumps(numbers, indent=1).encode(),
-            "order_parameter.png": order_parameter_png(numbers["order_parameter"], names, title),
-        }
+        return order_parameter_files(row, self.run_name(row))
 
 
 POSTERIOR = Posterior()

@@ -45,4 +45,4 @@ class PosteriorMaker:
         return Facts(hidden_markov.DIGEST, input_shape=(), sizes={}, lengths={})
 
     def flops(self, cell: PosteriorCell) -> int:
-        return cost.nominal_flops(cell)
+        return cost.nominal_flops(cell.method, cost.sizes_of(cell))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -20,6 +22,34 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 150, 60, 24, 40
 
 _POSITIVE, _NEGATIVE = (190, 70, 20), (0, 90, 160)
 """Vermilion and blue, as in the report; told apart by colour-blind people, too."""
+
+
+def order_parameter_files(row: Mapping[str, Any], title: str) -> dict[str, bytes]:
+    """U of a cell as a picture and as numbers; nothing of a cell without one.
+
+    Args:
+        row: of `study.results.CELLS_SCHEMA`.
+        title: above the picture.
+
+    Returns:
+        Name of a file -> content.
+    """
+    if row["order_parameter"] is None:
+        return {}
+    names = list(row["path_names"])
+    size = len(names)
+
+    def square(values: Sequence[float]) -> list[list[float]]:
+        numbers = [float(value) for value in values]
+        return [numbers[size * i : size * (i + 1)] for i in range(size)]
+
+    numbers = {"paths": names, "order_parameter": square(row["order_parameter"])}
+    if row["order_parameter_error"] is not None:
+        numbers["monte_carlo_error"] = square(row["order_parameter_error"])
+    return {
+        "order_parameter.json": json.dumps(numbers, indent=1).encode(),
+        "order_parameter.png": order_parameter_png(numbers["order_parameter"], names, title),
+    }
 
 
 def order_parameter_png(

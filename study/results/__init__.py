@@ -17,6 +17,7 @@ from study.results.schema import CELLS_SCHEMA as CELLS_SCHEMA
 from study.results.schema import DYNAMICS as DYNAMICS
 from study.results.schema import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.results.schema import FURTHER as FURTHER
+from study.results.schema import HEADS as HEADS
 from study.results.schema import IMAGES as IMAGES
 from study.results.schema import METRICS as METRICS
 from study.results.schema import NETWORK as NETWORK

@@ -47,7 +47,7 @@ from study.storage.storage import ResultsError, Storage
 from study.storage.urls import local_path
 
 _MARK = ".driver"
-_FOLDERS = (*SCHEMAS, "checkpoints", "forks")
+_FOLDERS = (*SCHEMAS, "checkpoints", "forks", "networks")
 
 T = TypeVar("T")
 

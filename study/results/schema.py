@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from study.cell.any_cell import AnyCell
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 OLDEST_READABLE = 2
 """Files from this version on are read; columns that they lack become missing values."""
 
@@ -89,6 +89,18 @@ _PREDICTOR = {
 `accuracy_diagonal` is the accuracy without the terms between different paths. The errors are
 standard errors of Monte Carlo, missing where nothing was sampled."""
 
+_PRUNED = dict.fromkeys(
+    ("accuracy_without_head", "accuracy_pruned", "accuracy_pruned_reverse"),
+    pa.list_(pa.float64()),
+)
+PRUNED = tuple(_PRUNED)
+"""Columns of an evaluation of a trained network whose heads are removed (`study.heads`).
+
+`accuracy_without_head` has an entry for each head, layer by layer: the accuracy without that head
+alone. `accuracy_pruned` has the accuracy without the first k heads of the cell's `removal_order`,
+for k = 0, 1, ... until each layer has one head left; `accuracy_pruned_reverse` that of the reverse
+order. Where a rule names no order, they are means of many orders, or the best of all subsets."""
+
 _NETWORK = {
     "method": pa.string(),
     "variant": pa.string(),
@@ -104,7 +116,21 @@ _NETWORK = {
     "chains": pa.int64(),
 }
 NETWORK = tuple(_NETWORK)
-"""Columns of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`."""
+"""Columns of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of
+one that scores heads (`study.heads.cell.HeadsCell`)."""
+
+_HEADS = {
+    "network": pa.string(),
+    "temperature_choice": pa.string(),
+    "head_scores": pa.list_(pa.float64()),
+    "removal_order": pa.list_(pa.int32()),
+}
+HEADS = tuple(_HEADS)
+"""Columns of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`.
+
+`network` is the id of the cell that trained it. `head_scores` has a score for each head, layer by
+layer, the higher the more it matters; `removal_order` has the heads, counted through all layers,
+in the order in which they are removed. Both are missing where a rule gives none."""
 
 _CAPTIONING = {
     "encoder": pa.string(),
@@ -179,6 +205,7 @@ CELLS_SCHEMA = pa.schema(
         "micro_batch": pa.int64(),
         "shared_prefix": pa.bool_(),
         **_SOLUTION,
+        **_HEADS,
         "code_version": pa.string(),
         "package_versions": pa.string(),
         "finished_at": pa.string(),
@@ -214,6 +241,7 @@ EVALUATIONS_SCHEMA = pa.schema(
         **_PREDICTOR,
         **_CAPTIONS,
         "examples": pa.string(),
+        **_PRUNED,
     }
 )
 """`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
@@ -232,12 +260,14 @@ NEW_COLUMNS: dict[Table, dict[str, int]] = {
     | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4)
     | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5)
     | dict.fromkeys(_CAPTIONING, 6)
-    | {"stage": 7},
+    | {"stage": 7}
+    | dict.fromkeys(_HEADS, 8),
     "evaluations": dict.fromkeys(DYNAMICS, 3)
     | dict.fromkeys(_RATIONALES, 4)
     | dict.fromkeys(_PREDICTOR, 5)
     | dict.fromkeys((*_CAPTIONS, "examples"), 6)
-    | dict.fromkeys(_IMAGES, 7),
+    | dict.fromkeys(_IMAGES, 7)
+    | dict.fromkeys(_PRUNED, 8),
 }
 """Columns added since `OLDEST_READABLE` -> the version that added them."""
 

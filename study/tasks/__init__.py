@@ -9,10 +9,12 @@ from study.errors import RequestError, unknown
 from study.models import encoders
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
+from study.tasks.base import ONE_SHOT as ONE_SHOT
 from study.tasks.base import POSTS as POSTS
 from study.tasks.base import Declaration, Modality, Task, TaskInfo
 from study.tasks.captions import known as captions_known
 from study.tasks.mosaics import known as mosaics_known
+from study.tasks.one_shot import known as one_shot_known
 from study.tasks.posts import known as posts_known
 from study.tasks.sources import fetched
 from study.tasks.sources.places import NO_PLACES, Places
@@ -21,6 +23,7 @@ TASKS: Mapping[str, Declaration] = {
     **mosaics_known.TASKS,
     **posts_known.TASKS,
     **captions_known.TASKS,
+    **one_shot_known.TASKS,
 }
 
 

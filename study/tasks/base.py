@@ -58,6 +58,7 @@ class Modality:
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
             `study.evaluate.classification.evaluate`.
+        keeps_networks: whether trained networks are kept, see `study.models.kept`.
     """
 
     noun: str
@@ -71,6 +72,7 @@ class Modality:
     measures: tuple[Measure, ...] = ()
     measures_text: str = ""
     evaluation: str = "study.evaluate.classification:evaluate"
+    keeps_networks: bool = False
 
 
 MOSAICS = Modality("mosaics", counted="instances", m="segments m")
@@ -111,19 +113,30 @@ CAPTIONS = Modality(
     "scale of its own.",
     evaluation="study.evaluate.captions:evaluate",
 )
+ONE_SHOT = Modality(
+    "episodes",
+    counted="episodes",
+    m="images m",
+    evaluation="study.evaluate.one_shot:evaluate",
+    keeps_networks=True,
+)
+IMAGES = 3
+"""Of an episode: first support, second support, query."""
 
 
 class Batch(NamedTuple):
-    """A batch of inputs: mosaics, posts or captions.
+    """A batch of inputs: mosaics, posts, captions or episodes of one-shot images.
 
     Attributes:
         segments: (B, m, ...) as `study.models.base.Model.encode` takes them: of mosaics
             (B, m, C, H, W) float32 in [-1, 1], of posts (B, m) int64 numbers of words, of captions
-            (B, m, D) float32 features of the image's regions, or its pixels (B, 3, P, P) uint8.
+            (B, m, D) float32 features of the image's regions, or its pixels (B, 3, P, P) uint8, of
+            episodes (B, 3, C, P, P) float32 in [0, 1]: first support, second support, query.
         labels: (B,) int64, the index of the class; of captions (B, T) int64 numbers of words, the
             end of the caption included.
         foreground: (B, m) bool, True at the hidden position z of a mosaic, or at the rationale of
-            a post, which may be empty; used to evaluate, never to train. Of captions (B, 0).
+            a post, which may be empty, or at the support of the query's character; used to
+            evaluate, never to train. Of captions (B, 0).
         mask: (B, m) bool, True = real segment; None: all are real. Of captions (B, T), True = real
             word.
     """
@@ -156,8 +169,8 @@ class Split(Protocol):
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
         foreground_image: (n,) int64, the base image of each input's foreground, by its place in
-            the data; of posts, the post; of captions, the image of each object. Instances of one
-            image are one draw of the data.
+            the data; of posts, the post; of captions, the image of each object; of episodes, the
+            query. Instances of one image are one draw of the data.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -217,7 +230,8 @@ class Facts:
     Attributes:
         digest: of the data, or `UNKNOWN_DIGEST`.
         input_shape: of one segment as a model takes it.
-        sizes: split -> number of inputs; empty: mosaics, of which any number can be drawn.
+        sizes: split -> number of inputs; empty: mosaics or episodes, of which any number can be
+            drawn.
         lengths: number of segments -> training inputs of that length; empty: all have m.
         notes: sentences about the data, for people.
     """
@@ -259,7 +273,7 @@ class Task(Protocol):
     def splits(self, cell: Cell, device: torch.device | str = "cpu") -> Mapping[str, Split]:
         """The splits of a cell: `train`, `validation`, `test`.
 
-        The cell's seed draws the train split; the others are fixed.
+        The cell's seed draws the train split; the others are fixed, but for episodes.
         """
         ...
 
@@ -269,9 +283,11 @@ class TaskInfo:
     """A task with its options, before its data is at hand.
 
     Attributes:
-        input_shape: of one segment of a mosaic: (channels, height, width); of a text (words,).
-        classes: names of the classes; of mosaics, those of the foreground; of captions none, since
-            their classes are the words of the data.
+        input_shape: of one segment of a mosaic or an episode: (channels, height, width); of a text
+            (words,).
+        classes: names of the classes; of mosaics, those of the foreground; of episodes, which
+            support the query matches; of captions none, since their classes are the words of the
+            data.
         load: places of its files -> the task.
         made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
         nominal: the facts that are assumed before the data is at hand.

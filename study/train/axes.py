@@ -80,6 +80,16 @@ def _of_some_tasks(option: str) -> By:
     return By("task", {name: (task.options[option],) for name, task in takers}, otherwise=(None,))
 
 
+def _of_transformers(about: str) -> Axis:
+    """A size of the network for one-shot images."""
+    return Axis(
+        f"of one-shot images, {about}; none: no such images",
+        _count_or_none,
+        By("task", dict.fromkeys(tasks.taking("pixels"), ()), otherwise=(None,)),
+        "a whole number or none",
+    )
+
+
 AXES: Mapping[str, Axis] = {
     "seed": Axis("seeds on which options are tried; 0-11 is a range", int),
     "confirm": Axis(
@@ -107,6 +117,12 @@ AXES: Mapping[str, Axis] = {
         "the vocabulary: words that occur so often in training posts or captions; none: no text",
         _count_or_none,
         _of_some_tasks("min_count"),
+        "a whole number or none",
+    ),
+    "pixels": Axis(
+        "of one-shot images, height and width to which they are resized; none: no such images",
+        _count_or_none,
+        _of_some_tasks("pixels"),
         "a whole number or none",
     ),
     "m": Axis(
@@ -179,6 +195,12 @@ AXES: Mapping[str, Axis] = {
         By("task", dict.fromkeys(tasks.taking("encoder"), ("adam",)), otherwise=("sgd",)),
         "a name",
     ),
+    "weight_decay": Axis(
+        "of Adam: share of a weight that is added to its gradient; none",
+        _number_or_none,
+        (None,),
+        "a number or none",
+    ),
     "momentum": Axis("of SGD; of Adam the decay beta_1", _number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
     "inference": Axis(
@@ -249,6 +271,11 @@ AXES: Mapping[str, Axis] = {
         _of_captions(1),
         "a whole number or none",
     ),
+    "d_model": _of_transformers("N, neurons of each layer"),
+    "layers": _of_transformers("L, layers"),
+    "heads": _of_transformers("H, heads of each layer"),
+    "qk": _of_transformers("G, size of queries and keys"),
+    "patch": _of_transformers("height and width of the patches that are tokens"),
     "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
     "train_metrics_size": Axis(
         "training inputs that train metrics are taken on",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from study import models, paradigms, tasks
 from study.cell import (
@@ -19,16 +19,19 @@ from study.cell import (
     Options,
     Phase,
     Schedule,
+    TransformerSettings,
 )
 from study.cell.checks import require
 from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
 from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
-from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
+from study.tasks.base import IMAGES, UNKNOWN_DIGEST, Facts, FactsOf
 from study.train import cost
 from study.train.axes import ALL, SAME
 from study.train.timeline import steps_by_phase, timeline
+
+S = TypeVar("S")
 
 MOST_EVALUATIONS = 10_000
 
@@ -58,10 +61,10 @@ class CellMaker:
     def flops(self, cell: Cell) -> ModelFlops:
         """Forward FLOPs of the parts of its model that the cell calls."""
         facts = self._facts_of(cell.task, cell.options)
-        captions = models.captions_of(cell)
+        further = models.further_of(cell)
         # If all inputs have m segments, the cost of a segment does not depend on m.
         m = cell.m if facts.lengths else None
-        key = (cell.task, cell.options, cell.architecture, cell.width, captions, m)
+        key = (cell.task, cell.options, cell.architecture, cell.width, further, m)
         if key not in self._flops:
             model = models.build(
                 cell.architecture,
@@ -69,7 +72,7 @@ class CellMaker:
                 facts.input_shape,
                 tasks.info(cell.task, cell.options).num_classes,
                 width=cell.width,
-                captions=captions,
+                further=further,
             )
             self._flops[key] = model.flops(facts.input_shape, facts.lengths, m)
         return cost.cell_flops(cell, self._flops[key])
@@ -98,7 +101,7 @@ class CellMaker:
             return (
                 f"attention is held on mosaics, not on {cell.task}: {noun} may lack a foreground"
             )
-        if reason := _why_not_captions(cell):
+        if reason := _why_not_captions(cell) or _why_not_one_shot(cell):
             return reason
         if cell.alpha is not None:
             held = [name for name in PARADIGMS if paradigms.get(name).held]
@@ -127,15 +130,12 @@ class CellMaker:
             "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
             "task", "alpha", "inference",
         )  # fmt: skip
-        decoder = {each.name: point[each.name] for each in dataclasses.fields(DecoderSettings)}
-        if options.encoder is None:
-            for name, value in decoder.items():
-                require(value is None, name, value, f"none, as {task} has no captions")
         facts = self._facts_of(task, options)
         cell = Cell(
             data_digest=facts.digest,
             schedule=_schedule(point),
-            decoder=None if options.encoder is None else DecoderSettings(**decoder),
+            decoder=_settings(DecoderSettings, point, options.encoder, "captions"),
+            transformer=_settings(TransformerSettings, point, options.pixels, "one-shot images"),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             **{name: point[name] for name in named},
@@ -147,6 +147,38 @@ class CellMaker:
         else:
             budget = cost.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
         return replace(cell, budget=budget)
+
+
+def _settings(
+    kind: Callable[..., S], point: Mapping[str, Any], option: object, what: str
+) -> S | None:
+    """The settings of a model that only some tasks have; None of a task without `option`.
+
+    Raises:
+        ValueError: a value is out of range, or given for a task without `what`.
+    """
+    names = (each.name for each in dataclasses.fields(cast("Any", kind)))
+    given = {name: point[name] for name in names}
+    if option is not None:
+        return kind(**given)
+    for name, value in given.items():
+        require(value is None, name, value, f"none, as {point['task']} has no {what}")
+    return None
+
+
+def _why_not_one_shot(cell: Cell) -> str | None:
+    """Why a cell cannot run for what only one-shot images have; None if it can."""
+    if cell.transformer is None:
+        return None
+    if cell.paradigm != "soft" or cell.inference is not None:
+        return "the heads of a transformer attend softly: its paradigm is soft"
+    if cell.alpha is not None:
+        return "attention is held on mosaics, not on the heads of a transformer"
+    if cell.m != IMAGES:
+        return f"an episode has {IMAGES} images, so m is {IMAGES}"
+    if cell.split != "disjoint":
+        return f"{cell.task} has characters of their own in each split: its split is disjoint"
+    return None
 
 
 def _why_not_captions(cell: Cell) -> str | None:
@@ -180,7 +212,11 @@ def _schedule(point: Mapping[str, Any]) -> Schedule:
 
     lr, drop, share = point["lr"], point["drop_at"], forced(point["teacher_forcing"])
     optimiser = None if point["optimiser"] == "sgd" else point["optimiser"]
-    common = {"optimiser": optimiser, "encoder_lr": point["encoder_lr"]}
+    common = {
+        "optimiser": optimiser,
+        "encoder_lr": point["encoder_lr"],
+        "weight_decay": point["weight_decay"],
+    }
     first = {**common, "teacher_forcing": share}
     if (hard := HYBRIDS.get(point["paradigm"])) is None:
         return Schedule(Phase(point["paradigm"], lr, **first).dropping(0, drop))

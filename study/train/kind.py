@@ -36,6 +36,8 @@ class Training:
         "total_evaluate_seconds", "micro_batch", "shared_prefix",
     )  # fmt: skip
 
+    no_use = ()
+
     def choices(self, axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         return choices(axis, of_tasks)
 
@@ -43,6 +45,9 @@ class Training:
         from study.train.cells import CellMaker
 
         return CellMaker(facts_of)
+
+    def needs(self, cells: Sequence[Cell]) -> tuple[()]:
+        return ()
 
     def seconds(self, cells: Sequence[Cell], threads: int) -> None:
         return None

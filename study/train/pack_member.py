@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pkgutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,7 @@ class Outcome:
             went on.
         micro_batch: inputs a forward and backward pass.
         shared_prefix: whether another cell took its first steps.
+        weights: of the trained network, by their names, if its task's networks are kept.
     """
 
     status: str = "done"
@@ -57,6 +59,7 @@ class Outcome:
     earlier_seconds: float = 0.0
     micro_batch: int = 0
     shared_prefix: bool = False
+    weights: Mapping[str, Tensor] | None = None
 
 
 class Member:
@@ -89,7 +92,7 @@ class Member:
             width=cell.width,
             seed=cell.seed,
             precision=cell.precision,
-            captions=models.captions_of(cell),
+            further=models.further_of(cell),
         )
         if model.encoder is not None and (weights := task.encoder_weights) is not None:
             model.encoder.load_state_dict(weights)
@@ -218,6 +221,8 @@ class Member:
                 f"the loss became NaN or infinite between steps {before.steps} "
                 f"and {stop.steps_done}",
             )
+        if self.ended and self.outcome.status == "done" and self._train.modality.keeps_networks:
+            self.outcome = dataclasses.replace(self.outcome, weights=self._model.state_dict())
         for row in rows:
             told = on_evaluation and row["split"] == "validation" and on_evaluation(self.cell, row)
             if told and not self.ended:
@@ -317,7 +322,9 @@ class Member:
     def _optimiser_of(self, model: Model) -> Optimiser:
         """The phase's optimiser of all weights; of only the classifier's if alpha is held."""
         phase, momentum = self._phase, self.cell.momentum
-        make = Adam if phase.optimiser == "adam" else SGD
+        make: Callable[..., Optimiser] = SGD
+        if phase.optimiser == "adam":
+            make = functools.partial(Adam, weight_decay=phase.weight_decay or 0.0)
         if phase.encoder_lr is None or model.encoder is None:
             trained = model if self.cell.alpha is None else model.classifier
             return make(trained.parameters(), phase.lr, momentum)

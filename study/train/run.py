@@ -12,6 +12,7 @@ from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
+from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.base import Task
 from study.tasks.sources.places import Places
@@ -25,14 +26,27 @@ def run(work: Work, device: torch.device, report: Report | None = None) -> list[
     first = work.cells[0]
     if first.decoder is not None:  # this node may lack what the driver has
         require_scorers()
-    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
-    task = _task(first.task, places, first.options)
-    _require_same_data(first, task)
+    task = loaded(first, work)
     checkpoints = None if work.dry_run else _checkpoints(work, report)
     outcomes = train_pack(
         work.cells, task, device, _reporter(work, report), work.micro_batch, checkpoints
     )
+    for cell, outcome in zip(work.cells, outcomes, strict=True):
+        if outcome.weights is not None and not work.dry_run:
+            kept.keep(Storage(work.results), cell.id, outcome.weights)
     return [_ended(task, outcome) for outcome in outcomes]
+
+
+def loaded(cell: Cell, work: Work) -> Task:
+    """The task of a cell.
+
+    Raises:
+        RequestError: its data differs from the plan's, or cannot be read.
+    """
+    places = Places(work.data_dir, work.cache_dir, work.weights, work.category_words)
+    task = _task(cell.task, places, cell.options)
+    _require_same_data(cell, task)
+    return task
 
 
 @functools.lru_cache(maxsize=4)

@@ -78,21 +78,24 @@ class SGD:
 
 
 class Adam:
-    """The arithmetic of `torch.optim.Adam` (Kingma and Ba, ICLR 2015), without weight decay.
+    """The arithmetic of `torch.optim.Adam` (Kingma and Ba, ICLR 2015).
 
     Args:
         parameters: to update in place.
         lr: learning rate, > 0.
         beta: decay of the first moment, in [0, 1); that of the second is .999.
+        weight_decay: share of a weight that is added to its gradient, >= 0.
 
     Attributes:
         parameters: as given.
         state: first moments, second moments, and the number of steps, a tensor a parameter each.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, beta: float) -> None:
+    def __init__(
+        self, parameters: Iterable[Tensor], lr: float, beta: float, weight_decay: float = 0.0
+    ) -> None:
         self.parameters = list(parameters)
-        self._lr, self._beta = lr, beta
+        self._lr, self._beta, self._weight_decay = lr, beta, weight_decay
         self._first, self._second = ([torch.zeros_like(p) for p in self.parameters] for _ in "12")
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
         self.state = [*self._first, *self._second, *self._steps]
@@ -113,7 +116,7 @@ class Adam:
             beta1=self._beta,
             beta2=0.999,
             lr=self._lr,
-            weight_decay=0.0,
+            weight_decay=self._weight_decay,
             eps=1e-8,
             maximize=False,
         )

@@ -28,14 +28,17 @@ import pytest
 from study import tasks
 from study.cell import Options
 from study.errors import RequestError
-from study.tasks.mosaics import cifar
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
 from study.tasks.mosaics.layouts import FileNames
+from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
+from study.tasks.sources import torchvision_download
 from study.tasks.sources.fetched import DataSet
 from study.tasks.sources.places import Places
+from tests.made_up.omniglot import write_omniglot
 from tests.study.tasks import test_hatexplain_loader as posts
+from tests.study.tasks.one_shot import test_omniglot as one_shot
 from tests.study.tasks.test_base_images import assert_equal, entries
 from tests.study.tasks.test_layouts import make, write_official
 
@@ -71,28 +74,39 @@ def _cifar(names: FileNames, load: Callable[..., Any]) -> Source:
         with tarfile.open(fileobj=file, mode="w:gz") as tar:
             tar.add(folder, names.folder)
 
-        def md5(data: bytes) -> str:
-            return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
         def checked(files: tuple[str, ...]) -> list[list[str]]:
-            return [[name, md5((folder / name).read_bytes())] for name in files]
+            return [[name, _md5((folder / name).read_bytes())] for name in files]
 
         known = datasets.CIFAR10 if names is CIFAR10 else datasets.CIFAR100
         patch.setattr(known, "url", f"{url}/images.tar.gz")
-        patch.setattr(known, "tgz_md5", md5(file.getvalue()))
+        patch.setattr(known, "tgz_md5", _md5(file.getvalue()))
         patch.setattr(known, "train_list", checked(names.train))
         patch.setattr(known, "test_list", checked(names.test))
         patch.setattr(known, "meta", {**known.meta, "md5": checked((names.meta,))[0][1]})
         return {"/images.tar.gz": file.getvalue()}
 
     return Source(
-        module=cifar,
+        module=torchvision_download,
         load=load,
         assert_equal=assert_equal,
         write=lambda folder: write_official(folder, names, make(names)),
         publish=publish,
         damaged="the archive arrived damaged: its checksum is wrong",
     )
+
+
+def _md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def _publish_omniglot(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
+    """With the checksums made known to torchvision."""
+    from torchvision.datasets import Omniglot  # takes seconds
+
+    files = {stem: (folder / f"{stem}.zip").read_bytes() for stem in Omniglot.zips_md5}
+    patch.setattr(Omniglot, "download_url_prefix", f"{url}/python")
+    patch.setattr(Omniglot, "zips_md5", {stem: _md5(data) for stem, data in files.items()})
+    return {f"/python/{stem}.zip": data for stem, data in files.items()}
 
 
 def _publish_posts(folder: Path, url: str, patch: Patch) -> dict[str, bytes]:
@@ -111,6 +125,14 @@ SOURCES = {
         write=posts.write,
         publish=_publish_posts,
         damaged="what arrived as {name} is damaged or no JSON",
+    ),
+    "omniglot": Source(
+        module=torchvision_download,
+        load=lambda places: load_omniglot(places, pixels=8),
+        assert_equal=one_shot.assert_equal,
+        write=write_omniglot,
+        publish=_publish_omniglot,
+        damaged="the archive arrived damaged: its checksum is wrong",
     ),
 }
 
@@ -247,6 +269,18 @@ def published(
 def test_every_data_set_is_tested() -> None:
     found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
     assert SOURCES.keys() | NOT_DOWNLOADED == found
+
+
+def test_omniglot_is_the_archives_of_its_authors() -> None:
+    from torchvision.datasets import Omniglot  # takes seconds
+
+    prefix = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
+    assert Omniglot.download_url_prefix == prefix
+    assert Omniglot.zips_md5 == {
+        "images_background": "68d2efa1b9178cc56df9314c21c6e718",
+        "images_evaluation": "6b91aef0f799c5bb55b94e3f2daec811",
+    }
+    assert tuple(f"{stem}.zip" for stem in Omniglot.zips_md5) == ARCHIVES[:2]
 
 
 @pytest.mark.parametrize("name", NOT_DOWNLOADED)

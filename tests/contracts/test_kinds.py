@@ -26,6 +26,16 @@ SMALL = {
     "digits": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "switch_point=0.5"],
     "fixed-focus": ["n=60", "m=3", "epochs=2", "seed=0", "lr=0.1", "task=digits", "alpha=0.2,1"],
     "linear-orthogonal": ["n=60", "m=3", "num_classes=4", "epochs=2", "seed=0"],
+    "one-shot": [
+        "task=digits-one-shot",
+        "n=60",
+        "epochs=2",
+        "seed=0",
+        "examples=20",
+        "d_model=8",
+        "heads=2",
+        "method=theory,gp,gibbs,slice,weight-norm,entropy,sensitivity,greedy,bound,random",
+    ],
     "attention-paths": ["n=20", "seed=0", "width@theory=10", "method=theory,gp,slice,gibbs"],
 }
 """A study of every family -> what makes its cells small."""
@@ -33,6 +43,14 @@ SMALL = {
 SIZES = {
     "training": ["train_metrics_size=20", "evaluations=2", "batch_size=20"],
     "posterior": ["draws=8", "warmup=5", "width@slice,gibbs=4"],
+    "heads": [
+        "draws=8",
+        "warmup=5",
+        "network_width=4",
+        "train_metrics_size=20",
+        "evaluations=2",
+        "batch_size=20",
+    ],
 }
 """Kind -> what makes all of its cells small, besides the validation and test sizes."""
 
@@ -133,6 +151,8 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
     kind, cell = KINDS[space.kind], plan.cells[-1]
     results = Results(tmp_path)
     results.prepare()
+    for network in kind.needs([cell]):
+        train_cells(replace(work_of(space, tmp_path, network), kind="training"))
     work = work_of(space, tmp_path, cell)
     events: list[dict] = []
     (ended,) = kind.run(work, torch.device("cpu"), events.append)
@@ -147,11 +167,11 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
     assert train_cells(work) == {cell.id: "done"}
     assert train_cells(work) == {}
     assert not list(tmp_path.glob("checkpoints/*"))
-    rows = results.evaluations()
+    rows = results.evaluations([cell.id])
     assert len(rows) == len(ended.evaluations)
     for name in ("split", "step", "compute_flops", "loss", "accuracy"):
         assert rows[name].tolist() == [row[name] for row in ended.evaluations]
-    (row,) = results.cells().to_dict("records")
+    (row,) = results.cells([cell.id]).to_dict("records")
     assert (row["study"], row["status"], row["cell_id"]) == (space.name, "done", cell.id)
     assert kind_of(row) is kind
     assert f"seed={cell.seed}" in kind.run_name(row)

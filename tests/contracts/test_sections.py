@@ -24,6 +24,7 @@ from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
 from analysis.conclude import Conclusions, conclude
 from analysis.fixed_focus import section as fixed_focus
+from analysis.heads import section as heads
 from analysis.kinds import KINDS, find
 from analysis.linear_orthogonal import section as linear_orthogonal
 from analysis.page.exports import claim_rows
@@ -35,7 +36,7 @@ from analysis.section.picture import FILE_STEM
 from study.results import Results
 from tests.conftest import not_drawn
 from tests.made_up import attention_path_results as paths
-from tests.made_up import comparisons, trajectories
+from tests.made_up import comparisons, heads_results, trajectories
 from tests.made_up import fixed_focus as held
 from tests.made_up.comparisons import make_results
 
@@ -83,11 +84,23 @@ def _paths(results: Results) -> None:
     paths.write(results, paths.Law(), "gibbs", seed=0, r_hat=1.2)
 
 
+def _heads(results: Results) -> None:
+    """Two settings, one of them with both ways to choose; what diverged, has not converged."""
+    published = heads_results.Law(choice="published")
+    for law in (heads_results.Law(), heads_results.Law(task="digits-one-shot", layers=1)):
+        heads_results.write_study(results, law, seeds=2)
+    heads_results.write_study(results, published, seeds=2, rules=(), trained=False)
+    heads_results.train(results, heads_results.Law(), seed=9, status="diverged")
+    heads_results.write(results, heads_results.Law(), seed=8, status="diverged")
+    heads_results.write(results, heads_results.Law(), "gibbs", seed=0, r_hat=1.2)
+
+
 MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
     comparison: _compared,
     fixed_focus: _held,
     linear_orthogonal: _trajectories,
     attention_paths: _paths,
+    heads: _heads,
 }
 """Kind -> what writes results of it."""
 

@@ -17,12 +17,13 @@ import torch
 from study import tasks
 from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
 from study.errors import RequestError
-from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
+from study.tasks.base import IMAGES, SPLITS, Batch, Split, Task, TaskInfo
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import FileNames
 from study.tasks.sources.places import Places
 from tests.made_up.coco import coco, write_coco
 from tests.made_up.gpu import waits
+from tests.made_up.omniglot import write_omniglot
 from tests.made_up.posts import write_posts
 from tests.study.tasks.test_layouts import make, write_official
 
@@ -39,6 +40,7 @@ DATA: Mapping[str, Callable[[Path], Path]] = {
     "cifar100": _cifar(CIFAR100),
     "hatexplain": write_posts,
     "mscoco": lambda folder: write_coco(folder / "data", coco(12, 12)),
+    "omniglot": lambda folder: write_omniglot(folder / "data"),
 }
 """Task that reads a data set -> what writes a small one into a folder."""
 
@@ -46,6 +48,8 @@ OPTIONS = {
     "linear-orthogonal": Options(num_classes=3),
     "hatexplain": Options(None, "majority", "majority", 1),
     "mscoco": Options(min_count=1, encoder="small"),
+    "omniglot": Options(pixels=16),
+    "digits-one-shot": Options(pixels=8),
 }
 CLASSIFIED = [name for name in tasks.TASKS if tasks.modality(name) is not tasks.CAPTIONS]
 """Tasks whose inputs have one label each; captions are in tests/study/tasks/captions."""
@@ -73,12 +77,16 @@ def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     task = load()
     cell = Cell(
-        task=name, data_digest=task.facts.digest, m=M, n=N, architecture="any",
+        task=name, data_digest=task.facts.digest, m=m_of(name), n=N, architecture="any",
         schedule=Schedule.single("soft", 0.1), seed=0, batch_size=5, budget=Budget(1),
         train_metrics_size=N, validation_size=20, test_size=22, evaluation_points=(1.0,),
         **options._asdict(),
     )  # fmt: skip
     return Known(name, tasks.info(name, options), load, task, cell)
+
+
+def m_of(name: str) -> int:
+    return IMAGES if tasks.modality(name) is tasks.ONE_SHOT else M
 
 
 def whole(split: Split) -> Batch:
@@ -119,7 +127,7 @@ def test_options_that_a_task_has_not_are_refused(name: str) -> None:
     own = OPTIONS.get(name, NO_OPTIONS)
     foreign = {
         "num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2,
-        "encoder": "small",
+        "encoder": "small", "pixels": 16,
     }  # fmt: skip
     assert foreign.keys() == set(Options._fields)
     for option in foreign.keys() - tasks.TASKS[name].options.keys():
@@ -153,8 +161,9 @@ def test_noise_stands_for_the_data(known: Known) -> None:
 # --- what the seed draws
 
 
-def test_the_seed_draws_the_train_split_and_nothing_else(known: Known) -> None:
+def test_the_seed_draws_the_train_split_and_of_episodes_alone_the_others(known: Known) -> None:
     one = known.task.splits(known.cell)
+    same = known.task.splits(known.cell)
     again = known.load().splits(known.cell)
     other = known.task.splits(replace(known.cell, seed=1))
     assert list(one) == list(SPLITS)
@@ -162,7 +171,11 @@ def test_the_seed_draws_the_train_split_and_nothing_else(known: Known) -> None:
         assert equal(one[name], again[name])
     assert not equal(one["train"], other["train"])
     for name in ("validation", "test"):
-        assert one[name] is other[name]  # held once, whatever the number of cells
+        assert one[name] is same[name]  # held once, whatever the number of cells
+        if tasks.modality(known.name) is tasks.ONE_SHOT:
+            assert not equal(one[name], other[name])  # of other characters
+        else:
+            assert one[name] is other[name]
 
 
 def test_neither_paradigm_nor_rate_touches_the_data(known: Known) -> None:
@@ -194,7 +207,7 @@ def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -
         assert set(labels.tolist()) <= set(range(known.task.num_classes))
         assert split.bytes_each > 0
         if mask is None:
-            assert segments.shape[1:] == (M, *known.task.facts.input_shape)
+            assert segments.shape[1:] == (known.cell.m, *known.task.facts.input_shape)
             assert segments.dtype == torch.float32
             assert segments.abs().max() <= 1
             assert torch.equal(foreground.sum(1), torch.ones_like(labels))

@@ -25,19 +25,32 @@ STOREYS = [
     ["study.relog", "study.choice"],
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
+    ["analysis.heads"],
     ["analysis.comparison.report", "analysis.fixed_focus"],
     ["analysis.linear_orthogonal", "analysis.attention_paths"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
-    ["study.run_options", "study.repeat", "analysis.section", "analysis.comparison"],
+    [
+        "study.run_options",
+        "study.repeat",
+        "study.prune",
+        "analysis.section",
+        "analysis.comparison",
+    ],
     ["study.drive"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
+    ["study.heads"],
     ["study.train", "study.posterior"],
     ["study.evaluate"],
     ["study.tasks"],
-    ["study.tasks.captions", "study.tasks.mosaics", "study.tasks.posts"],
+    [
+        "study.tasks.captions",
+        "study.tasks.mosaics",
+        "study.tasks.one_shot",
+        "study.tasks.posts",
+    ],
     ["study.models", "study.request", "study.terminal", "study.theory"],
     ["study.models.encoders"],
     ["study.models.base"],
@@ -67,7 +80,7 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image",
+    "study.evaluate.caption_image", "study.heads.temperatures",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

@@ -151,6 +151,6 @@ def caption_cell(task: CaptionTask, schedule: Schedule, **changes: Any) -> Cell:
 
 def caption_flops(cell: Cell, task: CaptionTask) -> Any:
     shape = task.facts.input_shape
-    known = models.captions_of(cell)
-    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, captions=known)
+    known = models.further_of(cell)
+    model = models.build("show-attend-tell", "mscoco", shape, task.num_classes, further=known)
     return model.flops(shape, task.facts.lengths, M)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
-import shutil
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.layouts.common import check_labels
-from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
+from study.tasks.sources import prepared as prepared_form
 
 VALIDATION_SHARE = 0.1
 """Of the train images of each class, unless a task has its own share."""
@@ -93,7 +89,7 @@ class BaseImages:
             test_labels,
             class_names,
             max_value,
-            digest=_digest(arrays, class_names),
+            digest=prepared_form.digest_of(arrays, class_names),
         )
 
 
@@ -130,97 +126,41 @@ def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
 
 
-def _digest(arrays: Sequence[np.ndarray], class_names: tuple[str, ...]) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(json.dumps(array.shape).encode())
-        # A fixed byte order, so that the digest is the same on every machine.
-        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).data)
-    digest.update(json.dumps(class_names).encode())
-    return digest.hexdigest()[:16]
-
-
 def save(base: BaseImages, folder: Path) -> None:
     """Writes the prepared form: one .npy file an array, one JSON file for the rest.
 
     Raises:
         OSError: it cannot be written.
     """
-    with whole(folder) as partial:
-        for name in _ARRAYS:
-            np.save(partial / f"{name}.npy", getattr(base, name), allow_pickle=False)
-        rest = {
-            "class_names": base.class_names,
-            "max_value": base.max_value,
-            "digest": base.digest,
-        }
-        (partial / _REST).write_text(json.dumps(rest), encoding="utf-8")
+    arrays = {name: getattr(base, name) for name in _ARRAYS}
+    rest = {"class_names": base.class_names, "max_value": base.max_value, "digest": base.digest}
+    prepared_form.save_arrays(folder, arrays, rest, _REST)
 
 
 def load(folder: Path) -> BaseImages:
     """Reads the prepared form and checks its digest; the arrays are memory-mapped, copy-on-write.
 
-    So processes of one machine share the pages, and the arrays count as writable, which
-    `torch.from_numpy` requires.
-
     Raises:
         RequestError: it is missing or damaged.
     """
-    try:
-        rest = json.loads((folder / _REST).read_text(encoding="utf-8"))
-        arrays = [
-            # As a plain array: a np.memmap would pass its type on to every result.
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False))
-            for name in _ARRAYS
-        ]
+
+    def create(arrays: list[np.ndarray], rest: Mapping[str, Any]) -> BaseImages:
         base = BaseImages.create(
             *arrays,
             class_names=rest["class_names"],
             max_value=rest["max_value"],
             source=str(folder),
         )
-        if base.digest != rest["digest"]:
-            raise ValueError(f"digest {base.digest}, {rest['digest']} was saved")
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RequestError) as error:
-        raise RequestError(
-            f"the prepared images in {folder} are missing or damaged ({error}). Delete the "
-            "folder; the next run makes it again."
-        ) from error
-    return base
+        prepared_form.check_digest(base.digest, rest["digest"])
+        return base
+
+    return prepared_form.load_arrays(folder, _ARRAYS, _REST, create)
 
 
 def prepared(folder: Path, read: Callable[[], BaseImages]) -> BaseImages:
-    """The prepared form in `folder`; if it is missing or damaged, calls `read` and keeps it there.
-
-    If several processes of a machine ask at once, one reads and the others wait. A cache that
-    cannot be written costs a warning and time.
+    """The prepared form in `folder`, see `study.tasks.sources.prepared.prepared`.
 
     Raises:
         RequestError: from `read`.
     """
-    base = _kept(folder)
-    if base is not None:
-        return base
-    with locked(folder):
-        base = _kept(folder)  # another process may have made it meanwhile
-        if base is not None:
-            return base
-        shutil.rmtree(folder, ignore_errors=True)
-        base = read()
-        try:
-            save(base, folder)
-            return load(folder)  # shared pages instead of this process's own copy
-        except (OSError, RequestError) as error:
-            warnings.warn(
-                f"cannot keep the prepared images in {folder} ({error}); every run will prepare "
-                f"them again. Set {CACHE_VARIABLE} to a directory that can be written.",
-                stacklevel=2,
-            )
-            return base
-
-
-def _kept(folder: Path) -> BaseImages | None:
-    """The prepared form; None if it is missing or damaged."""
-    with contextlib.suppress(RequestError):
-        return load(folder)
-    return None
+    return prepared_form.prepared(folder, read, save, load)

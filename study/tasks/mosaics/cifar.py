@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import http.client
-import io
-import socket
-import sys
-import tarfile
 import tempfile
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
-from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
-from study.tasks.mosaics.layouts import FileNames, Found, find, may_belong, read
+from study.tasks.mosaics.layouts import FileNames, find, may_belong, read
 from study.tasks.sources.cache import cache_root
-from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.sources.prepared import fingerprint
+from study.tasks.sources.torchvision_download import downloading
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -97,9 +89,6 @@ _MAX_VALUE = 255
 _PREPARED_VERSION = 1
 """Part of the prepared form's name; raise it when the readers return something else."""
 
-_SILENCE_SECONDS = 20.0
-"""A server that is silent for this long is given up."""
-
 
 def load_cifar10(places: Places = NO_PLACES) -> BaseImages:
     """CIFAR-10, images of 32 x 32 x 3.
@@ -151,69 +140,21 @@ def _load_from(data_dir: Path, task: str, names: FileNames, cache: Path) -> Base
             source=str(data_dir),
         )
 
-    return prepared(cache / "prepared" / f"{task}-{_fingerprint(found)}", read_files)
-
-
-def _fingerprint(found: Found) -> str:
-    """16 hexadecimal digits that change with the path, size or time of any file."""
-    digest = hashlib.sha256(f"{_PREPARED_VERSION} {found.layout}".encode())
-    for path in found.files:
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise RequestError(f"{path} cannot be read ({error.strerror}).") from error
-        line = f"\n{path.absolute()}\t{status.st_size}\t{status.st_mtime_ns}"
-        digest.update(line.encode(errors="surrogateescape"))
-    return digest.hexdigest()[:16]
+    known = fingerprint(f"{_PREPARED_VERSION} {found.layout}", found.files)
+    return prepared(cache / "prepared" / f"{task}-{known}", read_files)
 
 
 def _download(names: FileNames, folder: Path, where: str) -> None:
     """Downloads the official archive and leaves its files in `folder`.
 
     Raises:
-        RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
+        RequestError: it cannot be downloaded, see `downloading`.
     """
-    print(f"downloading {names.title} (170 MB) to {where}", file=sys.stderr, flush=True)
-    try:
+    with downloading(names.title, 170, where, names.accepted_layouts):
         from torchvision import datasets
 
         images = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]
         with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-            with _impatient(), contextlib.redirect_stderr(io.StringIO()), _no_warnings():
-                images(unpacked, download=True)
+            images(unpacked, download=True)
             for path in (Path(unpacked) / names.folder).iterdir():
                 path.rename(folder / path.name)
-    except (
-        ImportError,
-        OSError,  # URLError and time-outs are among them
-        http.client.HTTPException,
-        RuntimeError,  # a wrong checksum
-        tarfile.TarError,
-        EOFError,
-    ) as error:
-        reason = why(error)
-        if isinstance(error, RuntimeError):
-            reason = "the archive arrived damaged: its checksum is wrong"
-        raise RequestError(
-            f"{names.title} is not at hand and could not be downloaded ({reason}). Pass it with "
-            f"--data-dir DIR: {names.accepted_layouts}. The study digits needs no download."
-        ) from error
-
-
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Silences torchvision's warnings, which do not concern the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
-def _impatient() -> Iterator[None]:
-    """Lets connections fail after `_SILENCE_SECONDS`; torchvision sets no limit."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_SILENCE_SECONDS)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from study.cell.seeds import stream_seed
-from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
 from study.tasks.sources.cache import cache_root
 from study.tasks.sources.places import NO_PLACES, Places
 
 DIGITS_CLASSES = tuple("0123456789")
 DIGITS_FOREGROUND = ("3", "5", "8")
 
-_MAX_VALUE = 16
 TEST_SHARE = 0.2
 """Of the images of each class."""
 VALIDATION_SHARE = 0.25
@@ -38,16 +37,8 @@ def load_digits(places: Places = NO_PLACES) -> BaseImages:
 
 
 def _read() -> BaseImages:
-    try:
-        from sklearn import datasets
-    except ImportError as error:
-        raise RequestError(
-            f"digits ships with scikit-learn, which cannot be imported ({error}). "
-            "Install it with `pip install scikit-learn`."
-        ) from error
-    digits = datasets.load_digits()
-    images = digits.images.astype(np.uint8)[..., None]
-    labels = digits.target.astype(np.int64)
+    images, labels = read_digits()
+    images = images[..., None]
     test = _test_rows(labels)
     return BaseImages.create(
         images[~test],
@@ -55,7 +46,7 @@ def _read() -> BaseImages:
         images[test],
         labels[test],
         class_names=DIGITS_CLASSES,
-        max_value=_MAX_VALUE,
+        max_value=MAX_VALUE,
         source="scikit-learn's digits",
     )
 

@@ -87,7 +87,7 @@ def test_a_saddle_that_is_not_found_ends_as_diverged_with_its_residual(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hasty = functools.partial(solve, iterations=1)
-    monkeypatch.setattr("study.posterior.run.solve", hasty)
+    monkeypatch.setattr("study.posterior.methods.solve", hasty)
     (found,) = ended(make_cell(**SMALL))
     assert found.status == "diverged"
     assert found.columns["status_reason"] == (

@@ -343,7 +343,7 @@ def test_preparing_makes_folders_and_sweeps(results: Results, tmp_path: Path) ->
     results.prepare()
     assert not part.exists()
     assert {path.name for path in (tmp_path / "results").iterdir() if path.is_dir()} == {
-        "cells", "evaluations", "checkpoints", "forks",
+        "cells", "evaluations", "checkpoints", "forks", "networks",
     }  # fmt: skip
 
 

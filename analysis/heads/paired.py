@@ -1,0 +1,88 @@
+"""Pruning by theory's scores against every other order, paired by network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from analysis.attention_paths.networks import THEORY
+from analysis.comparison.paired import PAIRED_COLUMNS, with_verdicts
+from analysis.crossed import crossed_mean
+from analysis.heads.methods import BOUND, GREEDY, RANDOM, REVERSE, RULES, scorer_text
+from analysis.heads.settings import Setting
+from analysis.section.claim import evidence
+from analysis.statistics import CONFIDENCE, MIN_SEEDS
+
+OTHERS = (*RULES, RANDOM, REVERSE, GREEDY, BOUND)
+"""What theory's order is held against, in the order of the table."""
+
+COLUMNS = [name for name in PAIRED_COLUMNS if name not in ("m", "num_images", "image_se")]
+_LOST = "num_lost"
+
+
+def differences(setting: Setting, other: str) -> tuple[pd.Series, int]:
+    """Area of theory at the reference width minus another order's, seed by seed, and lost seeds.
+
+    Args:
+        setting: the setting.
+        other: one of `OTHERS`.
+    """
+    mine = setting.of(THEORY, setting.reference)
+    theirs = mine["area_reverse"] if other == REVERSE else setting.of(other)["area"]
+    found = (mine["area"] - theirs).loc[mine.index.intersection(theirs.index)]
+    return found.sort_index(), len(setting.seeds) - len(found)
+
+
+def paired(setting: Setting) -> pd.DataFrame:
+    """Theory against every order that there is, as one family of tests.
+
+    Returns:
+        One row an order: the columns of `analysis.comparison.paired.paired_table` that are not
+        about images, with the metric ``area`` (mean accuracy on the test split without 0, 1, ...,
+        K heads, a fraction), and `num_lost`, seeds without a difference, which count against
+        either verdict as in `analysis.section.claim`; empty without theory.
+    """
+    first = scorer_text(THEORY, setting.reference)
+    records, means = [], []
+    for other in _there(setting):
+        values, lost = differences(setting, other)
+        mine = setting.of(THEORY, setting.reference)["area"].loc[values.index]
+        mean = crossed_mean(values.to_numpy()[:, None], confidence=CONFIDENCE)
+        means.append(mean)
+        records.append(
+            {
+                "task": setting.task,
+                "comparison_id": setting.id,
+                "metric": "area",
+                "first": first,
+                "second": other,
+                "num_pairs": len(values),
+                _LOST: lost,
+                "num_images": math.nan,
+                "mean_first": mine.mean(skipna=False),
+                "mean_second": (mine - values).mean(skipna=False),
+                "difference": mean.mean,
+                "low": mean.low,
+                "high": mean.high,
+                "seed_se": mean.seed_se,
+                "p": _p(values, mean.p, lost),
+            }
+        )
+    judged = with_verdicts(records, means, CONFIDENCE)
+    return pd.DataFrame(judged, columns=[*COLUMNS, _LOST])
+
+
+def _p(values: pd.Series, p: float, lost: int) -> float:
+    """The p value of the t test; with lost networks no smaller than that of `evidence`."""
+    if not lost or len(values) < MIN_SEEDS or math.isnan(p):
+        return p
+    return max(p, evidence(values, 0, "above", lost).p)
+
+
+def _there(setting: Setting) -> Iterator[str]:
+    """The orders of which there is a cell."""
+    methods = set(setting.cells["method"])
+    if THEORY in methods:
+        yield from (name for name in OTHERS if name == REVERSE or name in methods)

@@ -1,0 +1,253 @@
+"""Figure 3 of the paper (b to f) from a setting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pandas as pd
+
+from analysis.attention_paths.means import mean_order_parameter, overlaps
+from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.attention_paths.pictures import entries_text, largest_text, series_of
+from analysis.figures.attention_paths import (
+    Series,
+    accuracy_figure,
+    order_parameter_figure,
+    overlap_figure,
+)
+from analysis.figures.heads import pruning_figure, scores_figure
+from analysis.heads.means import REMOVAL, by_score
+from analysis.heads.methods import BOUND, of_scorer, scorer_text
+from analysis.heads.published import SOURCE, drops
+from analysis.heads.settings import Setting
+from analysis.heads.tables import at_reference, order_text, shown_orders
+from analysis.section.picture import Picture
+from analysis.statistics import CONFIDENCE
+from analysis.words import level, listed, percent, span, three_decimals
+
+LEADING = 50
+"""Principal components that figure 3d of the paper shows."""
+
+_INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
+_LINES = {"theory": THEORY, **{f"sampled ({method})": method for method in SAMPLED}}
+_TRAINED = "trained network"
+
+
+def pictures(
+    setting: Setting,
+    trained: pd.DataFrame,
+    networks: pd.DataFrame,
+    pruning: pd.DataFrame,
+    ranks: pd.DataFrame,
+) -> list[Picture]:
+    """Accuracy, order parameter, alignment, scores and pruning, as far as there are numbers.
+
+    Args:
+        setting: the setting.
+        trained, networks, pruning, ranks: as `analysis.heads.means` gives them.
+    """
+    drawn = (
+        _accuracy(trained, networks),
+        _order_parameter(setting),
+        _alignment(setting),
+        _scores(setting, ranks),
+        _pruning(setting, pruning),
+    )
+    return [picture for picture in drawn if picture]
+
+
+def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
+    there = networks[networks["num_seeds"] > 0]
+    lines = {name: there[there["method"] == method] for name, method in _LINES.items()}
+    lines = {name: table for name, table in lines.items() if len(table)}
+    if not lines:
+        return None
+    limit = {
+        scorer_text(LIMIT): row["accuracy"]
+        for row in there[there["method"] == LIMIT].to_dict("records")
+    }
+    known = trained[trained["num_seeds"] > 0]
+    rates = [f" (lr {rate:g})" if len(known) > 1 else "" for rate in known["lr"]]
+    levels = {
+        f"{_TRAINED}{rate}": accuracy
+        for rate, accuracy in zip(rates, known["accuracy_test"], strict=True)
+    }
+    seeds = span([*there["num_seeds"], *known["num_seeds"]])
+    alt = [f"{name}: {_by_width(table)}." for name, table in lines.items()]
+    alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in {**limit, **levels}.items()]
+    series = [series_of(name, table, "accuracy") for name, table in lines.items()]
+    return Picture(
+        name="heads-accuracy",
+        title="Accuracy against width",
+        caption=(
+            "Accuracy of the mean predictor on the test split against the width N (figure 3b of "
+            "the paper), on the attention of trained networks: theory as a line, sampled networks "
+            f"as points; mean over n={seeds} networks, bars: {_INTERVAL}. Lines across: the limit "
+            "of infinite width, and what the trained networks themselves reach."
+        ),
+        alt="Accuracy by width. " + " ".join(alt),
+        figure=accuracy_figure(
+            [each for each in series if each.name == "theory"],
+            [each for each in series if each.name != "theory"],
+            {name: 100 * accuracy for name, accuracy in limit.items()},
+            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+            {name: 100 * accuracy for name, accuracy in levels.items()},
+        ),
+        wide=False,
+    )
+
+
+def _order_parameter(setting: Setting) -> Picture | None:
+    """Theory beside what was sampled, at the sampled width; at the reference without any."""
+    solved = by_score(setting)
+    sampled = [each for each in solved.sampled if len(solved.of(*each))]
+    width = min((width for _, width in sampled), default=setting.reference)
+    shown = [(THEORY, width), *((method, each) for method, each in sampled if each == width)]
+    if len(shown) > 1:  # means of the same networks
+        seeds = [set(solved.of(*each).index) for each in shown]
+        rows = solved.rows[solved.rows["seed"].isin(set.intersection(*seeds))]
+        solved = replace(solved, rows=rows)
+    matrices = {
+        scorer_text(method, each): matrix
+        for method, each in shown
+        if (matrix := mean_order_parameter(solved, method, each)) is not None
+    }
+    if not matrices:
+        return None
+    names = [_path(name) for name in solved.rows["path_names"].iloc[0]]
+    counted = f"{solved.rows['seed'].nunique()} networks"
+    texts = [f"{name}: {entries_text(matrix, names)}." for name, matrix in matrices.items()]
+    return Picture(
+        name="heads-order-parameter",
+        title="Order parameter",
+        caption=(
+            "The order parameter U, the overlap of the weights of each pair of paths: "
+            f"{listed(list(matrices))}, means over {counted} (figure 3c of the paper). In the "
+            "limit it is the identity. A path is named by its head in each layer; the heads of a "
+            "layer are exchangeable between networks, so in each network 1 is that of the highest "
+            f"score by theory. Paths: {names[0]} at the top to {names[-1]}."
+        ),
+        alt="Matrices of U, largest entries. " + " ".join(texts),
+        figure=order_parameter_figure(
+            {"": list(matrices.values())},
+            list(matrices),
+            names,
+            f"mean over {counted}; the colour is linear up to 1 and logarithmic beyond",
+        ),
+        wide=True,
+    )
+
+
+def _alignment(setting: Setting) -> Picture | None:
+    table = overlaps(setting.solved)
+    table = table[table["component"] <= LEADING]
+    theory, limit = of_scorer(table, THEORY, setting.reference), of_scorer(table, LIMIT)
+    if theory.empty or limit.empty:
+        return None
+    named = {scorer_text(THEORY, setting.reference): theory, "limit": limit}
+    texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
+    seeds = span([*theory["num_seeds"], *limit["num_seeds"]])
+    mine, other = (
+        series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
+    )
+    return Picture(
+        name="heads-alignment",
+        title="Alignment of the kernel with the task",
+        caption=(
+            f"Overlap (absolute cosine) of the first {LEADING} principal components of the kernel "
+            "with the labels of the training episodes, by falling eigenvalue, at the smallest "
+            f"width and in the limit (figure 3d of the paper). Mean over n={seeds} networks, "
+            f"bars: {_INTERVAL}."
+        ),
+        alt="Overlap by number of the component; the three largest. " + " ".join(texts),
+        figure=overlap_figure(mine, other, f"mean over n={seeds} networks, bar: {_INTERVAL}"),
+        wide=False,
+    )
+
+
+def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
+    if ranks.empty:
+        return None
+    published = [100 * drop for drop in drops(setting)]
+    seeds = span(ranks["num_seeds"])
+    said = f" Diamonds: {SOURCE[0].lower()}{SOURCE[1:]}" if published else ""
+    texts = [
+        f"rank {row['rank']}: score {three_decimals(row['score'])}, {percent(row['drop'])} points"
+        for row in ranks.to_dict("records")
+    ]
+    name = scorer_text(THEORY, setting.reference)
+    return Picture(
+        name="heads-scores",
+        title="Scores of heads, and what is lost without each",
+        caption=(
+            f"Above, the score of a head by {name}; below, the accuracy that the trained network "
+            "loses on the test split without that head alone (figure 3e of the paper). Heads of "
+            "two networks are exchangeable, so they are shown by the rank of their score in their "
+            f"network. Mean over n={seeds} networks, bars: {_INTERVAL}.{said}"
+        ),
+        alt=f"By increasing score, score and lost accuracy: {'; '.join(texts)}.",
+        figure=scores_figure(
+            series_of(f"score ({name})", ranks, "score", x="rank", unit=1),
+            series_of("lost without the head", ranks, "drop", x="rank"),
+            published,
+            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+        ),
+        wide=False,
+    )
+
+
+def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
+    shown = shown_orders(at_reference(pruning, setting.reference))
+    if shown.empty:
+        return None
+    lines = dict(_lines(shown))
+    seeds = span(shown["num_seeds"])
+    bound = lines.pop((BOUND, REMOVAL), None)
+    theory = [lines[key] for key in lines if key[0] == THEORY]
+    chance = 100 / setting.num_classes
+    texts = [
+        f"{each.name}: " + ", ".join(f"{mean:.1f}" for mean in each.table["mean"])
+        for each in (*lines.values(), *([bound] if bound else []))
+        if not each.table["mean"].isna().any()
+    ]
+    best = " Dashed at the top: the best of all sets of each size, chosen on this split itself, "
+    best += "which no order can beat." if bound else ""
+    return Picture(
+        name="heads-pruning",
+        title="Accuracy against removed heads",
+        caption=(
+            "Accuracy of the trained network on the test split without the heads that each score "
+            "ranks lowest, not trained again; every layer keeps a head (figure 3f of the paper). "
+            f"Mean over n={seeds} networks, bars: {_INTERVAL}.{best if bound else ''}"
+        ),
+        alt=f"Accuracy in % without 0, 1, and more heads. {'; '.join(texts)}.",
+        figure=pruning_figure(
+            theory,
+            {method: series for (method, _), series in lines.items() if method != THEORY},
+            bound,
+            chance,
+            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+        ),
+        wide=False,
+    )
+
+
+def _lines(shown: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Series]]:
+    """(method, order) -> its line."""
+    keys = ["method", "network_width", "order"]
+    for (method, width, order), rows in shown.groupby(keys, sort=False):
+        name = order_text(method, width, order)
+        yield (str(method), str(order)), series_of(name, rows, "accuracy", x="removed")
+
+
+def _by_width(table: pd.DataFrame) -> str:
+    """``84.0 % at N=10, 82.1 % at N=100``."""
+    rows = table[table["network_width"] < math.inf].to_dict("records")
+    return ", ".join(f"{percent(row['accuracy'])} % at N={row['network_width']:g}" for row in rows)
+
+
+def _path(name: str) -> str:
+    """``1 → 3`` of ``1,3``."""
+    return " → ".join(part.strip() for part in name.split(","))

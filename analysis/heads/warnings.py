@@ -1,0 +1,111 @@
+"""Sentences on what is missing from the numbers of a setting, or unusual about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+from analysis.attention_paths.answer import warnings as of_paths
+from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.heads.methods import EXPECTED, SCORER, SOLVED, of_scorer, scorer_text
+from analysis.heads.settings import Setting
+from analysis.words import listed
+from study.heads.temperatures import OF_THE_LIMIT, PUBLISHED, TEMPERATURES, VALIDATION
+
+_ENDED = {"diverged": "diverged", "censored": "were stopped early"}
+
+
+def warnings(setting: Setting) -> list[str]:
+    """What must be said beside the numbers, in the order of the work."""
+    return [
+        *_of_training(setting),
+        *_of_missing_cells(setting),
+        *(of_paths(setting.solved) if len(setting.solved.cells) else []),
+        *_of_rules(setting),
+        *_of_temperature(setting),
+    ]
+
+
+def _of_training(setting: Setting) -> Iterator[str]:
+    if setting.trained.empty:
+        yield "The cells that trained these networks are not recorded here."
+    for status, words in _ENDED.items():
+        rows = setting.trained[setting.trained["status"] == status].to_dict("records")
+        if rows:
+            names = [f"seed {row['seed']} ({_reason(row['status_reason'])})" for row in rows]
+            yield f"Networks that {words} are in no mean: {', '.join(names)}."
+    done = setting.networks
+    unknown = done[done["without_head"].map(len) == 0] if len(done) else done
+    if len(unknown):
+        yield f"Not known without each of their heads: networks of {_seeds(unknown['seed'])}."
+
+
+def _of_missing_cells(setting: Setting) -> Iterator[str]:
+    if setting.cells.empty:
+        yield (
+            "No heads are scored yet: of theory, limit, pruning and rules there is no cell. Run "
+            "the study again to go on."
+        )
+        return
+    missing = [name for name in EXPECTED if name not in set(setting.cells["method"])]
+    if missing:
+        names = [name if name == THEORY else scorer_text(name) for name in missing]
+        yield f"There is no cell of {listed(names)}."
+    trained = set(setting.networks["seed"])
+    without: dict[str, list[str]] = {}
+    there = setting.cells.loc[~setting.cells["method"].isin(SAMPLED), SCORER].drop_duplicates()
+    for method, width in there.itertuples(index=False):  # few networks are sampled
+        lacking = trained - set(of_scorer(setting.cells, method, width)["seed"])
+        if lacking:
+            without.setdefault(_seeds(lacking), []).append(scorer_text(method, width))
+    for seeds, names in without.items():
+        yield f"Trained, but without a cell of {listed(names)}: networks of {seeds}."
+
+
+def _of_rules(setting: Setting) -> Iterator[str]:
+    """Diverged or stopped cells of rules; those that solve or sample are named elsewhere."""
+    cells = setting.cells
+    early = cells[(cells["status"] != "done") & ~cells["method"].isin(SOLVED)]
+    if len(early):
+        names = [
+            f"{row['method']} seed {row['seed']} ({_reason(row['status_reason'])})"
+            for row in early.to_dict("records")
+        ]
+        yield f"Cells without numbers: {', '.join(names)}."
+
+
+def _of_temperature(setting: Setting) -> Iterator[str]:
+    cells = setting.solved.cells
+    choice = cells["temperature_choice"] if len(cells) else pd.Series(dtype=object)
+    if (choice == PUBLISHED).any():
+        yield (
+            "The temperature was chosen on the test examples, as published: accuracies of theory "
+            "and limit are optimistic."
+        )
+    chosen = cells[choice.isin([VALIDATION, PUBLISHED])] if len(cells) else cells
+    texts = []
+    for (method, width), rows in chosen.groupby(SCORER, sort=False):
+        published = method == LIMIT and (rows["temperature_choice"] == PUBLISHED).all()
+        grid = OF_THE_LIMIT if published else TEMPERATURES
+        for end in (grid[0], grid[-1]):
+            count = sum(math.isclose(end, value, rel_tol=1e-9) for value in rows["temperature"])
+            if count:
+                name = scorer_text(method, width)
+                texts.append(f"{name} {end:g} in {count} of {len(rows)} cells")
+    if texts:
+        yield (
+            "The temperature is at an end of the grid, so that one beyond may be better: "
+            f"{', '.join(texts)}."
+        )
+
+
+def _reason(reason: object) -> str:
+    return str(reason) if isinstance(reason, str) and reason else "no reason recorded"
+
+
+def _seeds(seeds: Iterable[int]) -> str:
+    """``seed 3``, ``seeds 3 and 5``."""
+    names = [str(seed) for seed in sorted(seeds)]
+    return f"seed{'s' * (len(names) > 1)} {listed(names)}"

@@ -1,0 +1,83 @@
+"""One-shot images: theory on the heads of trained networks, and networks with heads removed."""
+
+from collections.abc import Iterable, Mapping
+
+from search_spaces.base import By, Preset, SearchSpace, Values
+
+_RULES = ("weight-norm", "entropy", "sensitivity", "random", "greedy", "bound")
+_BUNDLED = "digits-one-shot"
+
+
+def _sampled_at(seeds: Iterable[int]) -> By:
+    """All methods; samples, which take minutes a network, of these seeds only."""
+    return By(
+        "seed",
+        dict.fromkeys(seeds, ("theory", "gp", "gibbs", *_RULES)),
+        otherwise=("theory", "gp", *_RULES),
+    )
+
+
+_COMMON: Mapping[str, Values | By] = {
+    "m": (3,),
+    "paradigm": ("soft",),
+    "architecture": ("attention-paths",),
+    "optimiser": ("adam",),
+    "weight_decay": (5e-5,),
+    "layers": (2,),
+    "heads": (4,),
+    "batch_size": (128,),
+    "train_metrics_size": (1_000,),
+    "validation_size": (1_000,),
+    "test_size": (1_000,),
+    "examples": By("task", {_BUNDLED: (200,)}, otherwise=(600,)),
+}
+
+SPACE = SearchSpace(
+    name="one-shot",
+    task="omniglot",
+    kind="heads",
+    about="theory on trained heads, and what is lost without them: one-shot images",
+    presets={
+        "quick": Preset(
+            about="smaller networks than the paper's on small images, 12 seeds: minutes",
+            axes={
+                **_COMMON,
+                "pixels": By("task", {_BUNDLED: (8,)}, otherwise=(16,)),
+                "patch": By("task", {_BUNDLED: (4,)}, otherwise=(8,)),
+                "d_model": By("task", {_BUNDLED: (64,)}, otherwise=(128,)),
+                "qk": (32,),
+                "lr": (0.01,),
+                "n": By("task", {_BUNDLED: (10_000,)}, otherwise=(20_000,)),
+                "epochs": By("task", {_BUNDLED: (4,)}, otherwise=(10,)),
+                "seed": tuple(range(12)),
+                "method": By(
+                    "task", {_BUNDLED: _sampled_at(range(4))}, otherwise=_sampled_at(range(2))
+                ),
+                "network_width": By("method", {"theory": (10, 100, 1_000)}, otherwise=(10,)),
+                "draws": By("task", {_BUNDLED: (1_000,)}, otherwise=(500,)),
+                "warmup": By("task", {_BUNDLED: (1_000,)}, otherwise=(500,)),
+                "thin": (1,),
+            },
+        ),
+        "paper": Preset(
+            about="the published network and images, 12 seeds",
+            axes={
+                **_COMMON,
+                "pixels": (32,),
+                "patch": (8,),
+                "d_model": (512,),
+                "qk": (128,),
+                "lr": (3e-4,),
+                "n": (100_000,),
+                "epochs": (10,),
+                "seed": tuple(range(12)),
+                "method": _sampled_at(range(6)),
+                "network_width": By(
+                    "method",
+                    {"theory": (10, 30, 100, 300, 1_000, 3_000, 10_000)},
+                    otherwise=(10,),
+                ),
+            },
+        ),
+    },
+)

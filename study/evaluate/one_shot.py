@@ -1,0 +1,72 @@
+"""Evaluates a network of attention paths on episodes: loss, accuracy, accuracy without a head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from study.hardware import pass_size
+from study.models.attention_paths import AttentionPaths, signs
+from study.paradigms.base import Paradigm
+from study.tasks.one_shot.episodes import Episodes
+from study.theory.heads.pruning import accuracy, without_each_head
+
+
+@torch.no_grad()
+def evaluate(
+    model: AttentionPaths,
+    paradigm: Paradigm,
+    split: Episodes,
+    alpha: float | None = None,
+    with_incentive: bool = False,
+    inference: Paradigm | None = None,
+    last: bool = False,
+) -> dict[str, Any] | None:
+    """The metrics of a network on a split.
+
+    Args:
+        model: on the device of the split.
+        paradigm, inference: soft.
+        split: of episodes.
+        alpha: None: attention is held on mosaics only.
+        with_incentive: False, for the same reason.
+        last: whether to leave out each head, too.
+
+    Returns:
+        Columns of `study.results.EVALUATIONS_SCHEMA`: `loss`, the mean squared error; `accuracy`;
+        of the last evaluation `accuracy_without_head`. None if an output is not finite.
+
+    Raises:
+        ValueError: alpha or the incentive is asked for.
+    """
+    if alpha is not None or with_incentive:
+        raise ValueError("episodes have no held attention, so neither alpha nor an incentive")
+    outputs = by_path(model, split)
+    if not np.isfinite(outputs).all():
+        return None
+    labels = signs(split.labels).double().cpu().numpy()
+    errors = outputs.sum(axis=1) - labels
+    metrics: dict[str, Any] = {
+        "loss": float(np.mean(errors**2)),
+        "accuracy": accuracy(outputs.sum(axis=1), labels),
+        "num_evaluated": len(split),
+        "saif": None,
+    }
+    if last:
+        layers, heads = model.focus.queries.shape[:2]
+        found = without_each_head(outputs, labels, (heads,) * layers)
+        metrics["accuracy_without_head"] = found.tolist()
+    return metrics
+
+
+@torch.no_grad()
+def by_path(model: AttentionPaths, split: Episodes) -> NDArray[np.float64]:
+    """What each path adds to the output: (n, D); see `AttentionPaths.by_path`."""
+    parts = [
+        model.by_path(split.batch(rows).segments)
+        for rows in split.passes(pass_size(split.bytes_each, split.labels.device))
+    ]
+    return torch.cat(parts).double().cpu().numpy()

@@ -1,0 +1,1 @@
+"""Cells that take trained networks apart: theory on their attention, scores of heads, pruning."""

@@ -1,0 +1,89 @@
+"""A trained network on its episodes: what each path passes on and adds to the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from study.cell import Cell
+from study.models.attention_paths import AttentionPaths, signs
+from study.posterior.methods import Split
+from study.tasks.base import SPLITS
+from study.tasks.one_shot.episodes import Episodes, OneShotTask
+from study.theory.attention_paths import path_features
+from study.theory.attention_paths.checks import Floats
+from study.theory.heads.scores import mean_entropies
+
+_BYTES_AT_ONCE = 2**26
+"""Of attention in float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A network taken apart.
+
+    Attributes:
+        splits: as the theory takes them; `train` are its examples.
+        by_path: split -> (n, D), what each path adds to the output.
+        entropies: (sum of H_l,), mean entropy of each head's attention on the examples, in nats.
+        tokens: T.
+        values: (L, H, N, N), of the heads.
+    """
+
+    splits: Mapping[str, Split]
+    by_path: Mapping[str, Floats]
+    entropies: Floats
+    tokens: int
+    values: Floats
+
+
+def take_apart(model: AttentionPaths, cell: Cell, task: OneShotTask, examples: int) -> Apart:
+    """Takes a network apart, in float64 on the CPU.
+
+    Args:
+        model: trained; becomes float64.
+        cell: that trained it.
+        task: of the cell.
+        examples: P, training episodes for the theory, in a stream of their own.
+    """
+    model = model.double().cpu()
+    episodes = {
+        "train": task.drawn("train", examples, cell.seed, stream="theory"),
+        "validation": task.drawn("validation", cell.validation_size, cell.seed),
+        "test": task.drawn("test", cell.test_size, cell.seed),
+    }
+    read = {split: _read(model, episodes[split]) for split in SPLITS}
+    with torch.no_grad():
+        values = model.classifier()
+    weights = values.numpy() * np.sqrt(values.numel())
+    by_path = {split: np.einsum("pdn,dn->pd", f, weights) for split, (f, _) in read.items()}
+    return Apart(
+        splits={
+            split: Split(features, signs(episodes[split].labels).double().numpy())
+            for split, (features, _) in read.items()
+        },
+        by_path=by_path,
+        entropies=read["train"][1],
+        tokens=model.encoder.count,
+        values=model.classifier.values.detach().numpy(),
+    )
+
+
+@torch.no_grad()
+def _read(model: AttentionPaths, episodes: Episodes) -> tuple[Floats, Floats]:
+    """Features (n, D, N_0) of all paths, and the mean entropies (sum of H_l,) of attention."""
+    layers, heads = model.focus.queries.shape[:2]
+    tokens = model.encoder.count
+    features, entropies = [], np.zeros(layers * heads)
+    at_once = max(1, _BYTES_AT_ONCE // (8 * layers * heads * tokens**2))
+    for rows in episodes.passes(at_once):
+        inputs = model.encoder(episodes.batch(rows).segments.double())
+        maps = model.focus(inputs).transpose(1, 2).numpy()  # (L, H, B, T, T), [t, s]
+        attention = [layer.swapaxes(2, 3) for layer in maps]
+        features.append(path_features(inputs.transpose(1, 2).numpy(), attention, readout="mean"))
+        found = np.concatenate([mean_entropies(layer) for layer in maps])
+        entropies += found * (len(rows) / len(episodes))
+    return np.concatenate(features), entropies

@@ -1,0 +1,53 @@
+"""The axes of cells that take trained networks apart: those of the networks, and their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from search_spaces.base import By
+from study.cell.axis import Axis
+from study.heads.cell import METHODS, SOLVED
+from study.heads.temperatures import CHOICES, FIXED, PUBLISHED, VALIDATION
+from study.posterior.axes import AXES as OF_SOLUTIONS
+from study.posterior.cell import LIMIT, SAMPLING
+from study.train import axes as training
+
+
+def _choice_or_number(text: str) -> str | float:
+    return text if text in CHOICES and text != FIXED else float(text)
+
+
+AXES: Mapping[str, Axis] = {
+    **{name: axis for name, axis in training.AXES.items() if name != "confirm"},
+    "seed": Axis(
+        "seeds of networks, which draw characters, episodes and weights; 0-5 is a range", int
+    ),
+    "examples": Axis("P, training episodes on which theory solves and rules score", int, (600,)),
+    "temperature": Axis(
+        f"of the theory: {VALIDATION} (the best of ten on validation episodes), {PUBLISHED} (the "
+        "best of ten on the test episodes, and of five for the limit, as the paper does), or a "
+        "number",
+        _choice_or_number,
+        (VALIDATION,),
+        f"{VALIDATION}, {PUBLISHED} or a number",
+        only=("method", SOLVED),
+    ),
+    "method": Axis(
+        "theory, gp (its limit), slice or gibbs (samples); or a rule that scores heads: "
+        "weight-norm, entropy, sensitivity, random, greedy, bound (the best of all subsets)",
+        str,
+        expects="a name",
+    ),
+    "network_width": Axis(
+        "N, of every layer of the theory's network",
+        int,
+        By("method", {}, otherwise=()),
+        only=("method", tuple(name for name in SOLVED if name != LIMIT)),
+    ),
+    **{name: OF_SOLUTIONS[name] for name in SAMPLING},
+}
+
+
+def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
+    """The valid names of an axis; None if it takes numbers or a text."""
+    return METHODS if axis == "method" else training.choices(axis, of_tasks)

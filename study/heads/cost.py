@@ -1,0 +1,85 @@
+"""What taking a network apart costs: FLOPs, seconds, memory. A multiply-add is 2 FLOPs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from threadpoolctl import threadpool_limits
+
+from study.heads.cell import SOLVED, HeadsCell
+from study.heads.temperatures import FIXED, OF_THE_LIMIT, PUBLISHED, TEMPERATURES
+from study.models.attention_paths import IMAGES
+from study.posterior import cost
+from study.posterior.cell import LIMIT, SAMPLED, SAMPLING, THEORY
+from study.tasks import info
+from study.tasks.base import Facts
+
+_ITERATIONS = 30
+"""Of a search that begins from the solution at the next warmer temperature, as a rule."""
+
+
+def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
+    """About what a cell costs, before it is run."""
+    tokens, size = _tokens(cell, facts.input_shape)
+    sizes, network = _sizes(cell, size), cell.network.transformer
+    assert network is not None
+    heads = sum(cell.heads)
+    maps = 2 * heads * (2 * tokens * size * network.qk + tokens**2 * network.qk)
+    total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + size))
+    if cell.method in SOLVED:
+        tried = len(temperatures(cell))
+        method = LIMIT if cell.width is None else THEORY
+        total += tried * cost.nominal_flops(method, sizes, _ITERATIONS)
+    if cell.method in SAMPLED:
+        total += cost.nominal_flops(cell.method, sizes)
+    return total
+
+
+def temperatures(cell: HeadsCell) -> Sequence[float]:
+    """The temperatures that a cell tries."""
+    if cell.choice == FIXED:
+        assert cell.temperature is not None
+        return (cell.temperature,)
+    of_five = cell.choice == PUBLISHED and cell.method == LIMIT
+    return OF_THE_LIMIT if of_five else TEMPERATURES
+
+
+def seconds(cells: Sequence[HeadsCell], threads: int) -> dict[str, float]:
+    """Estimated seconds of each cell: its FLOPs at the measured speed of a Cholesky factor."""
+    with threadpool_limits(threads):
+        return {
+            cell.id: nominal_flops(cell, info(cell.task, cell.options).nominal)
+            / cost.flops_a_second(cell.examples)
+            for cell in cells
+        }
+
+
+def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
+    """Why a cell cannot run for want of memory; None if it can."""
+    tokens, size = _tokens(cell, facts.input_shape)
+    sizes = _sizes(cell, size)
+    needed = 8 * sizes.asked * sum(cell.heads) * tokens**2  # attention in float64
+    if cell.method in SOLVED:
+        needed += cost.memory_of(cell.method, sizes, cell.width)
+    return cost.too_much(needed, "fewer examples, smaller splits, larger patches or fewer heads")
+
+
+def _tokens(cell: HeadsCell, shape: tuple[int, ...]) -> tuple[int, int]:
+    """T and N_0."""
+    assert cell.network.transformer is not None
+    channels, height, width = shape
+    patch = cell.network.transformer.patch
+    return IMAGES * (height // patch) * (width // patch), channels * patch**2
+
+
+def _sizes(cell: HeadsCell, size: int) -> cost.Sizes:
+    asked = cell.examples + cell.network.validation_size + cell.network.test_size
+    return cost.Sizes(
+        paths=math.prod(cell.heads),
+        samples=cell.examples,
+        asked=asked,
+        size=size,
+        weights=cost.num_weights(cell.width, size, sum(cell.heads)),
+        **{name: getattr(cell, name) or 0 for name in SAMPLING},
+    )

@@ -1,0 +1,201 @@
+"""Runs cells that take trained networks apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from threadpoolctl import threadpool_limits
+
+from study import models
+from study.cell import Cell
+from study.cell.events import Ended, Report
+from study.cell.seeds import stream_seed
+from study.cell.work import Work
+from study.heads.apart import Apart, take_apart
+from study.heads.cell import (
+    BOUND,
+    ENTROPY,
+    GREEDY,
+    RANDOM,
+    SOLVED,
+    WEIGHT_NORM,
+    HeadsCell,
+)
+from study.heads.cost import temperatures
+from study.heads.temperatures import PUBLISHED
+from study.models import kept
+from study.models.attention_paths import AttentionPaths
+from study.posterior import methods
+from study.posterior.cell import LIMIT, SAMPLED, SAMPLING
+from study.posterior.run import NOTHING, diverged
+from study.storage.storage import Storage
+from study.tasks.base import SPLITS
+from study.theory.attention_paths import Solution, head_scores
+from study.theory.attention_paths.checks import Floats
+from study.theory.heads import pruning, scores
+from study.train.run import loaded
+
+_NOTHING = {**NOTHING, "temperature": None, "head_scores": None, "removal_order": None}
+"""The columns of a cell that found nothing."""
+
+RANDOM_ORDERS = 1_000
+"""Of heads, whose mean is the curve of `random`."""
+
+
+def run(work: Work, report: Report | None = None) -> list[Ended]:
+    """Runs cells one after the other; see `study.kinds.Kind.run`."""
+    with threadpool_limits(work.threads):
+        return [_run(cell, work, report) for cell in work.cells]
+
+
+def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
+    shared = dataclasses.replace(work, cells=(), fork_steps=(), confirm=())
+    apart = _apart(cell.network, cell.examples, shared)
+    started = time.perf_counter()
+    if cell.method in SOLVED:
+        try:
+            columns, rows = _solved(cell, apart)
+        except LinAlgError as error:  # at no temperature there is a solution
+            ended = diverged(str(error), time.perf_counter() - started)
+            return dataclasses.replace(ended, columns={**_NOTHING, **ended.columns})
+        if columns["head_scores"] is not None:
+            order = pruning.by_score(columns["head_scores"], cell.heads)
+            columns["removal_order"] = order
+            _add_curves(rows, apart, cell, order)
+    else:
+        columns, rows = _ruled(cell, apart)
+    seconds = time.perf_counter() - started
+    if report is not None:
+        report(
+            {
+                "event": "evaluation",
+                "cell_id": cell.id,
+                "comparison_id": cell.comparison_id,
+                "budget_fraction": 1.0,
+                "accuracy": rows["validation"]["accuracy"],
+            }
+        )
+    columns = {
+        **_NOTHING,
+        "status": "done",
+        "total_train_seconds": seconds,
+        **columns,
+    }
+    return Ended(columns["status"], columns, [rows[split] for split in SPLITS])
+
+
+@functools.lru_cache(maxsize=1)
+def _apart(network: Cell, examples: int, work: Work) -> Apart:
+    """A network taken apart; the last one stays in memory for further cells of this process."""
+    task: Any = loaded(network, work)
+    model = models.build(
+        network.architecture,
+        task.name,
+        task.facts.input_shape,
+        task.num_classes,
+        width=network.width,
+        seed=network.seed,
+        further=models.further_of(network),
+    )
+    assert isinstance(model, AttentionPaths)
+    if not work.dry_run:  # which has trained no network
+        model.load_state_dict(kept.load(Storage(work.networks or work.results), network.id))
+    return take_apart(model, network, task, examples)
+
+
+def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Columns of the cell and rows of its splits, by theory, its limit, or samples."""
+    started = time.perf_counter()
+    splits, heads = apart.splits, cell.heads
+    choosing = splits["test" if cell.choice == PUBLISHED else "validation"]
+    best, _ = methods.at_best_temperature(
+        splits["train"], choosing, heads, cell.width, temperatures(cell)
+    )
+    temperature = best.temperature
+    if cell.method in SAMPLED:
+        sampling: dict[str, Any] = {
+            name: getattr(cell, name) for name in ("method", "width", "seed", *SAMPLING)
+        }
+        found = methods.sampled(splits, heads, temperature, **sampling)
+    else:
+        start = best if isinstance(best, Solution) else None
+        found = methods.predicted(splits, heads, cell.width, temperature, start)
+    rows = methods.evaluations(splits, found, time.perf_counter() - started)
+    names = [",".join(str(head + 1) for head in path) for path in np.ndindex(*heads)]
+    of_heads = None
+    if cell.method != LIMIT:  # whose U scores all heads alike
+        by_layer = head_scores(found.predictor.order_parameter, heads)
+        of_heads = np.concatenate(by_layer).tolist()
+    columns = methods.solution_columns(found, names)
+    return {**columns, "temperature": temperature, "head_scores": of_heads}, rows
+
+
+def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Columns of the cell and rows of its splits, by a rule that needs no theory."""
+    rows: dict[str, dict[str, Any]] = {split: _row(split, cell, apart) for split in SPLITS}
+    columns: dict[str, Any] = {}
+    if cell.method in (RANDOM, BOUND):
+        for split, row in rows.items():
+            inputs = apart.by_path[split], apart.splits[split].labels, cell.heads
+            if cell.method == BOUND:
+                found = pruning.best_curve(*inputs)
+            else:
+                seed = stream_seed("orders of heads", cell.seed)
+                found = pruning.random_curve(*inputs, RANDOM_ORDERS, seed)
+            row["accuracy_pruned"] = found.tolist()
+        return columns, rows
+    if cell.method == GREEDY:
+        held_out = apart.by_path["validation"], apart.splits["validation"].labels
+        order = pruning.greedy(*held_out, cell.heads)
+    else:
+        found = _simple_scores(cell, apart)
+        columns["head_scores"] = found.tolist()
+        order = pruning.by_score(found.tolist(), cell.heads)
+    columns["removal_order"] = order
+    _add_curves(rows, apart, cell, order)
+    return columns, rows
+
+
+def _simple_scores(cell: HeadsCell, apart: Apart) -> Floats:
+    """Scores (sum of H_l,) by one of `study.heads.cell.SIMPLE`."""
+    if cell.method == WEIGHT_NORM:
+        return scores.weight_norm(list(apart.values))
+    if cell.method == ENTROPY:
+        return scores.focus(apart.entropies, apart.tokens)
+    training = apart.by_path["train"], apart.splits["train"].labels
+    return scores.sensitivity(*training, cell.heads)
+
+
+def _row(split: str, cell: HeadsCell, apart: Apart) -> dict[str, Any]:
+    """The evaluation of the trained network, whole, on a split."""
+    outputs, labels = apart.by_path[split].sum(axis=1), apart.splits[split].labels
+    return {
+        "step": 0,
+        "budget_fraction": 1.0,
+        "compute_flops": 0,
+        "train_seconds": 0.0,
+        "split": split,
+        "num_evaluated": len(labels),
+        "loss": float(np.mean((outputs - labels) ** 2)),
+        "accuracy": pruning.accuracy(outputs, labels),
+    }
+
+
+def _add_curves(
+    rows: Mapping[str, dict[str, Any]], apart: Apart, cell: HeadsCell, order: list[int]
+) -> None:
+    """Adds the accuracy along an order, and along its reverse."""
+    place = {head: number for number, head in enumerate(order)}
+    last = [place.get(head, math.inf) for head in range(sum(cell.heads))]
+    reverse = pruning.by_score([-number for number in last], cell.heads)
+    for split, row in rows.items():
+        inputs = apart.by_path[split], apart.splits[split].labels
+        for name, each in (("accuracy_pruned", order), ("accuracy_pruned_reverse", reverse)):
+            row[name] = pruning.curve(*inputs, each, cell.heads).tolist()

@@ -1,0 +1,268 @@
+"""What theory, its limit and the samplers find of a network: U, and predictions of every split."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from study.tasks.base import SPLITS
+from study.theory.attention_paths import (
+    Predictor,
+    Solution,
+    gp_limit,
+    overlaps,
+    sample,
+    solve,
+    without_interplay,
+)
+from study.theory.attention_paths.checks import Floats
+
+
+class Split(NamedTuple):
+    """A split as the theory takes it: features (n, D, N_0) of its paths, labels (n,), +-1."""
+
+    features: Floats
+    labels: Floats
+
+
+class Prediction(NamedTuple):
+    """Of the network's output on a split, (n,) each.
+
+    Attributes:
+        mean, variance: of the output.
+        error: Monte Carlo standard error of the mean; None if not sampled, as the next.
+        accuracy_error: that of the accuracy.
+    """
+
+    mean: Floats
+    variance: Floats
+    error: Floats | None = None
+    accuracy_error: float | None = None
+
+
+class Found(NamedTuple):
+    """What a method found.
+
+    Attributes:
+        predictor: with the order parameter U (D, D), of sampled ones its mean.
+        predictions: of each split.
+        steps: iterations or draws of a chain.
+        flops: spent.
+        columns: further columns of `study.results.CELLS_SCHEMA`.
+    """
+
+    predictor: Predictor
+    predictions: Mapping[str, Prediction]
+    steps: int
+    flops: int
+    columns: Mapping[str, Any]
+
+
+def predicted(
+    splits: Mapping[str, Split],
+    heads: Sequence[int],
+    width: int | None,
+    temperature: float,
+    start: Solution | None = None,
+) -> Found:
+    """By theory at finite width, or in its limit.
+
+    Args:
+        splits: of the network.
+        heads: (H_1, ..., H_L).
+        width: N; None: the limit.
+        temperature: of the posterior.
+        start: a solution to begin from, see `study.theory.attention_paths.solve`.
+
+    Raises:
+        LinAlgError: at a low temperature, K + T has no factor in float64.
+    """
+    training = splits["train"]
+    columns: dict[str, Any] = {}
+    steps = flops = 0
+    predictor: Predictor
+    if width is None:
+        predictor = gp_limit(*training, temperature)
+    else:
+        predictor = solution = solve(*training, heads, width, temperature, start=start)
+        columns["residual"] = solution.residual
+        steps, flops = solution.iterations, solution.flops
+        if not solution.converged:
+            reason = f"the saddle point was not found: residual {solution.residual:.2g}"
+            columns |= {"status": "diverged", "status_reason": reason}
+    samples, paths, size = training.features.shape
+    flops += 2 * samples**2 * paths * size + samples**3  # the kernel and its factor, once more
+    return Found(
+        predictor=predictor,
+        predictions={
+            split: Prediction(*predictor.predict(each.features)) for split, each in splits.items()
+        },
+        steps=steps,
+        flops=flops,
+        columns=columns,
+    )
+
+
+def at_best_temperature(
+    training: Split,
+    held_out: Split,
+    heads: Sequence[int],
+    width: int | None,
+    temperatures: Sequence[float],
+) -> tuple[Predictor, float]:
+    """Theory at the temperature with the best accuracy on other inputs, and that accuracy.
+
+    Of equal ones, the one with the least loss. Solutions that have not converged are left out.
+
+    Args:
+        training: on which it is solved.
+        held_out: which choose.
+        heads: (H_1, ..., H_L).
+        width: N; None: the limit.
+        temperatures: to try, the hottest first, as each solution begins from the one before.
+
+    Raises:
+        LinAlgError: no solution converged; the message has their residuals.
+    """
+    start: Solution | None = None
+    best: tuple[tuple[float, float], Predictor] | None = None
+    tried = []
+    for heat in sorted(temperatures, reverse=True):
+        predictor: Predictor
+        try:
+            if width is None:
+                predictor = gp_limit(*training, heat)
+            else:
+                predictor = start = solve(*training, heads, width, heat, start=start)
+                tried.append(f"{heat:g} (residual {start.residual:.2g})")
+                if not start.converged:
+                    continue
+            mean, variance = predictor.predict(held_out.features)
+        except LinAlgError:  # colder ones have no factor of K + T either
+            tried.append(f"{heat:g} (K + T has no factor in float64)")
+            break
+        rank = accuracy(mean, held_out.labels), -nats(held_out.labels, mean, variance + heat)
+        if best is None or rank > best[0]:
+            best = rank, predictor
+    if best is None:
+        raise LinAlgError(f"the saddle point was not found at temperature {', '.join(tried)}")
+    return best[1], best[0][0]
+
+
+def sampled(
+    splits: Mapping[str, Split], heads: Sequence[int], temperature: float, **sampling: Any
+) -> Found:
+    """By chains; those that do not agree are recorded with their R-hat.
+
+    Args:
+        splits: of the network.
+        heads: (H_1, ..., H_L).
+        temperature: of the posterior.
+        sampling: method, width, draws, warmup, thin, chains and seed, see
+            `study.theory.attention_paths.sample`.
+    """
+    others = SPLITS[1:]
+    samples = sample(
+        *splits["train"],
+        heads,
+        temperature=temperature,
+        at=np.concatenate([splits[split].features for split in others]),
+        **sampling,
+    )
+    estimates = {"train": (samples.training_mean, samples.training_variance)}
+    start = 0
+    for split in others:
+        part = slice(start, start + len(splits[split].labels))
+        estimates[split] = samples.mean.part(part), samples.variance.part(part)
+        start = part.stop
+    return Found(
+        predictor=Predictor(*splits["train"], temperature, samples.order_parameter.mean),
+        predictions={
+            split: Prediction(
+                mean.mean,
+                variance.mean,
+                mean.error,
+                _accuracy_error(mean.by_chain, splits[split].labels),
+            )
+            for split, (mean, variance) in estimates.items()
+        },
+        steps=sampling["draws"],
+        flops=samples.flops,
+        columns={
+            "order_parameter_error": samples.order_parameter.error.ravel().tolist(),
+            "r_hat": samples.r_hat,
+            "effective_sample_size": samples.effective_sample_size,
+        },
+    )
+
+
+def evaluations(
+    splits: Mapping[str, Split], found: Found, seconds: float
+) -> dict[str, dict[str, Any]]:
+    """A row of `study.results.EVALUATIONS_SCHEMA` a split; `seconds` are what finding took.
+
+    Raises:
+        LinAlgError: as `predicted`.
+    """
+    diagonal = without_interplay(found.predictor)
+    return {split: _row(split, splits[split], found, diagonal, seconds) for split in SPLITS}
+
+
+def solution_columns(found: Found, path_names: Sequence[str]) -> dict[str, Any]:
+    """Columns of `study.results.CELLS_SCHEMA` of what was found.
+
+    Args:
+        found: by a method.
+        path_names: of D paths, in C order.
+    """
+    predictor = found.predictor
+    return {
+        "steps": found.steps,
+        "path_names": list(path_names),
+        "order_parameter": predictor.order_parameter.ravel().tolist(),
+        "overlaps": overlaps(predictor.kernel, predictor.labels).tolist(),
+        **found.columns,
+    }
+
+
+def _row(
+    split: str, data: Split, found: Found, diagonal: Predictor, seconds: float
+) -> dict[str, Any]:
+    """The evaluation of a split; `diagonal` predicts without the interplay of paths."""
+    features, labels = data
+    mean, variance, error, accuracy_error = found.predictions[split]
+    return {
+        "step": found.steps,
+        "budget_fraction": 1.0,
+        "compute_flops": found.flops,
+        "train_seconds": seconds,
+        "split": split,
+        "num_evaluated": len(labels),
+        "loss": nats(labels, mean, variance + found.predictor.temperature),
+        "accuracy": accuracy(mean, labels),
+        "accuracy_error": accuracy_error,
+        "accuracy_diagonal": accuracy(diagonal.predict(features)[0], labels),
+        "predictor_mean": mean.tolist(),
+        "predictor_variance": variance.tolist(),
+        "predictor_mean_error": None if error is None else error.tolist(),
+    }
+
+
+def accuracy(mean: Floats, labels: Floats) -> float:
+    """The share of inputs whose label the sign of the mean predictor gives."""
+    return float((np.sign(mean) == labels).mean())
+
+
+def _accuracy_error(by_chain: Floats, labels: Floats) -> float:
+    """Standard error of the accuracy, from the accuracies of the chains (chains, n)."""
+    accuracies = (np.sign(by_chain) == labels).mean(axis=1)
+    return float(accuracies.std(ddof=1) / math.sqrt(len(accuracies)))
+
+
+def nats(labels: Floats, mean: Floats, variance: Floats) -> float:
+    """Mean negative log density of the labels under a Gaussian predictive distribution."""
+    return float(np.mean(np.log(2 * np.pi * variance) + (labels - mean) ** 2 / variance) / 2)

@@ -1,0 +1,148 @@
+"""Options and help of the command `python -m study.prune FILE`, and what it does in turn."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from study.errors import RequestError
+from study.prune.names import SAFETENSORS, SCORES, SUFFIXES
+from study.terminal.command import DONE, Parser, guarded, importing
+from study.terminal.options import number, positive
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status is 0 done or 2 unusable request."""
+    return guarded("study.prune", lambda: _run(argv), _STOPPED)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    file = _readable(args.file)
+    out = Path(args.out) if args.out else file.with_name(f"{file.stem}-heads")
+    with importing():
+        from study.prune.network import read
+        from study.prune.scoring import scored
+        from study.prune.writing import require_place, text, write
+
+    require_place(out)
+    found = scored(read(file), args.width, args.temperature, args.readout, args.by)
+    write(found, out)
+    print(text(found, out))
+    return DONE
+
+
+def _readable(text: str) -> Path:
+    """The file that the command is given.
+
+    Raises:
+        RequestError: it does not exist, is of another kind, or its package is not installed.
+    """
+    file = Path(text)
+    if file.is_dir():
+        raise RequestError(f"{file} is a directory. Give a file, {' or '.join(SUFFIXES)}.")
+    if not file.exists():
+        raise RequestError(f"{file}: there is no such file.")
+    if file.suffix not in SUFFIXES:
+        raise RequestError(
+            f"{file} must be {' or '.join(SUFFIXES)}, got {file.suffix or 'no suffix'!r}. "
+            "See `python -m study.prune --help` for what it holds."
+        )
+    if file.suffix == SAFETENSORS and importlib.util.find_spec("safetensors") is None:
+        raise RequestError(
+            f"{file} is read with safetensors, which is not installed here. Install the extra: "
+            "uv sync --extra prune. Or save the arrays as .npz."
+        )
+    return file
+
+
+def _temperature(text: str) -> float:
+    """A temperature from the command line, finite and more than 0."""
+    if not (number(text) > 0 and math.isfinite(number(text))):
+        raise argparse.ArgumentTypeError(f"must be a finite number > 0, got {text!r}")
+    return float(text)
+
+
+def _parser() -> Parser:
+    parser = Parser("study.prune", _ABOUT, _EXAMPLES)
+    add = parser.add_argument
+    add("file", metavar="FILE", help=f"{' or '.join(SUFFIXES)}, with the arrays above")
+    add("--width", type=positive, default=10, metavar="N", help="of the theory's network (10)")
+    add(
+        "--temperature",
+        type=_temperature,
+        metavar="T",
+        help="of the theory; default: of ten from .01 to 1.5, the one with the best accuracy on "
+        "the held-out samples",
+    )
+    add(
+        "--readout",
+        choices=("mean", "last"),
+        default="mean",
+        help="the network reads the mean of all tokens, or the last one (mean)",
+    )
+    add(
+        "--by",
+        choices=SCORES,
+        help="whose order of removal is printed first; default: of theory, sensitivity, norm and "
+        "entropy the first that the file gives",
+    )
+    add(
+        "--out",
+        metavar="DIR",
+        help="for scores.csv and order.json; default: FILE without its suffix, and -heads",
+    )
+    return parser
+
+
+_STOPPED = "stopped; no file is half written"
+
+_ABOUT = """Scores every attention head of a network that you bring, and says in which order to
+remove them: the head with the lowest score first, until each layer has one head left.
+
+FILE holds arrays by name, as PyTorch has them; layers count from 1:
+  attention.1 ... attention.L  (samples, heads, queries, keys): what each query takes from each
+                               key, softmax over the last axis, before dropout; as many queries
+                               as keys, layers may differ in heads. Required
+  inputs                       (samples, tokens, features): the network's tokens, best scaled to
+                               a mean square of 1
+  labels                       (samples,): -1 or +1, or 0 or 1
+  held_out                     (samples,), true or false: samples on which the temperature is
+                               chosen; the theory learns from the others. Default: the last quarter
+  outputs.1 ... outputs.L      (samples, heads, ...): what each head puts out, before heads are
+                               summed or projected
+  gradients.1 ... gradients.L  as outputs: derivative of each sample's loss with respect to them
+Each is float16, bfloat16 (.safetensors), float32 or float64; labels and held_out may be whole
+numbers or bool. Attention in half precision is divided by its sums. Other arrays are ignored.
+
+scores, the higher, the more a head matters:
+  theory       how much the order parameter uses the head (arXiv 2405.15926), from 0 to 1; takes
+               inputs and labels
+  norm         root mean square of the head's output; takes outputs
+  sensitivity  mean of |sum of output x gradient|, each layer divided by its l2 norm (Michel et
+               al., NeurIPS 2019, equation 2); takes outputs and gradients
+  entropy      1 - entropy of attention / ln(tokens), from 0 (all alike) to 1
+
+The theory is of networks with linear values whose attention is computed from the input, without
+residual connections, MLPs or layer norms. For any other network its score is a heuristic: see
+"Your own network" in docs/attention-paths.md. It takes at most 4,096 paths (heads of all layers
+multiplied); where it cannot be had, the other scores are given, and why. Exit status: 0 done,
+2 unusable request."""
+
+_EXAMPLES = """
+examples:
+  python -m study.prune network.npz
+  python -m study.prune network.safetensors --width 30 --temperature 0.1 --by theory
+  python -m study.prune network.npz --readout last --out pruned
+
+FILE from Python, where maps is a list of tensors, one a layer:
+  arrays = {f"attention.{layer}": each.numpy() for layer, each in enumerate(maps, start=1)}
+  np.savez("network.npz", **arrays, inputs=inputs.numpy(), labels=labels.numpy())
+
+scores.csv has a row a head: layer, head, its scores, and removed_SCORE, the step (1, 2, ...) at
+which it is removed by that score; empty for heads that stay. order.json has the same orders as
+lists of [layer, head], what the theory was solved with, and why a score is missing.
+"""

@@ -1,0 +1,1 @@
+"""One-shot images: two labelled images of two characters, and a query that shows one of them."""

@@ -1,0 +1,72 @@
+"""Downloads through torchvision: with a time limit, quietly, and with errors for people."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import io
+import socket
+import sys
+import tarfile
+import warnings
+from collections.abc import Iterator
+
+from study.errors import RequestError
+from study.tasks.sources.fetched import why
+
+_SILENCE_SECONDS = 20.0
+"""A server that is silent for this long is given up."""
+
+
+@contextlib.contextmanager
+def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterator[None]:
+    """Announces a download and lets torchvision carry it out in its body.
+
+    Args:
+        title: of the data set.
+        megabytes: its size.
+        where: its place, for the announcement.
+        accepted: the accepted layouts, for the message.
+
+    Raises:
+        RequestError: no connection, a broken connection, a wrong checksum, a full disk, or no
+            torchvision.
+    """
+    print(f"downloading {title} ({megabytes} MB) to {where}", file=sys.stderr, flush=True)
+    try:
+        with _impatient(), contextlib.redirect_stderr(io.StringIO()), _no_warnings():
+            yield
+    except (
+        ImportError,
+        OSError,  # URLError and time-outs are among them
+        http.client.HTTPException,
+        RuntimeError,  # a wrong checksum
+        tarfile.TarError,
+        EOFError,
+    ) as error:
+        reason = why(error)
+        if isinstance(error, RuntimeError):
+            reason = "the archive arrived damaged: its checksum is wrong"
+        raise RequestError(
+            f"{title} is not at hand and could not be downloaded ({reason}). Pass it with "
+            f"--data-dir DIR: {accepted}. The study digits needs no download."
+        ) from error
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Silences torchvision's warnings, which do not concern the user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _impatient() -> Iterator[None]:
+    """Lets connections fail after `_SILENCE_SECONDS`; torchvision sets no limit."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_SILENCE_SECONDS)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)

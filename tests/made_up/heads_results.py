@@ -1,0 +1,389 @@
+"""Trained networks of one-shot images and what scores their heads, with chosen numbers.
+
+All is made up by simple laws. A head matters by an amount of its own network; what a score says of
+it is that amount and noise, and the accuracy falls by the amounts of the heads that are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.results import Results
+from study.results.parquet import from_rows
+
+Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
+"""The rows of a cell and of its evaluations."""
+
+NONE: Mapping[str, Any] = MappingProxyType({})
+
+WIDTHS = (10.0, 100.0, 1_000.0)
+SIMPLE = ("weight-norm", "entropy", "sensitivity")
+RULES = (*SIMPLE, "random", "greedy", "bound")
+SPLITS = {"train": 20, "validation": 10, "test": 40}
+SEEDS = 6
+OVER = {
+    "weight-norm": 0.02, "entropy": 0.02, "sensitivity": 0.02, "random": 0.04, "reverse": 0.08,
+    "greedy": -0.01, "bound": -0.03,
+}  # fmt: skip
+"""Method -> area of theory minus that of the method."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """What is true of a made-up study.
+
+    Attributes:
+        task: omniglot or digits-one-shot.
+        heads: H of each of the layers.
+        layers: L.
+        accuracy: of the trained networks.
+        limit: accuracy of the limit minus that of the networks.
+        gain: accuracy at N = 10 minus the limit's; it falls as 1 / log10 N.
+        score: how well theory's scores follow the drops: 1 as well as can be, 0 not at all, -1
+            the wrong way round.
+        over: see `OVER`; 0 for those that are not named.
+        noise: standard deviation of everything between cells of a seed.
+        n: P.
+        choice: of the temperature.
+        lr: learning rate of the networks.
+    """
+
+    task: str = "omniglot"
+    heads: int = 4
+    layers: int = 2
+    accuracy: float = 0.84
+    limit: float = -0.05
+    gain: float = 0.03
+    score: float = 1.0
+    over: Mapping[str, float] = field(default_factory=lambda: OVER)
+    noise: float = 0.001
+    n: int = 600
+    choice: str = "validation"
+    lr: float = 3e-4
+
+    @property
+    def total(self) -> int:
+        """Number of heads."""
+        return self.heads * self.layers
+
+    @property
+    def most(self) -> int:
+        """Largest number of removed heads, K."""
+        return self.total - self.layers
+
+
+def train(
+    results: Results,
+    law: Law,
+    seed: int = 0,
+    *,
+    status: str = "done",
+    test: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> str:
+    """Records a trained network.
+
+    Args:
+        results: the directory.
+        law: what is true of it.
+        seed: of everything.
+        status: done, diverged or censored.
+        test: other columns of its last evaluation on the test split.
+        columns: other columns of its cell.
+
+    Returns:
+        The id of the cell.
+    """
+    row, evaluations = _of_training(law, seed, status, test, columns)
+    results.write_cell(row, evaluations)
+    return str(row["cell_id"])
+
+
+def _of_training(
+    law: Law,
+    seed: int,
+    status: str = "done",
+    test: Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] = NONE,
+) -> Recorded:
+    setting = _network(law)
+    row = {
+        "kind": "training",
+        "cell_id": _id({**setting, "lr": law.lr, "seed": seed}),
+        "comparison_id": _digest(setting),
+        "task": law.task,
+        "n": 5_000,
+        "m": 3,
+        "num_classes": 2,
+        "architecture": "attention-paths",
+        "batch_size": 128,
+        "precision": "float32",
+        "paradigm": "soft",
+        "schedule": f"soft lr={law.lr:g}",
+        "lr": law.lr,
+        "seed": seed,
+        "budget_amount": 10**9,
+        "budget_unit": "flops",
+        "cell": json.dumps({**setting, "seed": seed, "evaluation_points": [0.5, 1.0]}),
+        "steps": 100,
+        **_shared(status, "loss is not finite"),
+        **columns,
+    }
+    drops, accuracy, higher = _drops(law, seed), _accuracy(law, seed), {"train": 0.1}
+    evaluations = [
+        {
+            **_evaluation(row, split, count, fraction),
+            "inference": "soft",
+            "loss": 0.6,
+            "accuracy": accuracy - 0.4 * (1 - fraction) + higher.get(split, 0.0),
+            "accuracy_without_head": (accuracy - drops).tolist() if fraction == 1 else None,
+            **((test or {}) if (split, fraction) == ("test", 1.0) else {}),
+        }
+        for fraction in (0.5, 1.0)
+        for split, count in SPLITS.items()
+    ]
+    return row, evaluations[: None if status == "done" else len(SPLITS)]
+
+
+def write(
+    results: Results,
+    law: Law,
+    method: str = "theory",
+    width: float = 10.0,
+    seed: int = 0,
+    *,
+    status: str = "done",
+    r_hat: float = 1.001,
+    temperature: float = 0.1,
+    test: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> str:
+    """Records a cell that scores the heads of the network of a seed.
+
+    Args:
+        results: the directory.
+        law: what is true of it.
+        method: theory, gp, slice, gibbs or one of `RULES`.
+        width: N; of gp and rules always infinite.
+        seed: of its network.
+        status: done or diverged.
+        r_hat: of sampled networks.
+        temperature: of those that solve or sample.
+        test: other columns of its evaluation on the test split.
+        columns: other columns of its cell.
+
+    Returns:
+        The id of the cell.
+    """
+    given = (status, r_hat, temperature, test, columns)
+    row, evaluations = _of_scoring(law, method, width, seed, *given)
+    results.write_cell(row, evaluations)
+    return str(row["cell_id"])
+
+
+def _of_scoring(
+    law: Law,
+    method: str,
+    width: float,
+    seed: int,
+    status: str = "done",
+    r_hat: float = 1.001,
+    temperature: float = 0.1,
+    test: Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] = NONE,
+) -> Recorded:
+    solved, sampled = method not in RULES, method in ("slice", "gibbs")
+    width = width if method in ("theory", "slice", "gibbs") else math.inf
+    network = {**_network(law), "lr": law.lr}
+    setting = {"network": network, "examples": law.n}
+    own = {"method": method, "width": str(width), "seed": seed}
+    if solved:
+        own["choice"] = law.choice
+    rng = np.random.default_rng([seed, round(min(width, 1e6)), *method.encode()])
+    scores = _scores(law, seed, rng) if method in ("theory", "slice", "gibbs", *SIMPLE) else None
+    paths = list(np.ndindex(*[law.heads] * law.layers))
+    row = {
+        "kind": "heads",
+        "cell_id": _id({**setting, **own}),
+        "comparison_id": _digest(setting),
+        "task": law.task,
+        "n": law.n,
+        "precision": "float64",
+        "seed": seed,
+        "network": _id({**network, "seed": seed}),
+        "method": method,
+        "network_width": width,
+        "heads": "/".join([str(law.heads)] * law.layers),
+        "temperature": temperature if solved else None,
+        "temperature_choice": law.choice if solved else None,
+        "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}),
+        "steps": 1_000 if sampled else 50,
+        "head_scores": None if scores is None else scores.tolist(),
+        "removal_order": None if scores is None else np.argsort(scores)[: law.most].tolist(),
+        **(_solution(law, width, seed, paths, sampled, r_hat) if solved else {}),
+        **_shared(status, "the saddle's residual is 0.02"),
+        **columns,
+    }
+    accuracy = _accuracy(law, seed)
+    if solved:
+        accuracy += law.limit + (law.gain / math.log10(width) if width < math.inf else 0.0)
+        accuracy += rng.normal(0, law.noise)
+    curves = {
+        "accuracy_pruned": _curve(law, seed, law.over.get(method, 0.0), rng).tolist(),
+        "accuracy_pruned_reverse": _curve(law, seed, law.over.get("reverse", 0.0), rng).tolist()
+        if method not in ("random", "bound")
+        else None,
+    }
+    evaluations = [
+        {
+            **_evaluation(row, split, count, 1.0),
+            "loss": 0.6,
+            "accuracy": accuracy,
+            **(_predictor(seed, width, accuracy, count, sampled) if solved else {}),
+            **(curves if method != "gp" else {}),
+            **((test or {}) if split == "test" else {}),
+        }
+        for split, count in SPLITS.items()
+    ]
+    return row, evaluations if status == "done" else []
+
+
+def write_study(
+    results: Results,
+    law: Law,
+    seeds: int = SEEDS,
+    *,
+    widths: Sequence[float] = WIDTHS,
+    sampled: Sequence[float] = (10.0,),
+    rules: Sequence[str] = RULES,
+    limit: bool = True,
+    trained: bool = True,
+) -> None:
+    """A whole study in one file: networks, theory at all widths, samples, the limit and rules."""
+    asked = [("theory", width) for width in widths] + [("slice", width) for width in sampled]
+    asked += [(method, math.inf) for method in (*(["gp"] if limit else []), *rules)]
+    made: list[Recorded] = []
+    for seed in range(seeds):
+        made += [_of_training(law, seed)] if trained else []
+        made += [_of_scoring(law, method, width, seed) for method, width in asked]
+    rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
+    file = f"compact-{_digest({'ids': [row['cell_id'] for row in rows]})[:16]}.parquet"
+    results.write_table("evaluations", file, from_rows("evaluations", evaluations))
+    results.write_table("cells", file, from_rows("cells", rows))
+
+
+def _accuracy(law: Law, seed: int) -> float:
+    return float(law.accuracy + np.random.default_rng(seed).normal(0, 0.01))
+
+
+def _drops(law: Law, seed: int) -> NDArray[np.float64]:
+    """(heads,) what the accuracy loses without each head: 0 to 9 points in an order of its own."""
+    return np.random.default_rng([seed, 1]).permutation(np.linspace(0, 0.09, law.total))
+
+
+def _scores(law: Law, seed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(heads,) in (0, 1], the largest is 1."""
+    ranks = law.score * _drops(law, seed) / 0.09
+    ranks = ranks + rng.normal(0, law.noise + 3 * (law.score == 0), law.total)
+    positive = ranks - ranks.min() + 0.1
+    return np.asarray(positive / positive.max())
+
+
+def _curve(law: Law, seed: int, behind: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(K + 1,) accuracies whose mean is `behind` below that of theory's order."""
+    counts = np.arange(law.most + 1) / law.most
+    falling = _accuracy(law, seed) - 0.25 * counts**2
+    # Nothing is lost without heads removed; the mean over counts of 2 k / K is 1.
+    return falling - 2 * (behind + rng.normal(0, law.noise)) * counts
+
+
+def _predictor(
+    seed: int, width: float, accuracy: float, count: int, sampled: bool
+) -> dict[str, Any]:
+    shared = np.random.default_rng([seed, 2])
+    limit, away = shared.standard_normal((2, count))
+    mean = limit + (5 / width if width < math.inf else 0.0) * away
+    return {
+        "accuracy_error": 0.002 if sampled else None,
+        "accuracy_diagonal": accuracy - 0.01 * (width < math.inf),
+        "predictor_mean": (mean * (1.01 if sampled else 1.0)).tolist(),
+        "predictor_variance": [0.1] * count,
+        "predictor_mean_error": [0.002] * count if sampled else None,
+    }
+
+
+def _solution(
+    law: Law,
+    width: float,
+    seed: int,
+    paths: Sequence[tuple[int, ...]],
+    sampled: bool,
+    r_hat: float,
+) -> dict[str, Any]:
+    size, near = len(paths), 1 / width if width < math.inf else 0.0
+    vectors = np.random.default_rng([seed, 3]).standard_normal((size, 3))
+    order = np.eye(size) + 10 * near * vectors @ vectors.T
+    overlaps = 0.3 / np.sqrt(np.arange(1, 61))
+    overlaps[0] += 4 * near
+    return {
+        "path_names": [",".join(str(head + 1) for head in path) for path in paths],
+        "order_parameter": order.ravel().tolist(),
+        "order_parameter_error": [0.01] * size**2 if sampled else None,
+        "overlaps": overlaps.tolist(),
+        "residual": None if sampled else 1e-12,
+        "r_hat": r_hat if sampled else None,
+        "effective_sample_size": 500.0 if sampled else None,
+    }
+
+
+def _network(law: Law) -> dict[str, Any]:
+    """What the networks of a study share, as the JSON of their cells has it."""
+    sizes = {"d_model": 512, "layers": law.layers, "heads": law.heads, "qk": 128, "patch": 8}
+    return {"task": law.task, "n": 5_000, "pixels": 32, "transformer": sizes}
+
+
+def _evaluation(row: Mapping[str, Any], split: str, count: int, fraction: float) -> dict[str, Any]:
+    return {
+        "cell_id": row["cell_id"],
+        "step": round(fraction * row["steps"]),
+        "mosaics_seen": 0,
+        "budget_fraction": fraction,
+        "compute_flops": round(fraction * 10**9),
+        "train_seconds": 0.5,
+        "split": split,
+        "num_evaluated": count,
+    }
+
+
+def _shared(status: str, reason: str) -> dict[str, Any]:
+    return {
+        "study": "one-shot",
+        "data_digest": "0123456789abcdef",
+        "status": status,
+        "status_reason": "" if status == "done" else reason,
+        "total_train_seconds": 0.5,
+        "total_evaluate_seconds": 0.1,
+        "total_seconds": 0.7,
+        "device": "cpu",
+        "threads": 1,
+        "code_version": "1a2b3c4",
+        "package_versions": '{"numpy": "2.4.6"}',
+        "finished_at": "2026-01-01T00:00:00+00:00",
+    }
+
+
+def _id(values: Mapping[str, Any]) -> str:
+    return _digest(values)[:16]
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,114 @@
+"""Cells that take networks apart: their identity, their rules, and what makes them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from study.errors import RequestError
+from study.heads.cell import HeadsCell
+from study.heads.cost import temperatures
+from study.heads.temperatures import OF_THE_LIMIT, TEMPERATURES
+from study.kinds import KINDS
+from tests.made_up.small_networks import cells, plan
+
+
+def test_all_that_changes_a_result_changes_the_id() -> None:
+    made = [
+        *cells("method=theory,gp,weight-norm,random"),
+        *cells("method=theory", "network_width=6"),
+        *cells("method=theory", "temperature=published,0.1"),
+        *cells("method=theory", "seed=1"),
+        *cells("method=theory", "examples=31"),
+        *cells("method=theory", "lr=0.02"),
+        *cells("method=theory", "test_size=41"),
+        *cells("method=gibbs"),
+        *cells("method=gibbs", "draws=13"),
+    ]
+    assert len({cell.id for cell in made}) == len(made)
+
+
+def test_methods_and_seeds_are_compared_on_one_setting() -> None:
+    one, *others = cells("method=theory,gp,random,gibbs", "seed=0,1", "temperature=validation,0.5")
+    assert {cell.comparison_id for cell in others} == {one.comparison_id}
+    (elsewhere,) = cells("method=theory", "examples=31")
+    assert elsewhere.comparison_id != one.comparison_id
+
+
+def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
+    found = plan("method=theory,gp,random", "seed=0,1")
+    networks = KINDS["heads"].needs(found.cells)
+    assert [network.seed for network in networks] == [0, 1]
+    assert {cell.network.id for cell in found.cells} == {network.id for network in networks}
+    (phase,) = networks[0].schedule.phases
+    assert (phase.paradigm, phase.optimiser, phase.weight_decay) == ("soft", "adam", 5e-5)
+
+
+def test_rules_have_neither_width_nor_temperature() -> None:
+    for cell in cells("method=weight-norm,entropy,sensitivity,random,greedy,bound"):
+        assert (cell.width, cell.choice, cell.temperature, cell.draws) == (None,) * 4
+    (limit,) = cells("method=gp")
+    assert (limit.width, limit.choice) == (None, "validation")
+
+
+def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
+    def tried(method: str, choice: str) -> tuple[float, ...]:
+        (cell,) = cells(f"method={method}", f"temperature={choice}")
+        return tuple(temperatures(cell))
+
+    assert tried("theory", "published") == tried("gp", "validation") == TEMPERATURES
+    assert tried("gp", "published") == OF_THE_LIMIT
+    assert len(OF_THE_LIMIT) == 5
+    assert tried("theory", "0.07") == (0.07,)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("temperature=0", "temperature must be a number > 0, got 0.0"),
+        ("temperature=-1", "temperature must be a number > 0"),
+        ("temperature=warm", "temperature takes validation, published or a number, got 'warm'"),
+        ("method=magic", "unknown method 'magic'"),
+        ("network_width=0", "width must be a whole number from 1"),
+        ("examples=1", "examples must be a whole number from 2"),
+        ("heads=0", "heads must be an integer >= 1"),
+        ("heads=none", "heads must be an integer >= 1"),
+        ("layers=20", "number of paths, is at most 4,096"),
+        ("patch=3", "patch must divide the images' 8 x 8 pixels, got 3"),
+        ("paradigm=hard", "its paradigm is soft"),
+        ("m=4", "an episode has 3 images, so m is 3"),
+        ("split=shared-base", "its split is disjoint"),
+        ("alpha=0.5", "attention is held on mosaics"),
+        ("weight_decay=-1", "weight_decay must be a number > 0, of Adam only"),
+        ("optimiser=sgd", "weight_decay must be a number > 0, of Adam only"),
+        ("confirm=7", "unknown axis 'confirm'"),
+    ],
+)
+def test_what_cannot_be_is_refused(change: str, words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        plan(change) if change.startswith("method") else plan("method=theory", change)
+
+
+def test_a_bound_of_many_heads_is_left_out() -> None:
+    found = plan("method=theory,bound", "heads=9")
+    assert [cell.method for cell in found.cells] == ["theory"]
+    (skip,) = found.skipped
+    assert "all subsets of 18 heads are more than 65,536" in skip.reason
+
+
+def test_a_theory_that_memory_does_not_hold_is_left_out() -> None:
+    found = plan("method=theory,random", "examples=1000000")
+    assert [cell.method for cell in found.cells] == ["random"]
+    assert "GB of memory" in found.skipped[0].reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"choice": None}, {"temperature": 0.1}, {"draws": 10}, {"evaluation_points": (0.5, 1.0)}],
+)
+def test_contradictions_are_no_cell(changes: dict) -> None:
+    (cell,) = cells("method=theory")
+    assert isinstance(cell, HeadsCell)
+    with pytest.raises(ValueError, match="must be"):
+        dataclasses.replace(cell, **changes)
