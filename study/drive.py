@@ -124,17 +124,20 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
     """
     tracker = open_tracker(place.results, plans[-1].study, request.tracking)
     done: list[Trained] = []
+    skipped: list[Skip] = []
     for plan in plans:
         if plan.kind != plans[0].kind:
             plan = _with_networks(plan, place.results)
-        done.append(_train(request, plan, place, choose, tracker))
+        skipped += plan.skipped
+        if plan.cells or plan.to_come:
+            done.append(_train(request, plan, place, choose, tracker))
         if done[-1].bug:
             break
     return Trained(
         cells=[cell for each in done for cell in each.cells],
         failures=[failure for each in done for failure in each.failures],
         unchosen=[cell for each in done for cell in each.unchosen],
-        skipped=[skip for each in done for skip in each.skipped],
+        skipped=skipped,
         tracker=tracker,
         search=done[-1].search,
         start_seconds=next((s for each in done if (s := each.start_seconds)), None),

@@ -85,7 +85,7 @@ def key(cell: AnyCell, axes: Sequence[str]) -> str:
     """A key that cells share if they differ in these axes at most; `lr` means every phase's."""
     values = cell.to_dict()
     if "seed" in axes:
-        del values["seed"]
+        values.pop("seed", None)  # a cell that takes a network apart has the network's
     if "lr" in axes:
         for phase in values.get("schedule", {}).get("phases", ()):
             del phase["lr"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,12 @@ def test_the_theory_of_attention_paths_is_timed_as_its_sizes_grow() -> None:
     text = output_of("benchmarks/attention_paths.py", options)
     for size in "PDLT":
         assert f"solve s ~ {size}^" in text
+
+
+def test_one_shot_images_are_timed_beside_a_plain_loop() -> None:
+    text = output_of("benchmarks/one_shot.py", "--sizes quick --rounds 2 --examples 20")
+    assert re.search(r"quick: a step [\d.]+ ms, of a plain loop [\d.]+ ms: [\d.]+ times", text)
+    assert re.search(r"theory of P=20, D=16, N_0=192 at N=10 and 10 temperatures [\d.]+ s", text)
 
 
 def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:

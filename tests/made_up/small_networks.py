@@ -28,11 +28,15 @@ def facts_of(task: str, options: Options) -> Facts:
     return tasks.load(task, options=options).facts
 
 
+def assignments(*changes: str) -> list[str]:
+    """Of --set: the small study, with changes."""
+    named = {text.partition("=")[0] for text in changes}
+    return [*(text for text in SMALL if text.partition("=")[0] not in named), *changes]
+
+
 def plan(*changes: str) -> Plan:
     """The plan of the small study, with changes."""
-    named = {text.partition("=")[0] for text in changes}
-    kept = [text for text in SMALL if text.partition("=")[0] not in named]
-    axes = resolve(SPACE, "quick", [*kept, *changes])
+    axes = resolve(SPACE, "quick", assignments(*changes))
     return make_plan(SPACE, "quick", axes, facts_of)
 
 

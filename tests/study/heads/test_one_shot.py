@@ -1,0 +1,207 @@
+"""The command `study.run one-shot`, end to end: networks first, then what takes them apart."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from mlflow import MlflowClient
+
+from study import compact, repeat, run, trial
+from study.models import kept
+from study.results import Results
+from study.terminal.command import DONE, FAILED
+from tests.conftest import log_levels_kept, not_drawn, trials_here
+from tests.made_up.commands import called
+from tests.made_up.small_networks import assignments
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
+main = functools.partial(called, run.main)
+
+METHODS = "theory,gp,gibbs,weight-norm,random,greedy,bound"
+
+
+def asked(*changes: str) -> list[str]:
+    """The study of two networks, with changes."""
+    given = ("seed=0,1", f"method={METHODS}", "temperature=0.5")
+    named = {text.partition("=")[0] for text in changes}
+    kept = (text for text in given if text.partition("=")[0] not in named)
+    return ["one-shot", "--set", *assignments(*kept, *changes)]
+
+
+TINY = asked()
+NETWORKS, CELLS = 2, 2 * 7
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One study: its results directory, what it printed."""
+    results = tmp_path_factory.mktemp("study") / "results"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), log_levels_kept(), not_drawn(), trials_here():
+        assert run.main([*TINY, "--results", str(results)]) == DONE
+    return results, printed.getvalue()
+
+
+def table(results: Path | str) -> pd.DataFrame:
+    columns = ["cell_id", "split", "budget_fraction", "loss", "accuracy"]
+    rows = Results(results).evaluations()
+    return rows[columns].sort_values(columns, ignore_index=True)
+
+
+def test_networks_train_and_are_taken_apart_by_one_command(finished: tuple[Path, str]) -> None:
+    results, printed = finished
+    assert f"{NETWORKS} cells: 0 done already, {NETWORKS} to run" in printed
+    assert f"{CELLS} cells: 0 done already, {CELLS} to run" in printed
+    cells = Results(results).cells()
+    networks = cells[cells["kind"] == "training"]
+    apart = cells[cells["kind"] == "heads"]
+    assert (len(networks), len(apart)) == (NETWORKS, CELLS)
+    assert set(apart["network"]) == set(networks["cell_id"])
+    assert {path.stem for path in results.glob("networks/*.npz")} == set(networks["cell_id"])
+    for claim in ("P7", "P8", "P9"):
+        assert re.search(rf"^{claim} ", printed, re.M), printed
+    assert f"report: {results}/report/one-shot/report.html" in printed
+
+
+def test_rules_and_training_evaluate_one_network(finished: tuple[Path, str]) -> None:
+    """The accuracy that a rule records before it removes anything is training's last one."""
+    cells, rows = Results(finished[0]).cells(), Results(finished[0]).evaluations()
+    last = rows[(rows["split"] == "test") & (rows["budget_fraction"] == 1)]
+    accuracy = last.set_index("cell_id")["accuracy"]
+    for row in cells[cells["method"].isin(["weight-norm", "bound", "greedy"])].to_dict("records"):
+        assert accuracy[row["cell_id"]] == accuracy[row["network"]]
+
+
+def test_mlflow_has_a_run_a_cell(finished: tuple[Path, str]) -> None:
+    client = MlflowClient(tracking_uri=f"sqlite:///{finished[0]}/mlflow.db")
+    experiment = client.get_experiment_by_name("one-shot")
+    runs = client.search_runs([experiment.experiment_id])
+    names = {each.data.tags["cell_id"]: each.info.run_name for each in runs
+             if "cell_id" in each.data.tags}  # fmt: skip
+    assert len(names) == NETWORKS + CELLS
+    assert {"theory N=5 seed=0", "random seed=1", "gp seed=0"} <= set(names.values())
+
+
+def test_the_same_command_runs_nothing_and_another_method_trains_nothing(
+    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = str(finished[0])
+    status, printed, _ = main(capsys, *TINY, "--results", results)
+    assert status == DONE
+    assert f"{NETWORKS} cells: {NETWORKS} done already, 0 to run" in printed
+    assert f"{CELLS} cells: {CELLS} done already, 0 to run" in printed
+    _, printed, _ = main(capsys, *asked("method=entropy"), "--plan", "--results", results)
+    assert f"{NETWORKS} cells: {NETWORKS} done already, 0 to run" in printed
+    assert "2 cells: 0 done already, 2 to run" in printed
+
+
+@pytest.mark.parametrize("method", ["theory", "gibbs", "random", None])
+def test_a_cell_repeats_to_its_numbers(
+    method: str | None, finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = Results(finished[0]).cells()
+    mine = cells["method"].isna() if method is None else cells["method"] == method
+    status, printed, errors = called(
+        repeat.main, capsys, str(finished[0]), cells.loc[mine, "cell_id"].iloc[0]
+    )
+    assert status == DONE, errors
+    assert "largest difference 0 " in printed
+
+
+def test_lists_run_one_after_the_other(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """First the networks, then what takes them apart; the numbers are the same."""
+    listed, results = str(tmp_path / "cells.json"), str(tmp_path / "results")
+    for more in (True, False):
+        _, printed, _ = main(
+            capsys, *TINY, "--plan", "--write-cells", listed, "--results", results
+        )
+        assert ("the same command lists the cells that follow" in printed) == more
+        status, _, errors = called(
+            trial.main, capsys, "--cells", listed, "--results", results, "--threads", "1"
+        )
+        assert status == DONE, errors
+    pd.testing.assert_frame_equal(table(finished[0]), table(results))
+
+
+def test_results_are_the_same_in_one_file(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merged = tmp_path / "merged"
+    shutil.copytree(finished[0], merged)
+    assert called(compact.main, capsys, str(merged))[0] == DONE
+    pd.testing.assert_frame_equal(table(finished[0]), table(merged))
+    given = [*asked("method=entropy"), "--results", str(merged)]
+    with trials_here():
+        status, printed, errors = main(capsys, *given)
+    assert status == DONE, errors
+    assert "2 cells: 0 done already, 2 to run" in printed
+
+
+def test_a_lost_network_is_named_with_what_to_do(
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(finished[0], results)
+    cells = Results(results).cells()
+    first = cells.loc[cells["kind"] == "training", "cell_id"].iloc[0]
+    (results / kept.file_of(first)).unlink()
+    with trials_here():
+        status, _, errors = main(capsys, *asked("method=entropy"), "--results", str(results))
+    assert status != DONE
+    assert f"lacks the network networks/{first}.npz. Copy it from where" in errors
+    assert "Traceback" not in errors
+
+
+def test_heads_of_a_network_that_diverged_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = asked("seed=0", "method=theory,random", "lr=1e30")
+    with trials_here():
+        status, printed, errors = main(capsys, *given, "--results", str(tmp_path))
+    assert status == DONE, errors
+    (row,) = Results(tmp_path).cells().to_dict("records")
+    assert (row["kind"], row["status"]) == ("training", "diverged")
+    assert not list(tmp_path.glob("networks/*"))
+    page = (tmp_path / "report" / "one-shot" / "report.md").read_text()
+    assert "its network diverged" in page
+    assert "Networks that diverged are in no mean: seed 0" in printed
+
+
+def test_a_plan_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--plan", "--results", str(tmp_path), "--cache-dir", str(tmp_path / "cache"))
+    status, printed, _ = main(capsys, "one-shot", *given)
+    assert status == DONE
+    assert printed.count("data not at hand: cells that are done already are not recognised") == 2
+
+
+def test_a_dry_run_tries_both_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, printed, errors = main(capsys, *TINY, "--dry-run", "--results", str(tmp_path))
+    assert status == DONE, errors
+    assert printed.count("dry run: ") == 1 + 7
+    assert not list(tmp_path.glob("*/*"))
+
+
+def test_a_bug_in_a_network_stops_the_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AssertionError("made up")
+
+    monkeypatch.setattr("study.models.attention_paths.AttentionPaths.loss", broken)
+    monkeypatch.setattr(
+        "study.plan.planning.cell_seconds", lambda plan, cells: {c.id: 1.0 for c in cells}
+    )
+    with trials_here():
+        status, _, errors = main(capsys, *TINY, "--results", str(tmp_path))
+    assert status == FAILED
+    assert "made up" in errors
