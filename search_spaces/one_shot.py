@@ -54,9 +54,10 @@ SPACE = SearchSpace(
                     "task", {_BUNDLED: _sampled_at(range(4))}, otherwise=_sampled_at(range(2))
                 ),
                 "network_width": By("method", {"theory": (10, 100, 1_000)}, otherwise=(10,)),
-                "draws": By("task", {_BUNDLED: (1_000,)}, otherwise=(500,)),
-                "warmup": By("task", {_BUNDLED: (1_000,)}, otherwise=(500,)),
+                "draws": (1_000,),
+                "warmup": (1_000,),
                 "thin": (1,),
+                "chains": By("task", {_BUNDLED: (4,)}, otherwise=(2,)),
             },
         ),
         "paper": Preset(

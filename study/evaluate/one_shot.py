@@ -14,6 +14,9 @@ from study.paradigms.base import Paradigm
 from study.tasks.one_shot.episodes import Episodes
 from study.theory.heads.pruning import accuracy, without_each_head
 
+_MOST_BYTES = 2**28
+"""Of attention at a time."""
+
 
 @torch.no_grad()
 def evaluate(
@@ -65,8 +68,8 @@ def evaluate(
 @torch.no_grad()
 def by_path(model: AttentionPaths, split: Episodes) -> NDArray[np.float64]:
     """What each path adds to the output: (n, D); see `AttentionPaths.by_path`."""
-    parts = [
-        model.by_path(split.batch(rows).segments)
-        for rows in split.passes(pass_size(split.bytes_each, split.labels.device))
-    ]
+    layers, heads = model.focus.queries.shape[:2]
+    attention = 4 * layers * heads * model.encoder.count**2
+    count = min(pass_size(split.bytes_each, split.labels.device), 1 + _MOST_BYTES // attention)
+    parts = [model.by_path(split.batch(rows).segments) for rows in split.passes(count)]
     return torch.cat(parts).double().cpu().numpy()

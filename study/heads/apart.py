@@ -17,7 +17,7 @@ from study.theory.attention_paths import path_features
 from study.theory.attention_paths.checks import Floats
 from study.theory.heads.scores import mean_entropies
 
-_BYTES_AT_ONCE = 2**26
+BYTES_AT_ONCE = 2**26
 """Of attention in float64."""
 
 
@@ -26,6 +26,7 @@ class Apart:
     """A network taken apart.
 
     Attributes:
+        digest: of its weights, see `study.models.kept.digest`.
         splits: as the theory takes them; `train` are its examples.
         by_path: split -> (n, D), what each path adds to the output.
         entropies: (sum of H_l,), mean entropy of each head's attention on the examples, in nats.
@@ -33,6 +34,7 @@ class Apart:
         values: (L, H, N, N), of the heads.
     """
 
+    digest: str
     splits: Mapping[str, Split]
     by_path: Mapping[str, Floats]
     entropies: Floats
@@ -40,7 +42,9 @@ class Apart:
     values: Floats
 
 
-def take_apart(model: AttentionPaths, cell: Cell, task: OneShotTask, examples: int) -> Apart:
+def take_apart(
+    model: AttentionPaths, cell: Cell, task: OneShotTask, examples: int, digest: str
+) -> Apart:
     """Takes a network apart, in float64 on the CPU.
 
     Args:
@@ -48,6 +52,7 @@ def take_apart(model: AttentionPaths, cell: Cell, task: OneShotTask, examples: i
         cell: that trained it.
         task: of the cell.
         examples: P, training episodes for the theory, in a stream of their own.
+        digest: of the weights.
     """
     model = model.double().cpu()
     episodes = {
@@ -61,6 +66,7 @@ def take_apart(model: AttentionPaths, cell: Cell, task: OneShotTask, examples: i
     weights = values.numpy() * np.sqrt(values.numel())
     by_path = {split: np.einsum("pdn,dn->pd", f, weights) for split, (f, _) in read.items()}
     return Apart(
+        digest=digest,
         splits={
             split: Split(features, signs(episodes[split].labels).double().numpy())
             for split, (features, _) in read.items()
@@ -78,7 +84,7 @@ def _read(model: AttentionPaths, episodes: Episodes) -> tuple[Floats, Floats]:
     layers, heads = model.focus.queries.shape[:2]
     tokens = model.encoder.count
     features, entropies = [], np.zeros(layers * heads)
-    at_once = max(1, _BYTES_AT_ONCE // (8 * layers * heads * tokens**2))
+    at_once = max(1, BYTES_AT_ONCE // (8 * layers * heads * tokens**2))
     for rows in episodes.passes(at_once):
         inputs = model.encoder(episodes.batch(rows).segments.double())
         maps = model.focus(inputs).transpose(1, 2).numpy()  # (L, H, B, T, T), [t, s]

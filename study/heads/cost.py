@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from threadpoolctl import threadpool_limits
 
+from study.heads import apart
 from study.heads.cell import SOLVED, HeadsCell
 from study.heads.temperatures import FIXED, OF_THE_LIMIT, PUBLISHED, TEMPERATURES
 from study.models.attention_paths import IMAGES
@@ -59,7 +60,9 @@ def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
     tokens, size = _tokens(cell, facts.input_shape)
     sizes = _sizes(cell, size)
-    needed = 8 * sizes.asked * sum(cell.heads) * tokens**2  # attention in float64
+    # Attention of some episodes at a time, and the features of all.
+    needed = 4 * max(apart.BYTES_AT_ONCE, 8 * sum(cell.heads) * tokens**2)
+    needed += 8 * sizes.asked * sizes.size * sizes.paths
     if cell.method in SOLVED:
         needed += cost.memory_of(cell.method, sizes, cell.width)
     return cost.too_much(needed, "fewer examples, smaller splits, larger patches or fewer heads")

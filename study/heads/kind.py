@@ -34,7 +34,10 @@ class Heads:
     trains = False
     axes = AXES
     fastest = ("method", "network_width", "temperature", *SAMPLING)
-    columns = (*POSTERIOR.columns, "temperature", "head_scores", "removal_order")
+    columns = (
+        *POSTERIOR.columns, "network_digest", "temperature", "temperatures", "head_scores",
+        "removal_order",
+    )  # fmt: skip
 
     no_use = ("select", "search", "num_samples", "objective", "scheduler")
 

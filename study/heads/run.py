@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -37,12 +36,15 @@ from study.posterior.cell import LIMIT, SAMPLED, SAMPLING
 from study.posterior.run import NOTHING, diverged
 from study.storage.storage import Storage
 from study.tasks.base import SPLITS
-from study.theory.attention_paths import Solution, head_scores
+from study.theory.attention_paths import head_scores
 from study.theory.attention_paths.checks import Floats
 from study.theory.heads import pruning, scores
 from study.train.run import loaded
 
-_NOTHING = {**NOTHING, "temperature": None, "head_scores": None, "removal_order": None}
+_NOTHING = {
+    **NOTHING, "network_digest": None, "temperature": None, "temperatures": None,
+    "head_scores": None, "removal_order": None,
+}  # fmt: skip
 """The columns of a cell that found nothing."""
 
 RANDOM_ORDERS = 1_000
@@ -65,12 +67,13 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
         except LinAlgError as error:  # at no temperature there is a solution
             ended = diverged(str(error), time.perf_counter() - started)
             return dataclasses.replace(ended, columns={**_NOTHING, **ended.columns})
-        if columns["head_scores"] is not None:
-            order = pruning.by_score(columns["head_scores"], cell.heads)
-            columns["removal_order"] = order
-            _add_curves(rows, apart, cell, order)
     else:
         columns, rows = _ruled(cell, apart)
+    if (of_heads := columns.get("head_scores")) is not None:
+        columns["removal_order"] = order = pruning.by_score(of_heads, cell.heads)
+        reverse = pruning.by_score([-score for score in of_heads], cell.heads)
+        _add_curve(rows, "accuracy_pruned", order, apart, cell)
+        _add_curve(rows, "accuracy_pruned_reverse", reverse, apart, cell)
     seconds = time.perf_counter() - started
     if report is not None:
         report(
@@ -85,6 +88,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
     columns = {
         **_NOTHING,
         "status": "done",
+        "network_digest": apart.digest,
         "total_train_seconds": seconds,
         **columns,
     }
@@ -107,34 +111,32 @@ def _apart(network: Cell, examples: int, work: Work) -> Apart:
     assert isinstance(model, AttentionPaths)
     if not work.dry_run:  # which has trained no network
         model.load_state_dict(kept.load(Storage(work.networks or work.results), network.id))
-    return take_apart(model, network, task, examples)
+    digest = kept.digest(model.state_dict())
+    return take_apart(model, network, task, examples, digest)
 
 
 def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Columns of the cell and rows of its splits, by theory, its limit, or samples."""
     started = time.perf_counter()
-    splits, heads = apart.splits, cell.heads
+    splits, heads, tried = apart.splits, cell.heads, temperatures(cell)
     choosing = splits["test" if cell.choice == PUBLISHED else "validation"]
-    best, _ = methods.at_best_temperature(
-        splits["train"], choosing, heads, cell.width, temperatures(cell)
-    )
-    temperature = best.temperature
+    best = methods.at_best_temperature(splits["train"], choosing, heads, cell.width, tried)
+    temperature = best.predictor.temperature
     if cell.method in SAMPLED:
         sampling: dict[str, Any] = {
             name: getattr(cell, name) for name in ("method", "width", "seed", *SAMPLING)
         }
         found = methods.sampled(splits, heads, temperature, **sampling)
     else:
-        start = best if isinstance(best, Solution) else None
-        found = methods.predicted(splits, heads, cell.width, temperature, start)
+        found = methods.predicted_by(best.predictor, splits, best.steps, best.flops)
     rows = methods.evaluations(splits, found, time.perf_counter() - started)
     names = [",".join(str(head + 1) for head in path) for path in np.ndindex(*heads)]
     of_heads = None
     if cell.method != LIMIT:  # whose U scores all heads alike
         by_layer = head_scores(found.predictor.order_parameter, heads)
         of_heads = np.concatenate(by_layer).tolist()
-    columns = methods.solution_columns(found, names)
-    return {**columns, "temperature": temperature, "head_scores": of_heads}, rows
+    own = {"temperature": temperature, "temperatures": list(tried), "head_scores": of_heads}
+    return {**methods.solution_columns(found, names), **own}, rows
 
 
 def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -153,13 +155,10 @@ def _ruled(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dic
         return columns, rows
     if cell.method == GREEDY:
         held_out = apart.by_path["validation"], apart.splits["validation"].labels
-        order = pruning.greedy(*held_out, cell.heads)
+        columns["removal_order"] = order = pruning.greedy(*held_out, cell.heads)
+        _add_curve(rows, "accuracy_pruned", order, apart, cell)
     else:
-        found = _simple_scores(cell, apart)
-        columns["head_scores"] = found.tolist()
-        order = pruning.by_score(found.tolist(), cell.heads)
-    columns["removal_order"] = order
-    _add_curves(rows, apart, cell, order)
+        columns["head_scores"] = _simple_scores(cell, apart).tolist()
     return columns, rows
 
 
@@ -188,14 +187,14 @@ def _row(split: str, cell: HeadsCell, apart: Apart) -> dict[str, Any]:
     }
 
 
-def _add_curves(
-    rows: Mapping[str, dict[str, Any]], apart: Apart, cell: HeadsCell, order: list[int]
+def _add_curve(
+    rows: Mapping[str, dict[str, Any]],
+    column: str,
+    order: list[int],
+    apart: Apart,
+    cell: HeadsCell,
 ) -> None:
-    """Adds the accuracy along an order, and along its reverse."""
-    place = {head: number for number, head in enumerate(order)}
-    last = [place.get(head, math.inf) for head in range(sum(cell.heads))]
-    reverse = pruning.by_score([-number for number in last], cell.heads)
+    """Adds the accuracy along an order to the row of each split."""
     for split, row in rows.items():
         inputs = apart.by_path[split], apart.splits[split].labels
-        for name, each in (("accuracy_pruned", order), ("accuracy_pruned_reverse", reverse)):
-            row[name] = pruning.curve(*inputs, each, cell.heads).tolist()
+        row[column] = pruning.curve(*inputs, order, cell.heads).tolist()

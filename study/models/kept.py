@@ -6,6 +6,7 @@ in the model's state, as NumPy arrays.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
@@ -37,6 +38,15 @@ def keep(storage: Storage, cell_id: str, weights: Mapping[str, Tensor]) -> None:
     storage.write(file_of(cell_id), buffer.getvalue())
 
 
+def digest(weights: Mapping[str, Tensor]) -> str:
+    """16 hexadecimal digits that stand for the weights of a network."""
+    found = hashlib.sha256()
+    for name, weight in sorted(weights.items()):
+        found.update(f"{name}\0{tuple(weight.shape)}\0".encode())
+        found.update(np.ascontiguousarray(weight.detach().cpu().numpy()).tobytes())
+    return found.hexdigest()[:16]
+
+
 def load(storage: Storage, cell_id: str) -> dict[str, Tensor]:
     """Reads a network.
 
@@ -46,8 +56,7 @@ def load(storage: Storage, cell_id: str) -> dict[str, Tensor]:
     """
     name = file_of(cell_id)
     mend = (
-        f"Copy it from where the cell was trained; or move cells/{cell_id}.parquet and "
-        f"evaluations/{cell_id}.parquet away, and the same command trains it again."
+        "Copy it from where the cell was trained, or train in another directory (--results DIR)."
     )
     try:
         with np.load(io.BytesIO(storage.read(name)), allow_pickle=False) as arrays:

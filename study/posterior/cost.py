@@ -81,7 +81,7 @@ def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> in
     if method == LIMIT:
         return setup + evidence
     if method == THEORY:
-        return setup + ITERATIONS * (kernels + 2 * samples**3)
+        return setup + iterations * (kernels + 2 * samples**3)
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
     step = _SHRINKS * evidence
     if method == GIBBS:

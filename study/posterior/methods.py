@@ -62,49 +62,20 @@ class Found(NamedTuple):
     columns: Mapping[str, Any]
 
 
-def predicted(
-    splits: Mapping[str, Split],
-    heads: Sequence[int],
-    width: int | None,
-    temperature: float,
-    start: Solution | None = None,
-) -> Found:
-    """By theory at finite width, or in its limit.
+class Best(NamedTuple):
+    """Theory at its best temperature.
 
-    Args:
-        splits: of the network.
-        heads: (H_1, ..., H_L).
-        width: N; None: the limit.
-        temperature: of the posterior.
-        start: a solution to begin from, see `study.theory.attention_paths.solve`.
-
-    Raises:
-        LinAlgError: at a low temperature, K + T has no factor in float64.
+    Attributes:
+        predictor: there.
+        accuracy: on the inputs that chose.
+        steps: iterations of all searches.
+        flops: of all searches.
     """
-    training = splits["train"]
-    columns: dict[str, Any] = {}
-    steps = flops = 0
+
     predictor: Predictor
-    if width is None:
-        predictor = gp_limit(*training, temperature)
-    else:
-        predictor = solution = solve(*training, heads, width, temperature, start=start)
-        columns["residual"] = solution.residual
-        steps, flops = solution.iterations, solution.flops
-        if not solution.converged:
-            reason = f"the saddle point was not found: residual {solution.residual:.2g}"
-            columns |= {"status": "diverged", "status_reason": reason}
-    samples, paths, size = training.features.shape
-    flops += 2 * samples**2 * paths * size + samples**3  # the kernel and its factor, once more
-    return Found(
-        predictor=predictor,
-        predictions={
-            split: Prediction(*predictor.predict(each.features)) for split, each in splits.items()
-        },
-        steps=steps,
-        flops=flops,
-        columns=columns,
-    )
+    accuracy: float
+    steps: int
+    flops: int
 
 
 def at_best_temperature(
@@ -113,8 +84,8 @@ def at_best_temperature(
     heads: Sequence[int],
     width: int | None,
     temperatures: Sequence[float],
-) -> tuple[Predictor, float]:
-    """Theory at the temperature with the best accuracy on other inputs, and that accuracy.
+) -> Best:
+    """Theory at the temperature with the best accuracy on other inputs.
 
     Of equal ones, the one with the least loss. Solutions that have not converged are left out.
 
@@ -131,26 +102,84 @@ def at_best_temperature(
     start: Solution | None = None
     best: tuple[tuple[float, float], Predictor] | None = None
     tried = []
+    steps = flops = 0
     for heat in sorted(temperatures, reverse=True):
         predictor: Predictor
         try:
             if width is None:
                 predictor = gp_limit(*training, heat)
             else:
-                predictor = start = solve(*training, heads, width, heat, start=start)
-                tried.append(f"{heat:g} (residual {start.residual:.2g})")
-                if not start.converged:
+                predictor = solution = solve(*training, heads, width, heat, start=start)
+                steps, flops = steps + solution.iterations, flops + solution.flops
+                tried.append(f"{heat:g} (residual {solution.residual:.2g})")
+                if not solution.converged:
                     continue
+                start = solution
             mean, variance = predictor.predict(held_out.features)
-        except LinAlgError:  # colder ones have no factor of K + T either
+        except LinAlgError:
             tried.append(f"{heat:g} (K + T has no factor in float64)")
-            break
+            continue
+        flops += _once(training, len(held_out.labels))
         rank = accuracy(mean, held_out.labels), -nats(held_out.labels, mean, variance + heat)
         if best is None or rank > best[0]:
             best = rank, predictor
     if best is None:
         raise LinAlgError(f"the saddle point was not found at temperature {', '.join(tried)}")
-    return best[1], best[0][0]
+    return Best(best[1], best[0][0], steps, flops)
+
+
+def predicted(
+    splits: Mapping[str, Split], heads: Sequence[int], width: int | None, temperature: float
+) -> Found:
+    """By theory at finite width, or in its limit.
+
+    Args:
+        splits: of the network.
+        heads: (H_1, ..., H_L).
+        width: N; None: the limit.
+        temperature: of the posterior.
+
+    Raises:
+        LinAlgError: at a low temperature, K + T has no factor in float64.
+    """
+    training = splits["train"]
+    if width is None:
+        return predicted_by(gp_limit(*training, temperature), splits)
+    solution = solve(*training, heads, width, temperature)
+    return predicted_by(solution, splits, solution.iterations, solution.flops)
+
+
+def predicted_by(
+    predictor: Predictor, splits: Mapping[str, Split], steps: int = 0, flops: int = 0
+) -> Found:
+    """What a predictor of theory says of each split.
+
+    Args:
+        predictor: a solution, or the limit.
+        splits: of the network.
+        steps, flops: spent to find it.
+    """
+    columns: dict[str, Any] = {}
+    if isinstance(predictor, Solution):
+        columns["residual"] = predictor.residual
+        if not predictor.converged:
+            reason = f"the saddle point was not found: residual {predictor.residual:.2g}"
+            columns |= {"status": "diverged", "status_reason": reason}
+    return Found(
+        predictor=predictor,
+        predictions={
+            split: Prediction(*predictor.predict(each.features)) for split, each in splits.items()
+        },
+        steps=steps,
+        flops=flops + _once(splits["train"]),
+        columns=columns,
+    )
+
+
+def _once(training: Split, asked: int = 0) -> int:
+    """FLOPs of the kernel and its factor, and of predicting so many inputs."""
+    samples, paths, size = training.features.shape
+    return 2 * samples * (samples + asked) * paths * size + samples**3 + 2 * asked * samples**2
 
 
 def sampled(

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
+from study.cell.transformer import MOST_PATHS
 from study.heads.temperatures import TEMPERATURES
 from study.posterior import cost
 from study.posterior.cell import THEORY
@@ -26,8 +27,6 @@ from study.theory.attention_paths import (
 )
 from study.theory.attention_paths.checks import Floats
 from study.theory.attention_paths.features import Readout
-
-MOST_PATHS = 4_096
 
 _LONG = 60.0
 """Estimated seconds of the theory that are worth a word before."""
@@ -89,7 +88,7 @@ def theory(network: Network, width: int, temperature: float | None, readout: Rea
         samples, paths, size = features.shape
         learning = int((~held_out).sum())
         _announce(cost.Sizes(paths, learning, samples, size), len(temperatures))
-        solution, right = at_best_temperature(
+        best = at_best_temperature(
             Split(features[~held_out], network.labels[~held_out]),
             Split(features[held_out], network.labels[held_out]),
             network.heads,
@@ -103,6 +102,7 @@ def theory(network: Network, width: int, temperature: float | None, readout: Rea
         ) from error
     except (ValueError, MemoryError) as error:
         raise Impossible(str(error).rstrip(".")) from error
+    solution = best.predictor
     assert isinstance(solution, Solution)
     return Theory(
         scores=np.concatenate(head_scores(solution.order_parameter, network.heads)),
@@ -110,7 +110,7 @@ def theory(network: Network, width: int, temperature: float | None, readout: Rea
         temperature=solution.temperature,
         chosen=temperature is None,
         residual=solution.residual,
-        accuracy=right,
+        accuracy=best.accuracy,
         paths=paths,
         solved_on=learning,
         held_out=int(held_out.sum()),

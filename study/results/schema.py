@@ -121,16 +121,20 @@ one that scores heads (`study.heads.cell.HeadsCell`)."""
 
 _HEADS = {
     "network": pa.string(),
+    "network_digest": pa.string(),
     "temperature_choice": pa.string(),
+    "temperatures": pa.list_(pa.float64()),
     "head_scores": pa.list_(pa.float64()),
     "removal_order": pa.list_(pa.int32()),
 }
 HEADS = tuple(_HEADS)
 """Columns of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`.
 
-`network` is the id of the cell that trained it. `head_scores` has a score for each head, layer by
-layer, the higher the more it matters; `removal_order` has the heads, counted through all layers,
-in the order in which they are removed. Both are missing where a rule gives none."""
+`network` is the id of the cell that trained it; `network_digest` stands for its weights, and is
+also of that cell. `temperatures` are those that were tried. `head_scores` has a score for each
+head, layer by layer, the higher the more it matters; `removal_order` has the heads, counted
+through all layers, in the order in which they are removed. Both are missing where a rule gives
+none."""
 
 _CAPTIONING = {
     "encoder": pa.string(),

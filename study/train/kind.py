@@ -34,6 +34,7 @@ class Training:
     columns = (
         "num_classes", "data_notes", "status", "status_reason", "steps", "total_train_seconds",
         "total_evaluate_seconds", "micro_batch", "shared_prefix",
+        "network_digest",
     )  # fmt: skip
 
     no_use = ()

@@ -75,9 +75,9 @@ def shape(cell: Cell) -> Shape:
     held = cell.alpha is not None
     phases = cell.schedule.phases
     networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
-    of_captions = cell.decoder, phases[0].encoder_lr is None
+    further = cell.decoder, phases[0].encoder_lr is None, cell.transformer
     return Shape(
-        (*networks, *of_captions, cell.m, cell.batch_size), tuple(each.paradigm for each in phases)
+        (*networks, *further, cell.m, cell.batch_size), tuple(each.paradigm for each in phases)
     )
 
 

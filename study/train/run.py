@@ -105,5 +105,6 @@ def _ended(task: Task, outcome: Outcome) -> Ended:
         "total_evaluate_seconds": outcome.evaluate_seconds,
         "micro_batch": outcome.micro_batch,
         "shared_prefix": outcome.shared_prefix,
+        "network_digest": None if outcome.weights is None else kept.digest(outcome.weights),
     }
     return Ended(outcome.status, columns, outcome.evaluations, outcome.earlier_seconds)

@@ -12,7 +12,6 @@ head, since a network without any head in a layer answers nothing.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -186,8 +185,3 @@ def _subsets(heads: Sequence[int]) -> Iterator[Kept]:
     ]
     for parts in itertools.product(*layers):
         yield np.array(list(itertools.chain.from_iterable(parts)))
-
-
-def area(accuracies: Sequence[float]) -> float:
-    """Area under a curve of accuracy against removed heads: its mean, a fraction."""
-    return math.fsum(accuracies) / len(accuracies)

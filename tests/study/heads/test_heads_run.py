@@ -57,7 +57,7 @@ def model(results: Results) -> AttentionPaths:
 def apart(model: AttentionPaths) -> Apart:
     network = cells("method=theory")[0].network
     task: Any = tasks.load(network.task, options=network.options)
-    return take_apart(model, network, task, 30)
+    return take_apart(model, network, task, 30, "digest")
 
 
 def ended(results: Results, *made: HeadsCell, **given: Any) -> list[Ended]:
@@ -210,17 +210,41 @@ def test_rules_are_their_functions(results: Results, apart: Apart) -> None:
         assert last["accuracy"] == last["accuracy_pruned"][0]
         assert (name in ("random", "bound")) == (each.columns["removal_order"] is None)
         bound = rows(found["bound"])["test"]["accuracy_pruned"]
-        for curve in (last["accuracy_pruned"], last.get("accuracy_pruned_reverse", [0])):
+        for curve in (last["accuracy_pruned"], last.get("accuracy_pruned_reverse", [])):
             assert all(a <= b for a, b in zip(curve, bound, strict=False))
 
 
-def test_the_reverse_removes_the_last_heads_first(results: Results, apart: Apart) -> None:
-    """Two layers of two heads, so the reverse removes the two that the order leaves."""
-    (found,) = ended(results, *cells("method=weight-norm"))
-    left = {0, 1, 2, 3} - set(found.columns["removal_order"])
-    curve = rows(found)["test"]["accuracy_pruned_reverse"]
-    test = apart.by_path["test"], apart.splits["test"].labels
-    assert curve[-1] == pruning.curve(*test, sorted(left), HEADS)[-1]
+def test_the_reverse_removes_high_scores_first(results: Results, apart: Apart) -> None:
+    """Three heads a layer, so that the two that stay are not those that stay otherwise."""
+    (cell,) = cells("method=weight-norm", "heads=3")
+    train_cells(work(results.url, cell.network))
+    (found,) = ended(results, cell)
+    heads, norms = (3, 3), found.columns["head_scores"]
+    one, other = (sorted(part, reverse=True) for part in (norms[:3], norms[3:]))
+    expected = sorted([*one[:2], *other[:2]], reverse=True)
+    reverse = pruning.by_score([-score for score in norms], heads)
+    assert [norms[head] for head in reverse] == expected
+    task: Any = tasks.load(cell.task, options=cell.options)
+    model = models.build(
+        "attention-paths", cell.task, (1, 8, 8), 2, further=models.further_of(cell.network)
+    )
+    model.load_state_dict(kept.load(results.storage, cell.network.id))
+    assert isinstance(model, AttentionPaths)
+    own = take_apart(model, cell.network, task, 30, "digest")
+    curve = pruning.curve(own.by_path["test"], own.splits["test"].labels, reverse, heads)
+    assert rows(found)["test"]["accuracy_pruned_reverse"] == curve.tolist()
+
+
+def test_flops_are_of_all_temperatures(results: Results, apart: Apart) -> None:
+    """Of every search and every prediction, so more than those of each alone."""
+    (found,) = ended(results, *cells("method=theory"))
+    (alone,) = ended(results, *cells("method=theory", "temperature=0.5"))
+    searched = solve(*apart.splits["train"], HEADS, 5, 0.5)
+    assert alone.columns["steps"] == searched.iterations
+    flops = rows(alone)["test"]["compute_flops"]
+    assert searched.flops < flops < rows(found)["test"]["compute_flops"]
+    assert found.columns["steps"] > 3 * searched.iterations
+    assert found.columns["temperatures"] == list(TEMPERATURES)
 
 
 # What can be wrong
