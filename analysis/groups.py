@@ -41,7 +41,7 @@ PARADIGMS = ("soft", "hard", "lvml")
 LINEAR_ORTHOGONAL = "linear-orthogonal"
 """The task of section 4 of the paper."""
 
-ONE_SHOT = ("omniglot", "digits-one-shot")
+ONE_SHOT_TASKS = ("omniglot", "digits-one-shot")
 """Tasks whose networks are trained so that their heads can be scored."""
 
 Select = Literal["accuracy", "saif"]
@@ -95,7 +95,7 @@ def is_posterior(cells: pd.DataFrame) -> pd.Series:
 
 def is_one_shot(cells: pd.DataFrame) -> pd.Series:
     """Whether each row trained a network of one-shot images, or scored the heads of one."""
-    return _scores_heads(cells) | (cells["task"].isin(ONE_SHOT) & ~is_posterior(cells))
+    return _scores_heads(cells) | (cells["task"].isin(ONE_SHOT_TASKS) & ~is_posterior(cells))
 
 
 def trains_nothing(cells: pd.DataFrame) -> pd.Series:

@@ -19,6 +19,7 @@ from study.launch.failures import Failure
 from study.launch.tune import launch
 from study.launch.workplace import Workplace, locked_if_there, results_in
 from study.plan.describe import num_settings
+from study.plan.networks import with_networks
 from study.plan.plan import Plan, Skip
 from study.plan.stages import Choose, unchosen
 from study.plan.to_come import CellsToCome
@@ -127,7 +128,7 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
     skipped: list[Skip] = []
     for plan in plans:
         if plan.kind != plans[0].kind:
-            plan = _with_networks(plan, place.results)
+            plan = with_networks(plan, place.results)
         skipped += plan.skipped
         if plan.cells or plan.to_come:
             done.append(_train(request, plan, place, choose, tracker))
@@ -143,20 +144,6 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
         start_seconds=next((s for each in done if (s := each.start_seconds)), None),
         ended_at=next((s for each in reversed(done) if (s := each.ended_at)), None),
     )
-
-
-def _with_networks(plan: Plan, results: Results) -> Plan:
-    """The plan without the cells whose network did not train to its end."""
-    networks = {cell.network.id: cell.network for cell in plan.cells}
-    survey = results.survey().statuses
-    lost = {name for name in networks if survey.get(name) != "done"}
-    skips = (
-        Skip(f"the heads of {networks[name].text}, seed {networks[name].seed}", reason)
-        for name in lost
-        if (reason := f"its network {survey.get(name, 'failed')}")
-    )
-    cells = tuple(cell for cell in plan.cells if cell.network.id not in lost)
-    return dataclasses.replace(plan, cells=cells, skipped=(*plan.skipped, *skips))
 
 
 def _train(

@@ -25,7 +25,8 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run
         from study.plan.listed import left_to_run
-        from study.plan.planning import divided, of_networks, planned
+        from study.plan.networks import with_networks_first
+        from study.plan.planning import divided, planned
         from study.plan.stages import staged
 
     with opened(request) as place:
@@ -34,8 +35,7 @@ def _run(argv: Sequence[str] | None) -> int:
             place.prepare()
         choose = Choice(request, place)
         plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
-        networks = of_networks(request, plan)
-        plans = [networks.resumed(place.finished), plan] if networks else [plan]
+        plans = with_networks_first(request, plan, place.results, place.finished)
         plans = [divided(request, each, place.cluster) for each in plans]
         for each in plans:
             print(describe(each, request.about, request.price_per_hour), flush=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from analysis.attention_paths.networks import THEORY
-from analysis.comparison.report.verdicts import would_decide
-from analysis.heads.methods import BOUND, GREEDY, RANDOM, REVERSE, RULES, of_scorer
+from analysis.heads.methods import GREEDY, RANDOM, REVERSE, RULES, of_scorer
+from analysis.heads.paired import would_decide
 from analysis.heads.settings import Setting
 from analysis.section.claim import LEVEL, evidence, lost_text
 from analysis.section.columns import Row
@@ -29,7 +29,6 @@ _ORDERS = {
     RANDOM: "random order",
     REVERSE: "its own order reversed",
     GREEDY: "greedy removal by validation accuracy",
-    BOUND: "the best of all sets of heads",
 }
 
 
@@ -83,7 +82,7 @@ def _gain(setting: Setting, row: Row, where: str) -> str:
     test = evidence(gains, 0, "above", lost)
     bounds = _bounds(row["gain_low"], row["gain_high"])
     said = f"{points(row['gain'])} points ({bounds}n={len(gains)}{lost_text(lost)})"
-    if not test.p < LEVEL:
+    if setting.chosen_on_test or not test.p < LEVEL:
         return f"Whether finite width beats the limit is undecided: {said} at {where}."
     verb = "beats" if test.so else "is worse than"
     return f"Finite width {verb} the limit: {said} at {where}."
@@ -107,7 +106,7 @@ def _of_pruning(rows: Mapping[str, Row]) -> Iterator[str]:
         )
     if simple := _said(rows, RULES):
         yield f"Is the score worth more than a simple rule? {_worth(rows)}: {simple}."
-    if best := _said(rows, (GREEDY, BOUND)):
+    if best := _said(rows, (GREEDY,)):
         yield f"Theory's order keeps {best}."
 
 
@@ -145,7 +144,7 @@ def _of_what_is_open(paired: pd.DataFrame) -> Iterator[str]:
     rest = paired[paired["verdict"] == "undecided"]
     texts = []
     for row in rest.to_dict("records"):
-        needed = would_decide(row).replace("seeds", "networks")
+        needed = would_decide(row)
         texts.append(str(row["second"]) + (f" ({needed} would decide)" if needed != "-" else ""))
     if texts:
         yield (

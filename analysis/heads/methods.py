@@ -31,6 +31,10 @@ EXPECTED = (THEORY, LIMIT, *RULES, RANDOM, GREEDY, BOUND)
 _ORDER = (*SOLVED, *RULES, RANDOM, GREEDY, BOUND)
 
 
+VALIDATION, PUBLISHED, FIXED = "validation", "published", "fixed"
+"""How a temperature was chosen: on validation episodes, on the test episodes, or not at all."""
+
+
 def scorer_text(method: Any, width: Any = math.inf) -> str:
     """``theory N=10``, ``slice N=10``, ``limit``, ``weight-norm``."""
     if method == LIMIT:

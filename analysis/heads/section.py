@@ -39,7 +39,9 @@ from study.results import Results
 _METHOD = (
     "A seed draws the characters of each split, the episodes and the initial weights: it is a "
     "network, and networks are the sample. Intervals are t intervals over networks, and "
-    "differences are paired by network.",
+    "differences are paired by network. All seeds split the same characters anew, so their test "
+    "splits overlap: what is decided holds for further splits of these characters, not for other "
+    "characters.",
     "Theory: the order parameter U at the saddle point of its action, with the attention that the "
     "network learned; its predictor is that of a Gaussian process. Limit: the same with U the "
     "identity. Samples: of the exact posterior, R-hat below 1.01 or they are in no mean.",
@@ -57,8 +59,8 @@ _PAIRED = "Pruning by theory against other orders"
 """Heading of the table whose verdicts have notes of their own."""
 
 _LISTS = [
-    "path_names", "order_parameter", "order_parameter_error", "overlaps", "head_scores",
-    "removal_order",
+    "path_names", "order_parameter", "order_parameter_error", "overlaps", "temperatures",
+    "head_scores", "removal_order",
 ]  # fmt: skip
 """Columns of cells with a list in every row."""
 

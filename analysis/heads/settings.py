@@ -23,8 +23,15 @@ from analysis.attention_paths import settings as attention_paths
 from analysis.attention_paths.networks import ALL, THEORY
 from analysis.attention_paths.settings import OF_EVALUATION
 from analysis.heads.measures import area, vector
-from analysis.heads.methods import SCORER, SOLVED, in_order, of_scorer
-from study.heads.temperatures import FIXED, PUBLISHED, VALIDATION
+from analysis.heads.methods import (
+    FIXED,
+    PUBLISHED,
+    SCORER,
+    SOLVED,
+    VALIDATION,
+    in_order,
+    of_scorer,
+)
 from study.results import SPLITS, Results, ResultsError
 
 _OF_TRAINED = ["cell_id", "seed", "lr", "schedule", "status", "status_reason"]
@@ -52,7 +59,8 @@ class Setting:
         recorded: the rows of `cells` that it rests on, and networks of other learning rates.
             Networks and rules that several settings share are counted with the first of them.
         cells: those that score, one a method, width and seed; of several the one with the most
-            steps.
+            steps. Without `outdated`.
+        outdated: those that took other weights apart than their network has now.
         trained: one row a network: `cell_id`, `seed`, `lr`, `schedule`, `status`,
             `status_reason`, `accuracy_<split>` (fractions) and `loss_<split>` (mean squared
             error) at the end, NaN unless it is done, and `without_head`: array (heads,) of the
@@ -71,6 +79,7 @@ class Setting:
     name: str
     recorded: pd.DataFrame
     cells: pd.DataFrame
+    outdated: pd.DataFrame
     trained: pd.DataFrame
     solved: attention_paths.Setting
     orders: pd.DataFrame
@@ -93,6 +102,11 @@ class Setting:
     def seeds(self) -> list[int]:
         """Every seed of which a network was trained or scored, whatever became of it."""
         return sorted({*self.trained["seed"], *self.cells["seed"]})
+
+    @property
+    def chosen_on_test(self) -> bool:
+        """Whether theory's temperature was chosen on the test episodes, as published."""
+        return bool((self.cells["temperature_choice"] == PUBLISHED).any())
 
     @property
     def networks(self) -> pd.DataFrame:
@@ -181,6 +195,11 @@ def _setting(
     last: pd.DataFrame,
 ) -> Setting:
     test = last[last["split"] == "test"]
+    own = dict(zip(trained["cell_id"], trained["network_digest"], strict=True))
+    theirs = scored["network"].map(own)
+    mine = scored["network_digest"]
+    other = theirs.notna() & mine.notna() & (theirs != mine)
+    outdated, scored = scored[other], scored[~other]
     ordered = scored.sort_values(["steps", "cell_id"], ascending=[False, True])
     cells = in_order(ordered.drop_duplicates([*SCORER, "seed"]))
     of_paths = scored[scored["method"].isin(SOLVED)].assign(paths=ALL)
@@ -195,6 +214,7 @@ def _setting(
         name="",
         recorded=recorded,
         cells=cells,
+        outdated=outdated,
         trained=networks,
         solved=solved,
         orders=orders,

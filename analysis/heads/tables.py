@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.attention_paths.networks import LIMIT
-from analysis.comparison.report.verdicts import p_value, would_decide
+from analysis.comparison.report.verdicts import p_value
 from analysis.heads.means import REMOVAL
 from analysis.heads.methods import REVERSE, SOLVED, scorer_text
+from analysis.heads.paired import would_decide
 from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
@@ -71,7 +72,7 @@ def paired_cells(paired: pd.DataFrame) -> Cells:
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
         plain("lost", "num_lost"),
-        ("would decide it", lambda row: would_decide(row).replace("seeds", "networks")),
+        ("would decide it", would_decide),
     ]
     return by_columns(columns, paired)
 

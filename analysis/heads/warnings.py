@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-import pandas as pd
-
 from analysis.attention_paths.answer import warnings as of_paths
-from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.attention_paths.networks import SAMPLED, THEORY
+from analysis.heads.measures import vector
 from analysis.heads.methods import EXPECTED, SCORER, SOLVED, of_scorer, scorer_text
 from analysis.heads.settings import Setting
 from analysis.words import listed
-from study.heads.temperatures import OF_THE_LIMIT, PUBLISHED, TEMPERATURES, VALIDATION
 
 _ENDED = {"diverged": "diverged", "censored": "were stopped early"}
 
@@ -22,6 +20,7 @@ def warnings(setting: Setting) -> list[str]:
     return [
         *_of_training(setting),
         *_of_missing_cells(setting),
+        *_of_outdated(setting),
         *(of_paths(setting.solved) if len(setting.solved.cells) else []),
         *_of_rules(setting),
         *_of_temperature(setting),
@@ -64,6 +63,16 @@ def _of_missing_cells(setting: Setting) -> Iterator[str]:
         yield f"Trained, but without a cell of {listed(names)}: networks of {seeds}."
 
 
+def _of_outdated(setting: Setting) -> Iterator[str]:
+    if len(setting.outdated):
+        rows = setting.outdated.to_dict("records")
+        names = [f"{scorer_text(r['method'], r['network_width'])} seed {r['seed']}" for r in rows]
+        yield (
+            "Their network has trained again since, to other weights, so these cells are in no "
+            f"number: {', '.join(names)}. Move their files away and run the study again."
+        )
+
+
 def _of_rules(setting: Setting) -> Iterator[str]:
     """Diverged or stopped cells of rules; those that solve or sample are named elsewhere."""
     cells = setting.cells
@@ -77,27 +86,29 @@ def _of_rules(setting: Setting) -> Iterator[str]:
 
 
 def _of_temperature(setting: Setting) -> Iterator[str]:
-    cells = setting.solved.cells
-    choice = cells["temperature_choice"] if len(cells) else pd.Series(dtype=object)
-    if (choice == PUBLISHED).any():
+    if setting.chosen_on_test:
         yield (
-            "The temperature was chosen on the test examples, as published: accuracies of theory "
-            "and limit are optimistic."
+            "The temperature was chosen on the test episodes, as published, and the limit's among "
+            "five instead of ten: accuracies of theory and limit are optimistic, and so are the "
+            "scores and orders that follow from them. So nothing is decided here."
         )
-    chosen = cells[choice.isin([VALIDATION, PUBLISHED])] if len(cells) else cells
+    cells = setting.solved.cells
     texts = []
-    for (method, width), rows in chosen.groupby(SCORER, sort=False):
-        published = method == LIMIT and (rows["temperature_choice"] == PUBLISHED).all()
-        grid = OF_THE_LIMIT if published else TEMPERATURES
-        for end in (grid[0], grid[-1]):
-            count = sum(math.isclose(end, value, rel_tol=1e-9) for value in rows["temperature"])
+    for (method, width), rows in cells.groupby(SCORER, sort=False):
+        for end, which in ((min, "least"), (max, "largest")):
+            count = sum(
+                len(tried) > 1 and math.isclose(end(tried), chosen)
+                for tried, chosen in zip(
+                    rows["temperatures"].map(vector), rows["temperature"], strict=True
+                )
+            )
             if count:
                 name = scorer_text(method, width)
-                texts.append(f"{name} {end:g} in {count} of {len(rows)} cells")
+                texts.append(f"{name} the {which} in {count} of {len(rows)} cells")
     if texts:
         yield (
-            "The temperature is at an end of the grid, so that one beyond may be better: "
-            f"{', '.join(texts)}."
+            "The temperature is at an end of those that were tried, so that one beyond may be "
+            f"better: {', '.join(texts)}."
         )
 
 

@@ -32,9 +32,6 @@ from study.train.packs import Packing
 
 T = TypeVar("T")
 
-NETWORKS = "training"
-"""The kind of cells whose networks other cells take apart."""
-
 _SHARED_GPU = (
     "trials that share a GPU take turns on it, unless CUDA's Multi-Process Service runs "
     "(docs/running.md)"
@@ -76,27 +73,6 @@ def planned(request: Request) -> Plan:
         cells=(),
         search=searched.describe(num_samples, request.metrics),
         to_come=(ToCome(plan.cells, num_samples * len(searched.seeds)),),
-    )
-
-
-def of_networks(request: Request, plan: Plan) -> Plan | None:
-    """The plan of the networks that a plan's cells take apart; None if they need none.
-
-    Args:
-        request: what was asked for.
-        plan: of the cells, as `planned` gives it.
-    """
-    networks = KINDS[plan.kind].needs(plan.cells)
-    if not networks:
-        return None
-    maker = KINDS[NETWORKS].maker(lambda task, options: plan.facts[task, options])
-    return dataclasses.replace(
-        plan,
-        kind=NETWORKS,
-        cells=tuple(networks),
-        skipped=(),
-        flops={cell.id: maker.flops(cell) for cell in networks},
-        gpus_per_trial=request.gpus_per_trial,
     )
 
 

@@ -80,7 +80,7 @@ MAY_IMPORT = {
 
 DOORS = (
     "study.results", "study.tasks", "study.theory.", "study.terminal",
-    "study.evaluate.caption_image", "study.heads.temperatures",
+    "study.evaluate.caption_image",
 )  # fmt: skip
 """What `analysis` knows of `study`."""
 

@@ -108,6 +108,14 @@ def train(
     return str(row["cell_id"])
 
 
+def _tried(law: Law, method: str, temperature: float) -> list[float]:
+    """Temperatures; as published, the limit has fewer."""
+    if law.choice == "fixed":
+        return [temperature]
+    few = law.choice == "published" and method == "gp"
+    return [0.02, 0.1, 1.5] if few else [0.01, 0.02, 0.1, 1.0, 1.5]
+
+
 def _of_training(
     law: Law,
     seed: int,
@@ -225,6 +233,7 @@ def _of_scoring(
         "heads": "/".join([str(law.heads)] * law.layers),
         "temperature": temperature if solved else None,
         "temperature_choice": law.choice if solved else None,
+        "temperatures": _tried(law, method, temperature) if solved else None,
         "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}),
         "steps": 1_000 if sampled else 50,
         "head_scores": None if scores is None else scores.tolist(),

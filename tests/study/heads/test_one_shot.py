@@ -147,34 +147,54 @@ def test_results_are_the_same_in_one_file(
     assert "2 cells: 0 done already, 2 to run" in printed
 
 
-def test_a_lost_network_is_named_with_what_to_do(
+def test_a_lost_network_is_named_and_the_others_go_on(
     finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Whether its cell has a file of its own or not."""
     results = tmp_path / "results"
     shutil.copytree(finished[0], results)
+    assert called(compact.main, capsys, str(results))[0] == DONE
     cells = Results(results).cells()
     first = cells.loc[cells["kind"] == "training", "cell_id"].iloc[0]
     (results / kept.file_of(first)).unlink()
+    given = [*asked("method=entropy"), "--results", str(results)]
+    _, printed, _ = main(capsys, *given, "--plan")
+    missing = f"its network, networks/{first}.npz, is not there: copy it from where it was trained"
+    assert missing in " ".join(printed.split())
+    assert "1 cells: 0 done already, 1 to run" in printed
     with trials_here():
-        status, _, errors = main(capsys, *asked("method=entropy"), "--results", str(results))
-    assert status != DONE
-    assert f"lacks the network networks/{first}.npz. Copy it from where" in errors
-    assert "Traceback" not in errors
+        status, printed, errors = main(capsys, *given)
+    assert (status, "Traceback" in errors) == (DONE, False)
+    assert missing in (results / "report" / "one-shot" / "report.md").read_text()
+    apart = Results(results).cells().query("method == 'entropy'")
+    assert len(apart) == 1
+    assert first not in set(apart["network"])
 
 
-def test_heads_of_a_network_that_diverged_are_left_out(
+def test_heads_of_networks_that_diverged_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = asked("seed=0", "method=theory,random", "lr=1e30")
+    """Without another to take apart, and beside others, which go on."""
+    given = [*asked("seed=0", "method=theory,random", "lr=1e30"), "--results", str(tmp_path)]
     with trials_here():
-        status, printed, errors = main(capsys, *given, "--results", str(tmp_path))
+        status, printed, errors = main(capsys, *given)
     assert status == DONE, errors
     (row,) = Results(tmp_path).cells().to_dict("records")
     assert (row["kind"], row["status"]) == ("training", "diverged")
     assert not list(tmp_path.glob("networks/*"))
-    page = (tmp_path / "report" / "one-shot" / "report.md").read_text()
-    assert "its network diverged" in page
+    assert "its network diverged" in (tmp_path / "report" / "one-shot" / "report.md").read_text()
     assert "Networks that diverged are in no mean: seed 0" in printed
+    for again in (("--plan",), ()):
+        with trials_here():
+            status, printed, errors = main(capsys, *given, *again)
+        assert (status, errors) == (DONE, "")
+        assert "1 cells: 1 done already, 0 to run" in printed
+    mixed = [*asked("seed=0", "method=random", "lr=1e30,0.01"), "--results", str(tmp_path)]
+    with trials_here():
+        status, printed, errors = main(capsys, *mixed)
+    assert status == DONE, errors
+    apart = Results(tmp_path).cells().query("kind == 'heads'")
+    assert apart["method"].tolist() == ["random"]
 
 
 def test_a_plan_needs_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
