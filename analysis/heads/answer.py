@@ -142,15 +142,15 @@ def _worth(rows: Mapping[str, Row]) -> str:
 
 def _of_what_is_open(paired: pd.DataFrame) -> Iterator[str]:
     rest = paired[paired["verdict"] == "undecided"]
-    texts = []
-    for row in rest.to_dict("records"):
-        needed = would_decide(row)
-        texts.append(str(row["second"]) + (f" ({needed} would decide)" if needed != "-" else ""))
-    if texts:
-        yield (
-            "Undecided after Holm's correction, which is not equality: theory against "
-            f"{listed(texts)}."
-        )
+    for lost, rows in rest.groupby(rest["num_lost"] > 0):
+        texts = []
+        for row in rows.to_dict("records"):
+            needed = would_decide(row)
+            texts.append(str(row["second"]) + (f" ({needed} would decide)" * (needed != "-")))
+        why = "after Holm's correction, which is not equality"
+        if lost:
+            why = f"as up to {rows['num_lost'].max()} networks are lost to it"
+        yield f"Undecided, {why}: theory against {listed(texts)}."
 
 
 def _bounds(low: float, high: float, form: Callable[[float], str] = points) -> str:

@@ -48,8 +48,9 @@ _METHOD = (
     "Score of a head: sum of |U| over the pairs of paths that pass it, divided by the largest. "
     "Pruning: the head is set to zero in the trained network, whose layer divides by the square "
     "root of the remaining heads, and nothing is trained again; every layer keeps a head.",
-    "Random: the mean over many random orders. Greedy: removes next the head whose removal leaves "
-    "the best validation accuracy. Bound: the best of all sets of each size on the split itself.",
+    "Random: the mean over 1,000 random orders. Greedy: removes next the head whose removal "
+    "leaves the best validation accuracy. Bound: the best of all sets of each size on the split "
+    "itself.",
     "Verdicts: the area under the curve, the mean accuracy without 0, 1, ..., K heads, by theory "
     "minus by each other order. A row is decided if its test holds after Holm's correction over "
     "the table (p < 0.05) and there are at least 6 networks; a lost network counts against either "

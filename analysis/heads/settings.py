@@ -100,8 +100,13 @@ class Setting:
 
     @property
     def seeds(self) -> list[int]:
-        """Every seed of which a network was trained or scored, whatever became of it."""
-        return sorted({*self.trained["seed"], *self.cells["seed"]})
+        """Every seed that was scored here, or whose network did not train to its end.
+
+        A network that nothing here has scored yet is not lost: other settings may have asked for
+        it, or the study was stopped.
+        """
+        lost = self.trained.loc[self.trained["status"] != "done", "seed"]
+        return sorted({*lost, *self.cells["seed"], *self.outdated["seed"]})
 
     @property
     def chosen_on_test(self) -> bool:

@@ -42,6 +42,12 @@ def _of_training(setting: Setting) -> Iterator[str]:
 
 
 def _of_missing_cells(setting: Setting) -> Iterator[str]:
+    if setting.cells.empty and setting.networks.empty:
+        yield (
+            "No network trained to its end, so there is nothing to score. Take another learning "
+            "rate, with --set lr=..."
+        )
+        return
     if setting.cells.empty:
         yield (
             "No heads are scored yet: of theory, limit, pruning and rules there is no cell. Run "

@@ -81,7 +81,8 @@ class HeadsCell(AnyCell):
             value = getattr(self, name)
             if taken:
                 rule = f"a whole number from {least} to {most:,}"
-                require(is_int(value) and least <= value <= most, name, value, rule)
+                axis = "network_width" if name == "width" else name
+                require(is_int(value) and least <= value <= most, axis, value, rule)
             else:
                 require(value is None, name, value, f"none for method {self.method}")
         if solved:

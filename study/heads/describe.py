@@ -8,7 +8,7 @@ from study import terminal
 from study.heads.cell import SOLVED, HeadsCell
 
 _HEADER = ["method", "N", "temperature", "cells", "to run", "FLOPs <=", "s/cell"]
-_ROW = "{:<13}{:>10}{:>13}{:>7}{:>8}{:>11}{:>8}"
+_ROW = "{:<13}{:>10}{:>13}{:>7}{:>8}{:>11}{:>10}"
 
 
 def describe(
@@ -18,8 +18,9 @@ def describe(
     first = cells[0]
     networks = len({cell.network.id for cell in cells})
     yield (
-        f"heads {'/'.join(map(str, first.heads))} of {networks} networks on {first.task}: theory "
-        f"from P={first.examples:,} episodes, heads removed without training again"
+        f"heads {'/'.join(map(str, first.heads))} of {networks} network{'s' * (networks > 1)} on "
+        f"{first.task}: theory from P={first.examples:,} episodes, heads removed without training "
+        "again"
     )
     rows = []
     for key in dict.fromkeys(map(_method, cells)):

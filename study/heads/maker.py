@@ -44,6 +44,8 @@ class HeadsMaker:
     def why_not(self, cell: HeadsCell) -> str | None:
         if reason := self.networks.why_not(cell.network):
             return reason
+        if max(cell.heads) == 1:
+            return "a layer keeps its last head, so of one head a layer none can be removed"
         if cell.method == BOUND and 2 ** sum(cell.heads) > MOST_SUBSETS:
             return f"all subsets of {sum(cell.heads)} heads are more than {MOST_SUBSETS:,}"
         return cost.lacks_memory(cell, self.facts(cell))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from study.errors import RequestError
 from study.kinds import KINDS
 from study.models import kept
 from study.plan.plan import Plan, Skip
@@ -52,10 +53,9 @@ def with_networks(plan: Plan, results: Results) -> Plan:
         results: where they are.
     """
     statuses = results.survey().statuses
-    files = set(results.storage.names(kept.FOLDER))
     reasons = {}
     for network in KINDS[plan.kind].needs(plan.to_run):
-        if reason := _why_not(network.id, statuses, files):
+        if reason := _why_not(network.id, statuses, results):
             reasons[network.id] = f"{network.text}, seed {network.seed}", reason
     lost = {cell.id for cell in plan.to_run if cell.network.id in reasons}
     return replace(
@@ -68,12 +68,13 @@ def with_networks(plan: Plan, results: Results) -> Plan:
     )
 
 
-def _why_not(cell_id: str, statuses: Mapping[str, str], files: set[str]) -> str | None:
+def _why_not(cell_id: str, statuses: Mapping[str, str], results: Results) -> str | None:
     """Why a network cannot be taken apart; None if it can."""
     status = statuses.get(cell_id, "failed")
     if status != "done":
         return f"its network {status}"
-    name = kept.file_of(cell_id)
-    if name in files:
-        return None
-    return f"its network, {name}, is not there: copy it from where it was trained"
+    try:
+        kept.load(results.storage, cell_id)
+    except RequestError as error:
+        return str(error).removesuffix(".")
+    return None

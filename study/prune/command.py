@@ -138,8 +138,9 @@ examples:
   python -m study.prune network.safetensors --width 30 --temperature 0.1 --by theory
   python -m study.prune network.npz --readout last --out pruned
 
-FILE from Python, where maps is a list of tensors, one a layer:
-  arrays = {f"attention.{layer}": each.numpy() for layer, each in enumerate(maps, start=1)}
+FILE from Python, where maps is a list of tensors, one a layer (after model.eval(), which turns
+dropout off; torch.nn.MultiheadAttention gives them with average_attn_weights=False):
+  arrays = {f"attention.{n}": each.detach().numpy() for n, each in enumerate(maps, start=1)}
   np.savez("network.npz", **arrays, inputs=inputs.numpy(), labels=labels.numpy())
 
 scores.csv has a row a head: layer, head, its scores, and removed_SCORE, the step (1, 2, ...) at

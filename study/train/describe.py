@@ -30,6 +30,7 @@ def describe(
         + (f" C={first.num_classes}" if first.num_classes else "")
         + f" n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
+        + _of_transformer(first)
         + f" batch {first.batch_size} {first.precision} "
         + ("" if facts.sizes else f"{first.split} bases, ")
         + f"data {first.data_digest}"
@@ -65,6 +66,16 @@ def describe(
         )
     lines = [_ROW.format(*row) for row in (_HEADER, *rows)]
     yield from lines if terminal.fits(lines) else terminal.stacked(_HEADER, rows)
+
+
+def _of_transformer(cell: Cell) -> str:
+    """`` (2 layers of 4 heads, d_model 128, 16 pixels)``; empty of other networks."""
+    if (sizes := cell.transformer) is None:
+        return ""
+    return (
+        f" ({sizes.layers} layers of {sizes.heads} heads, d_model {sizes.d_model}, "
+        f"{cell.pixels} pixels)"
+    )
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:

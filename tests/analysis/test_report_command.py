@@ -79,7 +79,7 @@ def test_a_full_disk_has_the_advice_of_the_command(
         request = requested(["digits", "--results", results.url])
         plan = SimpleNamespace(study="digits", preset="quick", skipped=())
         place = Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
-        trained = Trained([cell], [], [], Mock(), None, None, None)
+        trained = Trained([cell], [], [], [], Mock(), None, None, None)
         with pytest.raises(Unwritable) as refusal:
             closing.report(request, cast(Plan, plan), place, trained)
     text = str(refusal.value)

@@ -130,7 +130,7 @@ def test_lists_of_two_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     command = ["--cells", str(path), "--results", results.url, "--threads", "1"]
     for seeds, stage, more in (({0, 1}, "tune", True), ({100, 101}, "confirm", False)):
         _, printed, _ = called(run.main, capsys, *plan)
-        assert ("the same command lists the cells that confirm" in printed) == more
+        assert ("the same command lists the cells that follow" in printed) == more
         ids = {cell.id for cell in CellList.read(path).cells}
         assert trial.main(command) == DONE
         cells = results.cells(ids)

@@ -83,8 +83,9 @@ def _find(data_dir: Path) -> list[Path]:
             (f"{name}/" for name in map(_stem, ARCHIVES) if os.path.isdir(data_dir / name)), None
         )
         hint = f" {unpacked} is unpacked: the archive is needed." if unpacked else ""
+        there = "holds no file of Omniglot" if data_dir.is_dir() else "is no directory"
         raise RequestError(
-            f"{data_dir} holds no file of Omniglot.{hint} Pass the directory that holds "
+            f"{data_dir} {there}.{hint} Pass the directory that holds "
             f"{_ACCEPTED}, with --data-dir."
         )
     return found

@@ -82,7 +82,8 @@ def without_each_head(by_path: Floats, labels: Floats, heads: Sequence[int]) -> 
     kept = ~np.eye(sum(heads), dtype=bool)
     only = np.repeat(heads, heads) == 1
     found = np.full(len(kept), 0.5)  # an output of 0 is a guess
-    found[~only] = accuracies(by_path, labels, kept[~only], heads)
+    if not only.all():
+        found[~only] = accuracies(by_path, labels, kept[~only], heads)
     return found
 
 

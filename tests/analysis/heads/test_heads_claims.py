@@ -79,11 +79,21 @@ def test_a_lost_network_counts_against_a_claim(
     train(results, LAW, seeds, status="diverged" if lost == "training" else "done")
     if lost == "saddle":
         write(results, LAW, seed=seeds, status="diverged")
+    if lost != "training":
         for rule in NEEDED[name]:
             write(results, LAW, rule, seed=seeds)
     claim = all_claims(results)[name]
     assert claim.verdict == verdict
     assert f"n={seeds}), 1 seed lost" in claim.measured
+
+
+def test_a_network_that_nothing_has_scored_is_not_lost(results: Results) -> None:
+    """Another setting may have asked for it, or the study was stopped; it is named."""
+    study(results, "P8", seeds=6)
+    train(results, LAW, 6)
+    claim = all_claims(results)["P8"]
+    assert claim.verdict == "holds"
+    assert "lost" not in claim.measured
 
 
 def test_what_has_no_cells_was_not_run(results: Results) -> None:

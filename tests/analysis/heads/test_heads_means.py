@@ -121,10 +121,11 @@ def test_networks_of_other_learning_rates_are_not_lost(results: Results) -> None
         train(results, LAW, seed)
         train(results, Law(lr=1e-3), seed + 5)
     write(results, LAW)
+    write(results, LAW, "random", seed=1)
     setting = only(results)
     assert setting.seeds == [0, 1]
     assert list(setting.trained["lr"]) == [LAW.lr] * 2
-    assert len(setting.recorded) == 5
+    assert len(setting.recorded) == 6
 
 
 def test_networks_are_read_though_they_were_not_asked_for(results: Results) -> None:

@@ -112,7 +112,7 @@ def test_what_is_open_is_said_with_what_would_decide_it(results: Results) -> Non
     write_study(results, law, widths=(10.0,), sampled=(), limit=False, rules=rules, trained=False)
     text = only(results).found
     assert "a simple rule? Less than weight-norm: " in text
-    assert re.search(r"Undecided after Holm's .*: theory against entropy( \(|\.)", text)
+    assert re.search(r"Undecided, after Holm's .*: theory against entropy( \(|\.)", text)
     (row,) = (row for row in tables.paired_cells(only(results).paired)[1] if row[0] == "entropy")
     assert row[1] == "undecided"
     assert row[5] == "6"

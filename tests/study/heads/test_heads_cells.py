@@ -70,7 +70,7 @@ def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
         ("temperature=-1", "temperature must be a number > 0"),
         ("temperature=warm", "temperature takes validation, published or a number, got 'warm'"),
         ("method=magic", "unknown method 'magic'"),
-        ("network_width=0", "width must be a whole number from 1"),
+        ("network_width=0", "network_width must be a whole number from 1"),
         ("examples=1", "examples must be a whole number from 2"),
         ("heads=0", "heads must be an integer >= 1"),
         ("heads=none", "heads must be an integer >= 1"),

@@ -24,7 +24,7 @@ from study.results import Results
 from study.storage.storage import Storage
 from study.theory.attention_paths import Solution, head_scores, path_features, solve
 from study.theory.heads import pruning, scores
-from study.train.loop import train
+from study.train.loop import train, train_pack
 from tests.made_up.small_networks import cells, work
 
 RULES = ("weight-norm", "entropy", "sensitivity", "random", "greedy", "bound")
@@ -86,6 +86,39 @@ def test_what_is_kept_is_what_was_trained(results: Results) -> None:
     known = recorded[recorded["accuracy_without_head"].notna()]
     assert known[["split", "budget_fraction"]].values.tolist() == [["test", 1.0]]
     assert len(known["accuracy_without_head"].iloc[0]) == 4
+
+
+def test_a_kill_between_network_and_record_changes_nothing(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = cells("method=theory")[0].network
+    killed = Results(tmp_path)
+    killed.prepare()
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Results, "write_cell", kill)
+        with pytest.raises(KeyboardInterrupt):
+            train_cells(work(killed.url, network))
+    assert killed.storage.exists(kept.file_of(network.id))
+    assert train_cells(work(killed.url, network)) == {network.id: "done"}
+    both = [each.cells([network.id]).iloc[0]["network_digest"] for each in (results, killed)]
+    assert both[0] == both[1] == kept.digest(kept.load(killed.storage, network.id))
+
+
+def test_a_pack_keeps_the_weights_of_each_network() -> None:
+    found = cells("method=theory", "seed=0,1")
+    networks = [cell.network for cell in found]
+    task = tasks.load(networks[0].task, options=networks[0].options)
+    packed = train_pack(networks, task)
+    for network, outcome in zip(networks, packed, strict=True):
+        alone = train(network, task)
+        assert outcome.weights is not None
+        assert alone.weights is not None
+        assert kept.digest(outcome.weights) == kept.digest(alone.weights)
+    assert packed[0].weights is not packed[1].weights
 
 
 def test_apart_is_the_network(model: AttentionPaths, apart: Apart) -> None:

@@ -157,9 +157,10 @@ def test_a_cell_that_diverged_is_recorded_shown_and_repeated(
     results = str(tmp_path)
     given = ["method=gp", "paths=good", "variant=noisy", "n=300", "temperature=1e-30", "seed=0"]
     small = ["validation_size=20", "test_size=20"]
-    status, _, errors = main(
-        capsys, "attention-paths", "--set", *given, *small, "--results", results
-    )
+    with trials_here():
+        status, _, errors = main(
+            capsys, "attention-paths", "--set", *given, *small, "--results", results
+        )
     assert status == DONE, errors
     (row,) = Results(results).cells().to_dict("records")
     assert row["status"] == "diverged"

@@ -228,10 +228,11 @@ def test_what_is_wrong_is_named(tmp_path: Path, fault: str) -> None:
 
 
 def test_a_directory_without_an_archive_is_refused(tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "nowhere"):
+    folders = {tmp_path: "holds no file of Omniglot", tmp_path / "nowhere": "is no directory"}
+    for folder, words in folders.items():
         with pytest.raises(RequestError) as caught:
             load(folder)
-        assert str(caught.value).startswith(f"{folder} holds no file of Omniglot. Pass the")
+        assert str(caught.value).startswith(f"{folder} {words}. Pass the")
         assert all(name in str(caught.value) for name in ARCHIVES)
 
 

@@ -17,6 +17,7 @@ def differ(one: ap.Estimate, other: ap.Estimate) -> float:
     return float(np.max(np.abs(one.mean - other.mean) / error))
 
 
+@pytest.mark.faults  # ten seconds
 def test_two_samplers_agree_at_six_neurons() -> None:
     """They share no code. Within 4.5 Monte Carlo errors, 70 numbers, and those errors are small.
 
@@ -103,6 +104,7 @@ def differ_from(found: ap.Estimate, known: Floats) -> float:
     return float(np.max(np.abs(found.mean - known) / found.error))
 
 
+@pytest.mark.faults  # ten seconds
 def test_the_theory_errs_as_one_over_the_width() -> None:
     """At P / N = 2: N times the relative error of the mean stays put while N grows 8-fold.
 
