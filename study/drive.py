@@ -125,20 +125,18 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
     """
     tracker = open_tracker(place.results, plans[-1].study, request.tracking)
     done: list[Trained] = []
-    skipped: list[Skip] = []
     for plan in plans:
-        if plan.kind != plans[0].kind:
-            plan = with_networks(plan, place.results)
-        skipped += plan.skipped
-        if plan.cells or plan.to_come:
-            done.append(_train(request, plan, place, choose, tracker))
+        if done and plans[0].to_run:  # else the plan knows already which networks there are
+            survey = place.results.survey()
+            plan = with_networks(plan, survey.statuses, place.results.storage)
+        done.append(_train(request, plan, place, choose, tracker))
         if done[-1].bug:
             break
     return Trained(
         cells=[cell for each in done for cell in each.cells],
         failures=[failure for each in done for failure in each.failures],
         unchosen=[cell for each in done for cell in each.unchosen],
-        skipped=skipped,
+        skipped=[skip for each in done for skip in each.skipped],
         tracker=tracker,
         search=done[-1].search,
         start_seconds=next((s for each in done if (s := each.start_seconds)), None),
@@ -150,6 +148,8 @@ def _train(
     request: Request, plan: Plan, place: Workplace, choose: Choose, tracker: Tracker
 ) -> Trained:
     """Runs the missing cells of one plan."""
+    if not (plan.cells or plan.to_come):  # no network that it needs trained to its end
+        return Trained([], [], plan.skipped, [], tracker, None, None, None)
     started = time.monotonic()
     results, statuses = place.results, place.survey.statuses
     kind = KINDS[plan.kind]

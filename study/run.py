@@ -35,7 +35,8 @@ def _run(argv: Sequence[str] | None) -> int:
             place.prepare()
         choose = Choice(request, place)
         plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
-        plans = with_networks_first(request, plan, place.results, place.finished)
+        storage = place.results.storage
+        plans = with_networks_first(request, plan, place.survey, place.finished, storage)
         plans = [divided(request, each, place.cluster) for each in plans]
         for each in plans:
             print(describe(each, request.about, request.price_per_hour), flush=True)

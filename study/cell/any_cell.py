@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 
 class Options(NamedTuple):
@@ -48,11 +48,22 @@ class AnyCell(ABC):
 
     version: ClassVar[Mapping[str, int]]
 
-    task: str
-    data_digest: str
-    n: int
-    seed: int
-    evaluation_points: tuple[float, ...]
+    if TYPE_CHECKING:  # a real property would be taken for the default of a subclass's field
+
+        @property
+        def task(self) -> str: ...
+
+        @property
+        def data_digest(self) -> str: ...
+
+        @property
+        def n(self) -> int: ...
+
+        @property
+        def seed(self) -> int: ...
+
+        @property
+        def evaluation_points(self) -> tuple[float, ...]: ...
 
     @cached_property
     def id(self) -> str:

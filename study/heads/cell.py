@@ -101,19 +101,19 @@ class HeadsCell(AnyCell):
             object.__setattr__(self, "temperature", float(heat))
 
     @property
-    def task(self) -> str:  # type: ignore[override]
+    def task(self) -> str:
         return self.network.task
 
     @property
-    def data_digest(self) -> str:  # type: ignore[override]
+    def data_digest(self) -> str:
         return self.network.data_digest
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         return self.examples
 
     @property
-    def seed(self) -> int:  # type: ignore[override]
+    def seed(self) -> int:
         return self.network.seed
 
     @property

@@ -33,7 +33,7 @@ from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.posterior import methods
 from study.posterior.cell import LIMIT, SAMPLED, SAMPLING
-from study.posterior.run import NOTHING, diverged
+from study.posterior.run import NOTHING, diverged, tell
 from study.storage.storage import Storage
 from study.tasks.base import SPLITS
 from study.theory.attention_paths import head_scores
@@ -75,16 +75,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
         _add_curve(rows, "accuracy_pruned", order, apart, cell)
         _add_curve(rows, "accuracy_pruned_reverse", reverse, apart, cell)
     seconds = time.perf_counter() - started
-    if report is not None:
-        report(
-            {
-                "event": "evaluation",
-                "cell_id": cell.id,
-                "comparison_id": cell.comparison_id,
-                "budget_fraction": 1.0,
-                "accuracy": rows["validation"]["accuracy"],
-            }
-        )
+    tell(report, cell, rows)
     columns = {
         **_NOTHING,
         "status": "done",

@@ -10,22 +10,24 @@ from study.kinds import KINDS
 from study.models import kept
 from study.plan.plan import Plan, Skip
 from study.request import Request
-from study.results import Results
+from study.results.survey import Survey
+from study.storage.storage import Storage
 
 TRAINING = "training"
 """The kind of the cells that train them."""
 
 
 def with_networks_first(
-    request: Request, plan: Plan, results: Results, finished: Collection[str]
+    request: Request, plan: Plan, survey: Survey, finished: Collection[str], storage: Storage
 ) -> list[Plan]:
     """The plans of a study, one after the other: that of the networks first, if any are needed.
 
     Args:
         request: what was asked for.
         plan: of the study's cells.
-        results: the results directory.
+        survey: of the results directory.
         finished: ids of cells that need no run.
+        storage: the results directory.
     """
     needed = KINDS[plan.kind].needs(plan.cells)
     if not needed:
@@ -41,21 +43,21 @@ def with_networks_first(
     ).resumed(finished)
     if networks.to_run:
         return [networks, plan]
-    plan = with_networks(plan, results)
+    plan = with_networks(plan, survey.statuses, storage)
     return [networks, plan] if plan.cells else [replace(networks, skipped=plan.skipped)]
 
 
-def with_networks(plan: Plan, results: Results) -> Plan:
+def with_networks(plan: Plan, statuses: Mapping[str, str], storage: Storage) -> Plan:
     """The plan without the cells to run whose network did not train to its end, or is lost.
 
     Args:
         plan: of cells that take networks apart, none of which is left to train.
-        results: where they are.
+        statuses: id of a recorded cell -> how it ended.
+        storage: the results directory.
     """
-    statuses = results.survey().statuses
     reasons = {}
     for network in KINDS[plan.kind].needs(plan.to_run):
-        if reason := _why_not(network.id, statuses, results):
+        if reason := _why_not(network.id, statuses, storage):
             reasons[network.id] = f"{network.text}, seed {network.seed}", reason
     lost = {cell.id for cell in plan.to_run if cell.network.id in reasons}
     return replace(
@@ -68,13 +70,13 @@ def with_networks(plan: Plan, results: Results) -> Plan:
     )
 
 
-def _why_not(cell_id: str, statuses: Mapping[str, str], results: Results) -> str | None:
+def _why_not(cell_id: str, statuses: Mapping[str, str], storage: Storage) -> str | None:
     """Why a network cannot be taken apart; None if it can."""
     status = statuses.get(cell_id, "failed")
     if status != "done":
         return f"its network {status}"
     try:
-        kept.load(results.storage, cell_id)
+        kept.load(storage, cell_id)
     except RequestError as error:
         return str(error).removesuffix(".")
     return None

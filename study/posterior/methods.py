@@ -20,6 +20,7 @@ from study.theory.attention_paths import (
     without_interplay,
 )
 from study.theory.attention_paths.checks import Floats
+from study.theory.heads.pruning import accuracy
 
 
 class Split(NamedTuple):
@@ -279,11 +280,6 @@ def _row(
         "predictor_variance": variance.tolist(),
         "predictor_mean_error": None if error is None else error.tolist(),
     }
-
-
-def accuracy(mean: Floats, labels: Floats) -> float:
-    """The share of inputs whose label the sign of the mean predictor gives."""
-    return float((np.sign(mean) == labels).mean())
 
 
 def _accuracy_error(by_chain: Floats, labels: Floats) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
+from study.cell import AnyCell
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
@@ -56,6 +57,19 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         columns = methods.solution_columns(found, path_names(cell.network))
     except LinAlgError as error:  # at a low temperature K + T has no factor in float64
         return diverged(str(error), time.perf_counter() - started)
+    tell(report, cell, rows)
+    columns = {
+        **NOTHING,
+        "status": "done",
+        "total_train_seconds": seconds,
+        "total_evaluate_seconds": time.perf_counter() - started - seconds,
+        **columns,
+    }
+    return Ended(columns["status"], columns, list(rows.values()))
+
+
+def tell(report: Report | None, cell: AnyCell, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Reports the one evaluation of a cell; `rows` are those of its splits."""
     if report is not None:
         report(
             {
@@ -66,14 +80,6 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
                 "accuracy": rows["validation"]["accuracy"],
             }
         )
-    columns = {
-        **NOTHING,
-        "status": "done",
-        "total_train_seconds": seconds,
-        "total_evaluate_seconds": time.perf_counter() - started - seconds,
-        **columns,
-    }
-    return Ended(columns["status"], columns, list(rows.values()))
 
 
 def diverged(reason: str, seconds: float) -> Ended:
