@@ -19,10 +19,10 @@ from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import (
     LONG_COLUMNS,
+    chapter_head,
     claim_blocks,
     end_states,
     repeat_blocks,
-    verdict_blocks,
 )
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, run_files
@@ -57,13 +57,9 @@ class AttentionPaths(Chapter["Paths"]):
 
     def head(self, sections: Sequence[Paths]) -> list[Block]:
         """What theory says, what was found in each setting, and every claim with its verdict."""
+        found = {each.title: each.found for each in sections}
         claims = [claim for section in sections for claim in section.claims]
-        return [
-            Heading("Attention paths", 2),
-            Text(THEORY_SAYS, "lead"),
-            *(Text(f"{each.title}. {each.found}") for each in sections if each.found),
-            *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
-        ]
+        return chapter_head("Attention paths", THEORY_SAYS, found, claims)
 
 
 ATTENTION_PATHS = AttentionPaths()

@@ -26,10 +26,10 @@ from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.parts import (
     LONG_COLUMNS,
+    chapter_head,
     claim_blocks,
     end_states,
     repeat_blocks,
-    verdict_blocks,
 )
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary, run_files
@@ -76,13 +76,9 @@ class OneShot(Chapter["Heads"]):
 
     def head(self, sections: Sequence[Heads]) -> list[Block]:
         """What is asked, what was found in each setting, and every claim with its verdict."""
+        found = {each.title: each.found for each in sections}
         claims = [claim for section in sections for claim in section.claims]
-        return [
-            Heading("One-shot images", 2),
-            Text(QUESTION, "lead"),
-            *(Text(f"{each.title}. {each.found}") for each in sections if each.found),
-            *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
-        ]
+        return chapter_head("One-shot images", QUESTION, found, claims)
 
 
 ONE_SHOT = OneShot()

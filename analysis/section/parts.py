@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -81,6 +81,25 @@ def claim_blocks(claims: Sequence[Claim]) -> list[Block]:
         Table(list(columns), rows, left=range(len(columns)), wrap=wrap),
         Text(f"{RULES} How each of them is tested:"),
         *(Text(test, "quiet") for test in tests),
+    ]
+
+
+def chapter_head(
+    heading: str, lead: str, found: Mapping[str, str], claims: Sequence[Claim]
+) -> list[Block]:
+    """The head of a chapter: what is asked, what was found in each section, and every verdict.
+
+    Args:
+        heading: of the chapter.
+        lead: what is asked, or what theory says.
+        found: title of a section -> one paragraph; empty ones are left out.
+        claims: of all sections.
+    """
+    return [
+        Heading(heading, 2),
+        Text(lead, "lead"),
+        *(Text(f"{title}. {text}") for title, text in found.items() if text),
+        *verdict_blocks(sorted(claims, key=lambda claim: claim.name)),
     ]
 
 
