@@ -7,14 +7,13 @@ import os
 import re
 import secrets
 import socket
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from study.errors import RequestError
-from study.launch.nodes import Cluster
+from study.launch.nodes import Cluster, ray_stderr_into
 from study.terminal.command import importing, terminating
 
 CONNECT_SECONDS = 10.0
@@ -121,7 +120,7 @@ def join(address: str) -> Iterator[Cluster]:
     with tempfile.TemporaryFile() as said:
         try:
             _require_listener(address)
-            with _stderr_into(said):
+            with ray_stderr_into(said):
                 ray.init(address=address, runtime_env={"env_vars": _WORKER_SETTINGS}, **_QUIET)
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             said.seek(0)
@@ -141,20 +140,6 @@ def _import_ray(settings: Mapping[str, str]) -> Any:
         import ray
 
     return ray
-
-
-@contextlib.contextmanager
-def _stderr_into(file: BinaryIO) -> Iterator[None]:
-    """Redirects stderr of the process: Ray's C++ part complains there while it cannot connect."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(before, 2)
-        os.close(before)
 
 
 def _why_not(address: str, error: str, said: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from study.cell.version import source_digest
 from study.errors import RequestError
@@ -22,6 +25,20 @@ _GROWTH_FILE = "~/ray_bootstrap_config.yaml"
 """`ray up` leaves it on the head node for the autoscaler."""
 
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def ray_stderr_into(file: BinaryIO) -> Iterator[None]:
+    """Redirects stderr of the process: Ray's C++ part complains there of what we say better."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(before, 2)
+        os.close(before)
 
 
 @dataclass(frozen=True)
@@ -157,6 +174,10 @@ class Cluster:
         Raises:
             RequestError: names the node and what to do.
         """
+        with tempfile.TemporaryFile() as unsaid, ray_stderr_into(unsaid):
+            self._require(results, mark)
+
+    def _require(self, results: str | None, mark: str) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         probe = self.ray.remote(num_cpus=0)(_probe())
