@@ -9,6 +9,9 @@ from study.cell.cell import RATIONALE_RULES as RATIONALE_RULES
 from study.cell.cell import SPLIT_SCHEMES as SPLIT_SCHEMES
 from study.cell.cell import Cell as Cell
 from study.cell.decoder import DecoderSettings as DecoderSettings
+from study.cell.network import ACTIVATIONS as ACTIVATIONS
+from study.cell.network import NORMALISATIONS as NORMALISATIONS
+from study.cell.network import NetworkSettings as NetworkSettings
 from study.cell.schedule import HYBRIDS as HYBRIDS
 from study.cell.schedule import OPTIMISERS as OPTIMISERS
 from study.cell.schedule import PARADIGMS as PARADIGMS

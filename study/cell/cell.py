@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import is_int, is_positive, require
 from study.cell.decoder import DecoderSettings
+from study.cell.network import LARGEST_WIDTH, NetworkSettings
 from study.cell.schedule import PARADIGMS, Budget, Phase, Schedule
 from study.cell.transformer import TransformerSettings
 
@@ -38,7 +39,6 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 
 LARGEST_M = 100_000
 LARGEST_SIZE = 1_000_000_000
-LARGEST_WIDTH = 1_000
 LARGEST_PIXELS = 1_024
 """Far above any study, but low enough to catch a mistyped zero before it takes all memory."""
 
@@ -69,6 +69,9 @@ class Cell(AnyCell):
         alpha: attention held on the foreground, in [0, 1], while only the classifier trains (fixed
             focus, section 3); None: the focus trains, too.
         num_classes: foreground classes of a made-up task, >= 2; None: the task's own.
+        foregrounds: segments of the label's class in each mosaic, >= 2; None: one.
+        distractors: segments of other foreground classes in each mosaic, >= 1; None: none.
+        network: how the networks differ from the architecture; None: in nothing but `width`.
         label_rule: of posts, one of `LABEL_RULES`.
         rationale_rule: of posts, one of `RATIONALE_RULES`.
         min_count: of posts and captions, >= 1: the vocabulary is the words that occur this often
@@ -105,6 +108,9 @@ class Cell(AnyCell):
     precision: str = "float32"
     alpha: float | None = None
     num_classes: int | None = None
+    foregrounds: int | None = None
+    distractors: int | None = None
+    network: NetworkSettings | None = None
     label_rule: str | None = None
     rationale_rule: str | None = None
     min_count: int | None = None
@@ -158,6 +164,15 @@ class Cell(AnyCell):
             self.num_classes,
             "an integer >= 2",
         )
+        for name, least in (("foregrounds", 2), ("distractors", 1)):
+            value = getattr(self, name)
+            rule = f"none, or an integer >= {least} and at most {LARGEST_M:,}"
+            require(
+                value is None or (is_int(value) and least <= value <= LARGEST_M), name, value, rule
+            )
+        named = (self.foregrounds or 1) + (self.distractors or 0)
+        rule = f"less than m={self.m}, as the background is a segment, too"
+        require(named < self.m, "foregrounds and distractors together", named, rule)
         for name, known in (
             ("label_rule", LABEL_RULES),
             ("rationale_rule", RATIONALE_RULES),
@@ -299,6 +314,7 @@ class Cell(AnyCell):
                 "schedule": Schedule(phases),
                 "budget": Budget(**values["budget"]),
                 "evaluation_points": tuple(values["evaluation_points"]),
+                "network": _settings(NetworkSettings, values.get("network")),
                 "decoder": _settings(DecoderSettings, values.get("decoder")),
                 "transformer": _settings(TransformerSettings, values.get("transformer")),
             }

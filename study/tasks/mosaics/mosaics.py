@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,7 +30,8 @@ class Mosaics:
         images: (N, H, W, C) uint8 base images, shared between splits.
         index: (n, m) int32 rows of `images`.
         labels: (n,) int64 in [0, number of foreground classes).
-        foreground: (n, m) bool, True at the hidden positions z.
+        foreground: (n, m) bool, True at the hidden positions z of the label's class, in each
+            mosaic equally many.
         max_value: the pixel value that stands for 1.
     """
 
@@ -77,8 +78,9 @@ class Mosaics:
 
     @property
     def foreground_image(self) -> Tensor:
-        """(n,) int64 rows of `images`."""
-        return self.index[self.foreground].long()
+        """(n,) int64 rows of `images`; of several foreground images of a mosaic, the first."""
+        first = self.foreground.int().argmax(dim=1, keepdim=True)
+        return self.index.gather(1, first).squeeze(1).long()
 
     @functools.cached_property
     def distinct(self) -> Distinct:
@@ -95,6 +97,20 @@ class Mosaics:
             self.foreground[:count],
             self.max_value,
         )
+
+
+class _Content(NamedTuple):
+    """What a mosaic is made of; the rest of its segments are background.
+
+    Attributes:
+        m: segments.
+        foregrounds: of them of the label's class.
+        distractors: of them of other foreground classes, each of any.
+    """
+
+    m: int
+    foregrounds: int
+    distractors: int
 
 
 class MosaicTask:
@@ -148,14 +164,15 @@ class MosaicTask:
         """The splits of a cell: `train`, `validation`, `test`.
 
         The cell's seed draws the train mosaics; the others are fixed for a task and m. Labels and
-        positions are uniform. The foreground image is drawn from the label's class, every other
-        segment independently from all background images.
+        positions are uniform. Foreground images are drawn from the label's class, distractors from
+        other foreground classes, every other segment independently from all background images.
         """
         device = torch.device(device)
-        train = (cell.split, "train", cell.m, cell.n, cell.seed, device)
+        content = _Content(cell.m, cell.foregrounds or 1, cell.distractors or 0)
+        train = (cell.split, "train", content, cell.n, cell.seed, device)
         fixed = {
-            "validation": (cell.split, "validation", cell.m, cell.validation_size, None, device),
-            "test": (cell.split, "test", cell.m, cell.test_size, None, device),
+            "validation": (cell.split, "validation", content, cell.validation_size, None, device),
+            "test": (cell.split, "test", content, cell.test_size, None, device),
         }
         for key in fixed.values():
             if key not in self._fixed:
@@ -166,10 +183,18 @@ class MosaicTask:
         }
 
     def _split(
-        self, scheme: str, split: str, m: int, size: int, seed: int | None, device: torch.device
+        self,
+        scheme: str,
+        split: str,
+        content: _Content,
+        size: int,
+        seed: int | None,
+        device: torch.device,
     ) -> Mosaics:
-        names = ("mosaics", self.name, scheme, split, m, *(() if seed is None else (seed,)))
-        index, labels, foreground = _draw(self._pools[scheme][split], size, m, stream_seed(*names))
+        names = ("mosaics", self.name, scheme, split, content.m)
+        names = (*names, *(() if seed is None else (seed,)))
+        pool = self._pools[scheme][split]
+        index, labels, foreground = _draw(pool, size, content, stream_seed(*names))
         return Mosaics(
             images=self._images(
                 "test" if (scheme, split) == ("disjoint", "test") else "train", device
@@ -213,15 +238,44 @@ class MosaicTask:
 
 
 def _draw(
-    pool: list[np.ndarray], count: int, m: int, seed: int
+    pool: list[np.ndarray], count: int, content: _Content, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draws an index table (count, m) int32, labels (count,) int64, foreground (count, m) bool."""
     rng = np.random.default_rng(seed)
     *foreground, background = pool
     labels = rng.integers(len(foreground), size=count)
-    position = rng.integers(m, size=count)
-    index = rng.choice(background, size=(count, m))
+    positions = rng.integers(content.m, size=(count, 1))
+    index = rng.choice(background, size=(count, content.m))
+    _put(index, positions[:, 0], labels, foreground, rng)
+    for further in range(1, content.foregrounds + content.distractors):
+        position = _another(positions, content.m, rng)
+        classes = labels
+        if further >= content.foregrounds:
+            classes = rng.integers(len(foreground) - 1, size=count)
+            classes += classes >= labels
+        _put(index, position, classes, foreground, rng)
+        positions = np.column_stack([positions, position])
+    is_foreground = np.zeros(index.shape, bool)
+    np.put_along_axis(is_foreground, positions[:, : content.foregrounds], True, axis=1)
+    return index.astype(np.int32), labels, is_foreground
+
+
+def _put(
+    index: np.ndarray,
+    position: np.ndarray,
+    classes: np.ndarray,
+    foreground: list[np.ndarray],
+    rng: np.random.Generator,
+) -> None:
+    """Puts an image of each mosaic's class (count,) at its position (count,), in place."""
     for label, rows in enumerate(foreground):
-        chosen = np.flatnonzero(labels == label)
+        chosen = np.flatnonzero(classes == label)
         index[chosen, position[chosen]] = rng.choice(rows, size=len(chosen))
-    return index.astype(np.int32), labels, np.arange(m) == position[:, None]
+
+
+def _another(taken: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
+    """A further position (count,) of each mosaic, uniform among those not `taken` (count, k)."""
+    position = rng.integers(m - taken.shape[1], size=len(taken))
+    for each in np.sort(taken, axis=1).T:
+        position += position >= each
+    return position
