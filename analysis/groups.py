@@ -26,7 +26,7 @@ OPTION = ["lr", "last_lr", "switch_point", "schedule"]
 
 PARADIGM_ORDER = (
     "hard", "hard-sampled", "hard-running", "soft", "hybrid", "hybrid-sampled", "hybrid-running",
-    "lvml",
+    "lvml", "lvml-sampled",
 )  # fmt: skip
 
 STAND_INS = {

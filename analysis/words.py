@@ -31,7 +31,11 @@ _WORDS = {
     "label_rule": "labels by {}",
     "rationale_rule": "rationales by {}",
     "data_digest": "data {}",
+    "network": "{}",
 }
+
+_UNUSUAL = ("network", "foregrounds", "distractors")
+"""Fields of a cell that most have not."""
 
 MANY = 10_000
 """Above this, a number of seeds or images is no longer stated."""
@@ -57,14 +61,14 @@ def setting_name(task: str, m: int, architecture: str) -> str:
 
 
 def full_name(settings: Mapping[str, Any]) -> str:
-    """The name of a setting with what is unusual about its formula and its data.
+    """The name of a setting with what is unusual about its formula, networks and data.
 
     Args:
         settings: as `study.cell.Cell.to_dict` gives it.
     """
     name = setting_name(settings["task"], settings["m"], settings["architecture"])
-    inference = setting_words(settings, ["inference"])
-    return ", ".join([" ".join([name, *inference]), *unusual_rules(settings)])
+    unusual = setting_words(settings, ["inference"]), setting_words(settings, _UNUSUAL)
+    return ", ".join([" ".join([name, *unusual[0]]), *unusual[1], *unusual_rules(settings)])
 
 
 def told_apart(name: str, settings: Mapping[str, Any], fields: Iterable[str]) -> str:
@@ -103,7 +107,7 @@ def setting_words(settings: Mapping[str, Any], names: Iterable[str]) -> list[str
 def setting_text(value: Any) -> str:
     """A setting: a list with commas, several named ones as ``embedding 512, hidden 512``."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {each}" for name, each in value.items())
+        return ", ".join(f"{name.replace('_', ' ')} {each}" for name, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -53,6 +53,7 @@ _STYLES = {
     "hard-running": LineStyle("#8F3E00", (0, (1.0, 3.0)), "P"),
     "hybrid-sampled": LineStyle("#66B99F", (0, (5.0, 1.5, 1.0, 1.5, 1.0, 1.5)), "<"),
     "hybrid-running": LineStyle("#00583F", (0, (7.0, 1.5)), ">"),
+    "lvml-sampled": LineStyle("#E3AFCB", (0, (9.0, 1.5, 1.0, 1.5)), "d"),
 }
 _OTHER_COLOURS = ("#000000", "#E69F00", "#56B4E9")
 _OTHER_DASHES = ((0, (7.0, 1.5)), (0, (4.0, 1.5, 1.0, 1.5, 1.0, 1.5)), (0, (1.5, 3.0)))

@@ -265,6 +265,11 @@ class Cell(AnyCell):
         return self.schedule.switch_point
 
     @property
+    def takes_whole_batches(self) -> bool:
+        """Whether a step in parts would be another: the statistics are of a batch."""
+        return self.network is not None and self.network.normalisation == "batch"
+
+    @property
     def label(self) -> str:
         return self.paradigm
 

@@ -42,8 +42,15 @@ class Captions(NamedTuple):
     decoder: DecoderSettings
 
 
+def takes_network(name: str, task: str) -> bool:
+    """Whether `study.cell.NetworkSettings` can change an architecture of a task."""
+    return _ARCHITECTURES.get(name, {}).get(task, "").startswith("images:")
+
+
 def further_of(cell: Cell) -> tuple[Any, ...]:
     """What the builder of a cell's model takes besides; empty for most."""
+    if cell.network is not None:
+        return (cell.network,)
     if cell.transformer is not None:
         return (cell.transformer,)
     if cell.decoder is None or cell.encoder is None:

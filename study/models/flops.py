@@ -1,13 +1,14 @@
 """What a forward pass costs, counted analytically.
 
 One multiply-add is 2 FLOPs. Convolutions, linear layers and attention between segments are
-counted; biases, activations, normalisation by fixed statistics, pooling, weighted sums of segments
-and embedding look-ups are not.
+counted; biases, activations, normalisation, pooling, weighted sums of segments and embedding
+look-ups are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from study.models.layers import SelfAttention
+
+_UNCOUNTED = nn.Embedding, nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,15 @@ def counted(module: nn.Module, run: Callable[[], object]) -> int:
         elif isinstance(layer, SelfAttention):  # its projections are counted as layers
             segments, size = output.shape
             total += 2 * segments * segments * 2 * size  # scores and weighted sums
-        elif isinstance(layer, nn.Embedding) or _scales(layer):
-            pass
-        elif next(layer.parameters(recurse=False), None) is not None:
+        elif (
+            not isinstance(layer, _UNCOUNTED)
+            and next(layer.parameters(recurse=False), None) is not None
+        ):
             raise TypeError(f"no cost is known for a {type(layer).__name__} layer")
 
     hooks = [layer.register_forward_hook(count) for layer in module.modules()]
     try:
-        with torch.no_grad():
+        with evaluating(module):
             run()
     finally:
         for hook in hooks:
@@ -99,6 +103,13 @@ def counted(module: nn.Module, run: Callable[[], object]) -> int:
     return total
 
 
-def _scales(layer: nn.Module) -> bool:
-    """Whether a layer only scales and shifts: batch normalisation by fixed statistics."""
-    return isinstance(layer, nn.BatchNorm2d) and not layer.training
+@contextlib.contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """A context without gradients in which a module normalises by fixed statistics."""
+    before = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        module.train(before)

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from study.cell import NetworkSettings
+from study.cell.checks import require
 from study.cell.seeds import stream_seed
 from study.models.base import Builder, Model, Network, initialise, scaled
+from study.models.layers import normalised
+
+_ACTIVATIONS: dict[str | None, type[nn.Module]] = {
+    None: nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Net:
     """Convolutions, each followed by its pooling and ReLU, then linear layers with ReLU between.
+
+    Settings may put a normalisation behind every layer but the last, another activation in place
+    of ReLU, and other hidden linear layers (`study.cell.network`).
 
     The sources write ReLU before pooling. Both orders give bitwise the same outputs and gradients,
     because ReLU is monotone; pooling first leaves a quarter of the values to ReLU. The last ReLU
@@ -31,41 +41,85 @@ class Net:
     linears: Sequence[int]
     bias: bool = True
 
-    def build(self, input_shape: tuple[int, ...], outputs: int, width: float) -> list[nn.Module]:
+    def build(
+        self,
+        input_shape: tuple[int, ...],
+        outputs: int,
+        width: float,
+        settings: NetworkSettings | None = None,
+    ) -> list[nn.Module]:
+        """Its layers.
+
+        Args:
+            input_shape: of a segment: (channels, height, width).
+            outputs: size of the last layer.
+            width: factor on every hidden width.
+            settings: what else differs; its widths are not read.
+
+        Raises:
+            ValueError: fewer hidden layers than there are would be left out, or a layer is too
+                narrow for its normalisation.
+        """
+        norm = None if settings is None else settings.normalisation
+        activation = _ACTIVATIONS[None if settings is None else settings.activation]
         channels, height, wide = input_shape
         layers: list[nn.Module] = []
         for out, kernel, stride, pool in self.convs:
             out = scaled(out, width)
             if layers:
-                layers.append(nn.ReLU())
+                layers.append(activation())
             layers.append(nn.Conv2d(channels, out, kernel, stride, bias=self.bias))
+            layers += normalised(norm, out, plane=True)
             if pool > 1:
                 layers.append(nn.MaxPool2d(pool))
             channels = out
             height = ((height - kernel) // stride + 1) // pool
             wide = ((wide - kernel) // stride + 1) // pool
-        layers += [nn.Flatten(), nn.ReLU()] if layers else [nn.Flatten()]
+        layers += [nn.Flatten(), activation()] if layers else [nn.Flatten()]
         features = channels * height * wide
-        for hidden in self.linears:
+        for hidden in self._hidden(settings):
             hidden = scaled(hidden, width)
-            layers += [nn.Linear(features, hidden, bias=self.bias), nn.ReLU()]
+            layers.append(nn.Linear(features, hidden, bias=self.bias))
+            layers += [*normalised(norm, hidden, plane=False), activation()]
             features = hidden
         return [*layers, nn.Linear(features, outputs, bias=self.bias)]
+
+    def _hidden(self, settings: NetworkSettings | None) -> Sequence[int]:
+        """Widths of the hidden linear layers."""
+        depth = 0 if settings is None else settings.depth or 0
+        least = -len(self.linears)
+        require(depth >= least, "depth", depth, f"at least {least}, as there are so many layers")
+        if depth > 0:
+            return [*self.linears, *[self.linears[-1]] * depth]
+        return self.linears[: len(self.linears) + depth]
 
 
 def _model(focus: Net, classifier: Net) -> Builder:
     def build(
-        input_shape: tuple[int, ...], num_classes: int, width: float, seed: int, precision: str
+        input_shape: tuple[int, ...],
+        num_classes: int,
+        width: float,
+        seed: int,
+        precision: str,
+        settings: NetworkSettings | None = None,
     ) -> Model:
+        f_width, g_width = _widths(width, settings)
         with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-            f_layers = [*focus.build(input_shape, 1, width), nn.Flatten(0)]
-            g_layers = classifier.build(input_shape, num_classes, width)
+            f_layers = [*focus.build(input_shape, 1, f_width, settings), nn.Flatten(0)]
+            g_layers = classifier.build(input_shape, num_classes, g_width, settings)
         f, g = (Network(*layers, precision=precision) for layers in (f_layers, g_layers))
         initialise(f, stream_seed("init", "focus", seed))
         initialise(g, stream_seed("init", "classifier", seed))
         return Model(f, g)
 
     return build
+
+
+def _widths(width: float, settings: NetworkSettings | None) -> tuple[float, float]:
+    """Factors on the hidden widths of focus and classifier."""
+    if settings is None:
+        return width, width
+    return settings.focus_width or width, settings.classifier_width or width
 
 
 _THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))

@@ -20,6 +20,7 @@ REGISTERED = {
     "lvml": "study.paradigms.lvml:LVML",
     "hard-sampled": "study.paradigms.hard_sampled:HardSampled",
     "hard-running": "study.paradigms.hard_running:HardRunning",
+    "lvml-sampled": "study.paradigms.lvml_sampled:LVMLSampled",
     "lvml-logits": "study.paradigms.lvml_logits:LVMLLogits",
 }
 """Name in a schedule -> module and class."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from study.paradigms.padding import filled, padded, real
+from study.paradigms.parts import in_parts
 
 Focus = Callable[[Tensor], Tensor]
 """Segments (N, ...) -> scores (N,)."""
@@ -168,8 +169,8 @@ class Paradigm(ABC):
 
     Attributes:
         name: as in a schedule.
-        exact: name of the paradigm whose loss is the expectation of this one's: its own unless it
-            samples. Evaluations use that one, so that they draw nothing.
+        exact: name of the paradigm whose loss this one estimates by samples, or its own name.
+            Evaluations use that one, so that they draw nothing.
         mixes: whether the classifier sees the attention-weighted sum of the segments. If it sees
             single segments, its outputs can be looked up in a table.
         held: whether section 3 defines its loss for an attention that is held.
@@ -351,7 +352,7 @@ def on_segments(
     Where a segment is not real, the output is `fill`.
     """
     if mask is None:
-        out = function(segments.flatten(0, 1))
+        out = in_parts(function, segments.flatten(0, 1), segments.shape[1])
         return out.unflatten(0, segments.shape[:2])
     return padded(function(real(segments, mask)), mask, fill)
 

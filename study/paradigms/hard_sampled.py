@@ -30,12 +30,12 @@ class HardSampled(Hard):
     def losses(
         self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        losses, log_choices, _ = self._drawn(attended, labels, self.samples, sampling)
+        losses, log_choices, _ = drawn(attended, labels, self.samples, sampling)
         return self.sequence_losses(losses.view(-1, 1), log_choices.view(-1, 1), sampling)
 
     def decide(self, attended: Attended, labels: Tensor, sampling: Sampling) -> Decision:
-        losses, log_choices, drawn = self._drawn(attended, labels, 1, sampling)
-        return Decision(losses[:, 0], drawn, log_choices[:, 0])
+        losses, log_choices, segments = drawn(attended, labels, 1, sampling)
+        return Decision(losses[:, 0], segments, log_choices[:, 0])
 
     def sequence_losses(
         self, losses: Tensor, log_choices: Tensor | None, sampling: Sampling
@@ -63,16 +63,28 @@ class HardSampled(Hard):
         """m calls of f and one of g a sample."""
         return m * focus_flops + self.samples * classifier_flops
 
-    def _drawn(
-        self, attended: Attended, labels: Tensor, count: int, sampling: Sampling
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Losses (B, count) and log a_j (B, count) of drawn segments, and these (B count, ...)."""
-        segments = attended.segments
-        index = _draw(attended.log_attention, count, sampling.generator)
-        rows = torch.arange(len(segments), device=segments.device)[:, None]
-        drawn = segments[rows, index].flatten(0, 1)
-        log_p = attended.classifier(drawn).log_softmax(dim=1).unflatten(0, index.shape)
-        return -of_label(log_p, labels), attended.log_attention_at(index), drawn
+
+def drawn(
+    attended: Attended, labels: Tensor, count: int, sampling: Sampling
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draws segments of each input from its attention, independently.
+
+    Args:
+        attended: B inputs.
+        labels: (B,) int64.
+        count: segments of each input.
+        sampling: gives the random stream.
+
+    Returns:
+        Losses -log sigma_y( g(x_j) ) (B, count) and log a_j (B, count) of the drawn segments, both
+        with gradient, and these segments (B count, ...).
+    """
+    segments = attended.segments
+    index = _draw(attended.log_attention, count, sampling.generator)
+    rows = torch.arange(len(segments), device=segments.device)[:, None]
+    chosen = segments[rows, index].flatten(0, 1)
+    log_p = attended.classifier(chosen).log_softmax(dim=1).unflatten(0, index.shape)
+    return -of_label(log_p, labels), attended.log_attention_at(index), chosen
 
 
 def _draw(log_a: Tensor, count: int, generator: torch.Generator | None) -> Tensor:

@@ -244,6 +244,8 @@ class _Timings:
             flops = cost.training_flops("soft", self._plan.flops[cell.id], cell.m)
             most = int(LARGEST_STEP * TIMED_FLOPS[self.device.type] // flops)
             return min(cell.batch_size, max(1, most))
+        if cell.takes_whole_batches:
+            return cell.batch_size
         bytes_each = 4 * cell.m * math.prod(facts.input_shape)
         fitting = hardware.micro_batch(cell.batch_size, bytes_each, self.device)
         return min(self._plan.micro_batch or fitting, cell.batch_size)

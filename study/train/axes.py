@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from search_spaces.base import By
 from study import models, tasks
 from study.cell import (
+    ACTIVATIONS,
     HYBRIDS,
     LABEL_RULES,
+    NORMALISATIONS,
     OPTIMISERS,
     PARADIGMS,
     PRECISIONS,
@@ -19,7 +21,7 @@ from study.cell.axis import Axis
 from study.models.encoders import ENCODERS
 
 SAME = "same"
-"""Value of `hard_lr`: the learning rate of the first phase."""
+"""Value of an axis that goes by another one unless it is given: `hard_lr` by `lr`."""
 
 
 NONE = "none"
@@ -28,6 +30,10 @@ NONE = "none"
 
 ALL = "all"
 """Value of a size: the whole split."""
+
+
+RELU = "relu"
+"""Value of `activation`: that of the named architectures."""
 
 
 OWN = "own"
@@ -136,6 +142,10 @@ AXES: Mapping[str, Axis] = {
         (None,),
         "a whole number or none",
     ),
+    "foregrounds": Axis("segments of a mosaic that are of the label's class", int, (1,)),
+    "distractors": Axis(
+        "segments of a mosaic that are of other foreground classes, each of any", int, (0,)
+    ),
     "n": Axis(
         "training mosaics, posts or captions; all: of a data set of posts or captions",
         _count_or_all,
@@ -187,6 +197,25 @@ AXES: Mapping[str, Axis] = {
     ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
     "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
+    "focus_width": Axis(
+        "the same of the focus alone; same: width", _number_or_same, (SAME,), "a number or same"
+    ),
+    "classifier_width": Axis(
+        "the same of the classifier alone; same: width",
+        _number_or_same,
+        (SAME,),
+        "a number or same",
+    ),
+    "depth": Axis(
+        "hidden linear layers more than the architecture has; below 0: fewer", int, (0,)
+    ),
+    "normalisation": Axis(
+        "behind every layer but the last: batch, layer, group or none",
+        _name_or_none,
+        (None,),
+        "a name",
+    ),
+    "activation": Axis("relu, tanh or gelu", str, (RELU,), "a name"),
     "batch_size": Axis("mosaics, posts or captions a step", int, (256,)),
     "precision": Axis("float32, tf32 (on a GPU) or bfloat16", str, ("float32",), "a name"),
     "optimiser": Axis(
@@ -306,6 +335,8 @@ def choices(axis: str, of_tasks: Sequence[str]) -> Sequence[str] | None:
         "budget_unit": BUDGET_UNITS,
         "split": SPLIT_SCHEMES,
         "precision": PRECISIONS,
+        "normalisation": (*NORMALISATIONS, NONE),
+        "activation": (RELU, *ACTIVATIONS),
         "label_rule": (*LABEL_RULES, NONE),
         "rationale_rule": (*RATIONALE_RULES, NONE),
         "inference": (*PARADIGMS, OWN),

@@ -16,6 +16,7 @@ from study.cell import (
     Budget,
     Cell,
     DecoderSettings,
+    NetworkSettings,
     Options,
     Phase,
     Schedule,
@@ -26,9 +27,10 @@ from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
 from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
+from study.paradigms.parts import PART_BYTES
 from study.tasks.base import IMAGES, UNKNOWN_DIGEST, Facts, FactsOf
 from study.train import cost
-from study.train.axes import ALL, SAME
+from study.train.axes import ALL, RELU, SAME
 from study.train.timeline import steps_by_phase, timeline
 
 S = TypeVar("S")
@@ -101,7 +103,8 @@ class CellMaker:
             return (
                 f"attention is held on mosaics, not on {cell.task}: {noun} may lack a foreground"
             )
-        if reason := _why_not_captions(cell) or _why_not_one_shot(cell):
+        reason = _why_not_captions(cell) or _why_not_one_shot(cell)
+        if reason := reason or _why_not_mosaics(cell) or self._why_not_batch(cell):
             return reason
         if cell.alpha is not None:
             held = [name for name in PARADIGMS if paradigms.get(name).held]
@@ -116,6 +119,19 @@ class CellMaker:
                     f"the budget has no step for its {phase.paradigm} phase "
                     f"(batch {cell.batch_size})"
                 )
+        return None
+
+    def _why_not_batch(self, cell: Cell) -> str | None:
+        """Why a cell cannot normalise over a batch; None if it can, or does not."""
+        if not cell.takes_whole_batches:
+            return None
+        if cell.batch_size < 2:
+            return "a batch of one input becomes constant by batch normalisation: take 2 or more"
+        if 4 * cell.m * math.prod(self.facts(cell).input_shape) > PART_BYTES:
+            return (
+                f"at m={cell.m} a mosaic goes through the networks in parts, and batch "
+                "normalisation would be of a part: take layer or group"
+            )
         return None
 
     def _cell(self, point: Mapping[str, Any]) -> Cell:
@@ -135,6 +151,9 @@ class CellMaker:
             data_digest=facts.digest,
             schedule=_schedule(point),
             decoder=_settings(DecoderSettings, point, options.encoder, "captions"),
+            network=_network(point),
+            foregrounds=None if point["foregrounds"] == 1 else point["foregrounds"],
+            distractors=point["distractors"] or None,
             transformer=_settings(TransformerSettings, point, options.pixels, "one-shot images"),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
@@ -147,6 +166,31 @@ class CellMaker:
         else:
             budget = cost.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
         return replace(cell, budget=budget)
+
+
+def _network(point: Mapping[str, Any]) -> NetworkSettings | None:
+    """How the networks of a point differ from the architecture; None: in `width` alone.
+
+    Raises:
+        ValueError: a value is out of range, or given for an architecture that takes none.
+    """
+    usual: dict[str, tuple[Any, ...]] = {
+        "focus_width": (SAME, point["width"]),
+        "classifier_width": (SAME, point["width"]),
+        "depth": (0,),
+        "normalisation": (None,),
+        "activation": (RELU,),
+    }
+    given = {name: point[name] for name, values in usual.items() if point[name] not in values}
+    if not given:
+        return None
+    if not models.takes_network(point["architecture"], point["task"]):
+        name, value = next(iter(given.items()))
+        rule = (
+            f"{usual[name][0] or 'none'}, as the architecture {point['architecture']} has no other"
+        )
+        require(False, name, value, rule)
+    return NetworkSettings(**given)
 
 
 def _settings(
@@ -163,6 +207,19 @@ def _settings(
         return kind(**given)
     for name, value in given.items():
         require(value is None, name, value, f"none, as {point['task']} has no {what}")
+    return None
+
+
+def _why_not_mosaics(cell: Cell) -> str | None:
+    """Why a cell cannot have the content of its mosaics; None if it can, or has no mosaics."""
+    if not (cell.foregrounds or cell.distractors):
+        return None
+    if tasks.modality(cell.task) is not tasks.MOSAICS:
+        return f"foregrounds and distractors are of mosaics, not of {cell.task}; leave them out"
+    if cell.task == "linear-orthogonal":
+        return (
+            "the closed form is of one foreground segment: leave foregrounds and distractors out"
+        )
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from study import tasks, terminal
@@ -31,8 +32,10 @@ def describe(
         + f" n={first.n:,} {first.architecture}"
         + (f" x{first.width:g}" if first.width != 1 else "")
         + _of_transformer(first)
+        + _of_network(first)
         + f" batch {first.batch_size} {first.precision} "
         + ("" if facts.sizes else f"{first.split} bases, ")
+        + _of_mosaics(first)
         + f"data {first.data_digest}"
     )
     yield from facts.notes
@@ -76,6 +79,20 @@ def _of_transformer(cell: Cell) -> str:
         f" ({sizes.layers} layers of {sizes.heads} heads, d_model {sizes.d_model}, "
         f"{cell.pixels} pixels)"
     )
+
+
+def _of_network(cell: Cell) -> str:
+    """`` (focus_width 0.25, normalisation batch)``; empty of the architecture itself."""
+    if cell.network is None:
+        return ""
+    given = ((k, v) for k, v in dataclasses.asdict(cell.network).items() if v is not None)
+    return f" ({', '.join(f'{name} {value}' for name, value in given)})"
+
+
+def _of_mosaics(cell: Cell) -> str:
+    """``2 foregrounds, 1 distractors, ``; empty of mosaics of one foreground segment."""
+    counts = ((each, getattr(cell, each)) for each in ("foregrounds", "distractors"))
+    return "".join(f"{count} {name}, " for name, count in counts if count is not None)
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:

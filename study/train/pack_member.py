@@ -18,6 +18,7 @@ from study import hardware, models, paradigms
 from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.models.base import Model
+from study.models.flops import evaluating
 from study.paradigms.base import Paradigm, Sampling
 from study.tasks.base import Task
 from study.train import cost
@@ -103,7 +104,9 @@ class Member:
         self._generator = torch.Generator(device).manual_seed(stream_seed("sampling", cell.seed))
         self._baseline = torch.zeros((), device=device)
         self._sampling = Sampling(self._generator, self._baseline)
-        if micro_batch is None:
+        if cell.takes_whole_batches:
+            micro_batch = cell.batch_size  # the statistics of a part would be others
+        elif micro_batch is None:
             micro_batch = hardware.micro_batch(cell.batch_size, self._train.bytes_each, device)
         self._micro_batch = min(micro_batch, cell.batch_size)
         self.phase: int | None = None
@@ -297,9 +300,10 @@ class Member:
         for name, split in self._splits.items():
             with_incentive = alpha is not None and name == "train"
             last = is_last and name == "test"
-            metrics = evaluate(
-                self._model, paradigm, split, alpha, with_incentive, inference, last
-            )
+            with evaluating(self._model):
+                metrics = evaluate(
+                    self._model, paradigm, split, alpha, with_incentive, inference, last
+                )
             if metrics is None:
                 return None
             found[name] = metrics

@@ -23,7 +23,7 @@ class Shape(NamedTuple):
 
     Attributes:
         networks: task, options, held attention or not, architecture, width, precision, decoder,
-            frozen encoder or not, m and batch size.
+            frozen encoder or not, transformer, network, m and batch size.
         paradigms: of the phases.
     """
 
@@ -75,7 +75,7 @@ def shape(cell: Cell) -> Shape:
     held = cell.alpha is not None
     phases = cell.schedule.phases
     networks = cell.task, cell.options, held, cell.architecture, cell.width, cell.precision
-    further = cell.decoder, phases[0].encoder_lr is None, cell.transformer
+    further = cell.decoder, phases[0].encoder_lr is None, cell.transformer, cell.network
     return Shape(
         (*networks, *further, cell.m, cell.batch_size), tuple(each.paradigm for each in phases)
     )

@@ -39,6 +39,8 @@ EVERY: dict[str, Paradigm] = {
 }
 EXACT = [name for name, paradigm in EVERY.items() if paradigm.exact == name]
 SAMPLED = [name for name in EVERY if name not in EXACT]
+BOUNDS = ["lvml-sampled"]
+"""They estimate a bound of `exact` (tests/study/paradigms/test_lvml_sampled.py)."""
 
 Way = Callable[[], contextlib.AbstractContextManager[None]]
 WAYS: list[Way] = [contextlib.nullcontext, padding_computed]
@@ -316,7 +318,7 @@ def test_padding_may_be_computed(name: str, given: bool) -> None:
     torch.testing.assert_close(*found, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize("name", [name for name in SAMPLED if name not in BOUNDS])
 def test_sampled_gradient_is_unbiased(name: str) -> None:
     """The mean over many draws is the exact gradient, within 5 standard errors of each entry."""
     problem, exact_paradigm = Problem(), EVERY[EVERY[name].exact]

@@ -55,7 +55,8 @@ STOREYS = [
     ["study.models.encoders"],
     ["study.models.base"],
     ["study.models.flops", "study.tasks.base"],
-    ["study.tasks.sources", "study.cell", "study.models.layers"],
+    ["study.models.layers"],
+    ["study.tasks.sources", "study.cell"],
     [
         "study.tasks.mosaics.layouts",
         "study.paradigms",

@@ -130,3 +130,38 @@ def test_too_few_images_of_a_foreground_class_are_named(share: float, least: int
 def test_too_few_background_images_are_named() -> None:
     with pytest.raises(RequestError, match="too few images of the background"):
         MosaicTask("digits", made_up({"a": 20, "b": 20, "rest": 1}), ("a", "b"))
+
+
+@pytest.mark.parametrize(("foregrounds", "distractors"), [(2, 0), (4, 0), (1, 1), (2, 3)])
+def test_several_foregrounds_and_distractors(
+    digits: MosaicTask, cell: Cell, foregrounds: int, distractors: int
+) -> None:
+    """As many as asked for, at uniform positions, distractors of all other foreground classes."""
+    changes = {"foregrounds": foregrounds if foregrounds > 1 else None}
+    other = dataclasses.replace(cell, **changes, distractors=distractors or None)
+    mosaics = digits.splits(other)["train"]
+    names = np.array(digits.base.class_names)[base_labels(digits, "train")[mosaics.index.numpy()]]
+    labels = np.array(digits.foreground)[mosaics.labels.numpy()]
+    is_label = names == labels[:, None]
+    assert (is_label == mosaics.foreground.numpy()).all()
+    assert (is_label.sum(axis=1) == foregrounds).all()
+    is_other = np.isin(names, digits.foreground) & ~is_label
+    assert (is_other.sum(axis=1) == distractors).all()
+    assert chisquare(is_label.sum(axis=0)).pvalue > 1e-4
+    if distractors:
+        assert chisquare(is_other.sum(axis=0)).pvalue > 1e-4
+        of_first = names[labels == digits.foreground[0]][is_other[labels == digits.foreground[0]]]
+        assert chisquare(np.unique(of_first, return_counts=True)[1]).pvalue > 1e-4
+    first = mosaics.foreground.int().argmax(dim=1)
+    rows = torch.arange(len(mosaics))
+    assert torch.equal(mosaics.foreground_image, mosaics.index[rows, first].long())
+
+
+def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: Cell) -> None:
+    """So settings are paired: of one seed, labels and the first foreground are the same."""
+    one, more = (
+        digits.splits(each)["train"] for each in (cell, dataclasses.replace(cell, distractors=1))
+    )
+    assert torch.equal(one.labels, more.labels)
+    assert torch.equal(one.foreground, more.foreground)
+    assert (one.index != more.index).sum(dim=1).max() == 1

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.cell import Cell, Phase, Schedule
+from study.cell import Cell, NetworkSettings, Phase, Schedule
 from study.plan.prefixes import first_phase
 from study.storage.storage import ResultsError, Storage
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -66,6 +66,28 @@ def test_resumed_equals_uninterrupted(
     ]
     assert outcome.train_seconds > 0
     assert outcome.earlier_seconds > 0
+
+
+def test_statistics_of_batches_go_on(digits: MosaicTask, tmp_path: Path) -> None:
+    """Those of batch normalisation are no parameters, but evaluations depend on them."""
+    network = NetworkSettings(normalisation="batch")
+    schedules = Schedule.hybrid(0.1, 0.05, 0.4), Schedule.hybrid(0.1, 0.1, 0.7)
+    cells = [tiny_cell(digits, each, network=network) for each in schedules]
+    wholes = [straight(cell, digits) for cell in cells]
+    storage = make_storage(tmp_path / "results")
+    for steps in (5, 17):
+        with pytest.raises(Killed):
+            train(cells[0], digits, checkpoints=Killing(storage, [steps]))
+    resumed = train(cells[0], digits, checkpoints=Checkpoints(storage, 1e9))
+    assert numbers(resumed) == numbers(wholes[0])
+    packed = train_pack([dataclasses.replace(cells[0], seed=seed) for seed in (0, 1)], digits)
+    assert numbers(packed[0]) == numbers(wholes[0])
+    trunk = tiny_cell(digits, Schedule.single("soft", 0.1), network=network)
+    steps = [first_phase(cell, FLOPS)[0] for cell in cells]
+    train(trunk, digits, checkpoints=Checkpoints(storage, 1e9, fork_steps=steps))
+    forked = [train(cell, digits, checkpoints=Checkpoints(storage, 1e9)) for cell in cells[1:]]
+    assert forked[0].shared_prefix
+    assert numbers(forked[0]) == numbers(wholes[1])
 
 
 def test_a_pack_whose_members_were_left_at_different_steps_equals_cells_alone(
