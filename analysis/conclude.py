@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from analysis.comparison.at_cut import rows_at_cut
 from analysis.comparison.choice import choose
@@ -14,11 +16,12 @@ from analysis.comparison.sources import DirectorySource
 from analysis.groups import Axis, Select, rows_of
 from analysis.kinds import find
 from analysis.page import opening
+from analysis.page.claim_matrix import matrix_blocks, matrix_lines
 from analysis.page.exports import exports
 from analysis.page.files import write
 from analysis.reading import opened
 from analysis.rendering import html, markdown
-from analysis.section.base import Question, Section, by_chapter
+from analysis.section.base import Chapter, Question, Section, by_chapter
 from analysis.section.blocks import Block, Contents, Heading, Shown
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
@@ -97,8 +100,8 @@ def write_report(
     They have a section for each comparison, for each study of learning dynamics (cells with
     `alpha`, and those of the linear orthogonal setting) and for each setting of attention paths.
     Beside them lie the tables (`table1`, `comparison`, `paired`, `options`, `cells`,
-    `claims`, those of the other sections, as CSV and partly as Markdown and LaTeX) and `figures/`,
-    as PNG and PDF.
+    `claims`, those across settings and of the other sections, as CSV and partly as Markdown and
+    LaTeX) and `figures/`, as PNG and PDF.
 
     Args:
         results: path, URL or an open `Results`.
@@ -180,6 +183,8 @@ class Conclusions:
             texts = [section.text(published) for section in sections]
             for text in [*texts, *chapter.paragraphs(sections)]:
                 _print_paragraph(text)
+        if lines := matrix_lines(self.sections):
+            _print_paragraph("\n".join(map(terminal.sentence, lines)))
 
     def title(self, study: str | None = None) -> str:
         """Of the page.
@@ -211,14 +216,19 @@ class Conclusions:
         title = title or self.title()
         files = exports(self.sections)
         parts: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
+        across: list[Block] = []
         tails: list[Block] = []
         for chapter, sections in by_chapter(self.sections):
+            # Figures of a chapter are filed under its first section.
+            own = [_shown(each, sections[0].key, files) for each in self._pictures[chapter]]
+            across += chapter.across(sections, own)
             for i, each in enumerate(sections, start=1):
                 shown = [_shown(picture, each.key, files) for picture in each.pictures]
                 blocks = list(each.blocks(shown, results or self.results, published))
                 parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
             tails += chapter.tail(sections)
         page = opening.head(self.sections, notes, running)
+        page += [*across, *matrix_blocks(self.sections)]
         if len(parts) > 1:
             page.append(Contents([(name, anchor) for name, anchor, _ in parts]))
         for name, anchor, blocks in parts:
@@ -228,6 +238,11 @@ class Conclusions:
         files["report.md"] = markdown.render(title, page).encode()
         folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
+
+    @functools.cached_property
+    def _pictures(self) -> dict[Chapter[Any], list[Picture]]:
+        """The pictures of each chapter, made once."""
+        return {chapter: chapter.pictures(mine) for chapter, mine in by_chapter(self.sections)}
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -241,6 +241,11 @@ def known(value: float) -> bool:
     return not pd.isna(value) and math.isfinite(value)
 
 
+def capital(text: str) -> str:
+    """The text with a capital first letter: ``Accuracy``."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(texts: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

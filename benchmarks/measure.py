@@ -101,6 +101,7 @@ def made_up_mosaics(
     positions = torch.randint(m, (n,), generator=generator)
     return Mosaics(
         images=pixels.to(device),
+        sources=torch.arange(images, device=device),
         index=torch.randint(images, (n, m), generator=generator, dtype=torch.int32).to(device),
         labels=torch.randint(num_classes, (n,), generator=generator).to(device),
         foreground=torch.nn.functional.one_hot(positions, m).bool().to(device),

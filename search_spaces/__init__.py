@@ -10,8 +10,10 @@ from search_spaces import (
     linear_orthogonal,
     mscoco,
     one_shot,
+    series,
 )
 from search_spaces.base import SearchSpace
+from search_spaces.open_questions import ablation, foregrounds, long, scaling
 
 _MODULES = (
     digits,
@@ -23,6 +25,11 @@ _MODULES = (
     mscoco,
     attention_paths,
     one_shot,
+    scaling,
+    ablation,
+    foregrounds,
+    series,
+    long,
 )
 
 

@@ -28,6 +28,21 @@ class By:
     otherwise: Values | By
 
 
+def where_usual(values: Values, usual: Mapping[str, Any]) -> Values | By:
+    """The values of an axis where others have their usual ones, elsewhere the first value alone.
+
+    So a grid varies one axis at a time instead of all together.
+
+    Args:
+        values: of the axis, the usual one first.
+        usual: other axis -> its usual value.
+    """
+    found: Values | By = values
+    for axis, value in usual.items():
+        found = By(axis, {value: found}, otherwise=values[:1])
+    return found
+
+
 @dataclass(frozen=True)
 class Preset:
     """A named choice of all axes.

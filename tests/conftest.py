@@ -66,6 +66,7 @@ ALLOWED_SKIPS = frozenset(
         "needs sshd, rsync and ip, which .ci/run installs",
         "needs the right to make namespaces",
         "needs uv and a package registry for the environment of a GPU machine",
+        "needs aeon, which `uv sync --extra series` installs",
     }
 )
 """Reasons for which a test may be skipped; any other skip is a failure."""
@@ -210,6 +211,7 @@ def without_pictures() -> Iterator[None]:
     """Reports have no figures: they take most of a report's time, and few tests look at them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
+        patch.setattr("analysis.comparison.report.chapter.family_pictures", lambda _: [])
         patch.setattr("analysis.fixed_focus.section.FixedFocus.pictures", [])
         patch.setattr("analysis.linear_orthogonal.section.Trajectories.pictures", [])
         yield

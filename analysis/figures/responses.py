@@ -46,7 +46,7 @@ def learning_rate_figure(
     _draw_responses(figure, axes, response, "lr", metric)
     rates = response["lr"].dropna().unique()
     if len(rates):
-        _logarithmic(axes, rates)
+        logarithmic(axes, rates)
     return finished(
         figure,
         "learning rate (of the first phase)",
@@ -155,7 +155,7 @@ def _draw_response(
     )
 
 
-def _logarithmic(axes: Axes, values: np.ndarray) -> None:
+def logarithmic(axes: Axes, values: np.ndarray) -> None:
     """A logarithmic x axis with ticks at the values where there is room, else at 1, 2, 5."""
     values = np.unique(values)
     low, high = float(values[0]), float(values[-1])

@@ -1,7 +1,8 @@
 """The files beside a report: tables for other programs (CSV) and for papers (Markdown, LaTeX).
 
-`cells.csv` and `claims.csv` hold the cells and claims of all sections; each chapter has tables of
-its own.
+`cells.csv` and `claims.csv` hold the cells and claims of all sections, `claim_matrix.csv` the
+verdicts of claims C1 to C17 side by side where several sections have them; each chapter has tables
+of its own.
 
 CSV holds fractions at full precision and, in every row of a comparison, the axis made equal and
 the threshold of SAIF; tables for papers are in per cent. An empty field is unknown.
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.page.claim_matrix import claim_matrix
 from analysis.section.base import Section, by_chapter
 
 
@@ -29,6 +31,8 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
         files |= chapter.papers(mine)
     csv["cells"] = _joined([section.cell_rows() for section in sections])
     csv["claims"] = claim_rows(sections)
+    matrix = claim_matrix(sections)
+    csv |= {} if matrix.empty else {"claim_matrix": matrix}
     files |= {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}
     return {name: text.encode() for name, text in files.items()}
 

@@ -15,7 +15,8 @@ from study.results import ResultsError, Storage, local_path
 
 _OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
 _OWN_TABLE = re.compile(  # and figures and tables that reports had before
-    r"(cells|claims|comparison|effort|options|paired|table1)\.csv|(paired|table1)\.(md|tex)"
+    r"(cells|claim_matrix|claims|comparison|effort|options|paired|table1)\.csv"
+    r"|(paired|table1)\.(md|tex)|(across-settings|across-effects|plateau|trained-longer)\.csv"
     r"|(attention-paths|fixed-focus|heads|trajectories|curvature)[a-z-]*-[0-9a-f]{8}\.csv"
 )
 

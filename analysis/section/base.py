@@ -143,12 +143,29 @@ class Chapter(Generic[S]):
     compares: bool = False
     has_published: bool = False
 
+    def names(self, sections: Sequence[S]) -> dict[S, str]:
+        """Short names that tell its sections apart, in the order of tables of all of them."""
+        return {section: section.title for section in sections}
+
     def paragraphs(self, sections: Sequence[S]) -> list[str]:
         """Text for the terminal below the texts of its sections."""
         return []
 
     def head(self, sections: Sequence[S]) -> list[Block]:
         """Blocks above all sections of the page."""
+        return []
+
+    def pictures(self, sections: Sequence[S]) -> list[Picture]:
+        """Figures that several sections share, made anew at each call; no two share a name."""
+        return []
+
+    def across(self, sections: Sequence[S], shown: Sequence[Shown]) -> list[Block]:
+        """Blocks below the heads of all chapters, with what holds across its sections.
+
+        Args:
+            sections: its sections.
+            shown: its own pictures, in order, as the page holds them.
+        """
         return []
 
     def tail(self, sections: Sequence[S]) -> list[Block]:

@@ -27,6 +27,9 @@ class Options(NamedTuple):
     min_count: int | None = None
     encoder: str | None = None
     pixels: int | None = None
+    foreground: str | None = None
+    background: str | None = None
+    window: int | None = None
 
 
 NO_OPTIONS = Options()

@@ -40,6 +40,7 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 LARGEST_M = 100_000
 LARGEST_SIZE = 1_000_000_000
 LARGEST_PIXELS = 1_024
+LARGEST_WINDOW = 1_000_000
 """Far above any study, but low enough to catch a mistyped zero before it takes all memory."""
 
 
@@ -81,6 +82,9 @@ class Cell(AnyCell):
         encoder: of captions, name in `study.models.encoders`.
         decoder: of captions, its sizes and inference.
         pixels: of one-shot images, height and width to which they are resized, >= 1.
+        foreground: of series, classes of which one is in each mosaic, joined by +.
+        background: of series, classes of its other segments, joined by +, or "rest".
+        window: of series, steps of a segment, >= 1.
         transformer: of one-shot images, the sizes of the network.
 
     Raises:
@@ -118,6 +122,9 @@ class Cell(AnyCell):
     encoder: str | None = None
     decoder: DecoderSettings | None = None
     pixels: int | None = None
+    foreground: str | None = None
+    background: str | None = None
+    window: int | None = None
     transformer: TransformerSettings | None = None
 
     def __post_init__(self) -> None:
@@ -187,13 +194,14 @@ class Cell(AnyCell):
             count,
             f"an integer >= 1 and at most {LARGEST_SIZE:,}",
         )
-        pixels = self.pixels
-        require(
-            pixels is None or (is_int(pixels) and 1 <= pixels <= LARGEST_PIXELS),
-            "pixels",
-            pixels,
-            f"an integer >= 1 and at most {LARGEST_PIXELS:,}",
-        )
+        for name, largest in (("pixels", LARGEST_PIXELS), ("window", LARGEST_WINDOW)):
+            value = getattr(self, name)
+            require(
+                value is None or (is_int(value) and 1 <= value <= largest),
+                name,
+                value,
+                f"an integer >= 1 and at most {largest:,}",
+            )
         frozen = {phase.encoder_lr is None for phase in self.schedule.phases}
         require(
             len(frozen) == 1,

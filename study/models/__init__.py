@@ -16,6 +16,7 @@ _ARCHITECTURES: dict[str, dict[str, str]] = {
     "paper": {"cifar10": "images:paper_cifar10", "cifar100": "images:paper_cifar100"},
     "small": {"cifar10": "images:small", "cifar100": "images:small"},
     "perceptron": {"digits": "images:perceptron"},
+    "conv1d": {"series": "images:conv1d"},
     "linear": {"linear-orthogonal": "linear:linear"},
     "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
     "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2

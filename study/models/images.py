@@ -33,6 +33,8 @@ class Net:
 
     Args:
         convs: (channels, kernel, stride, pool) of each convolution, without padding; pool 1: none.
+            A kernel is cut to the size of what it sees: on windows of series, which are images of
+            one column, it is one-dimensional.
         linears: hidden widths; the output layer is added.
         bias: whether layers have biases, initialised to zero.
     """
@@ -68,13 +70,14 @@ class Net:
             out = scaled(out, width)
             if layers:
                 layers.append(activation())
-            layers.append(nn.Conv2d(channels, out, kernel, stride, bias=self.bias))
+            seen = min(kernel, height), min(kernel, wide)
+            layers.append(nn.Conv2d(channels, out, seen, stride, bias=self.bias))
             layers += normalised(norm, out, plane=True)
             if pool > 1:
                 layers.append(nn.MaxPool2d(pool))
             channels = out
-            height = ((height - kernel) // stride + 1) // pool
-            wide = ((wide - kernel) // stride + 1) // pool
+            height = ((height - seen[0]) // stride + 1) // pool
+            wide = ((wide - seen[1]) // stride + 1) // pool
         layers += [nn.Flatten(), activation()] if layers else [nn.Flatten()]
         features = channels * height * wide
         for hidden in self._hidden(settings):
@@ -126,6 +129,7 @@ _THREE_CONVS = ((32, 3, 1, 2), (64, 3, 1, 2), (64, 3, 1, 1))
 _LENET_CONVS = ((6, 5, 1, 2), (16, 5, 1, 2))
 _SMALL = Net(convs=((16, 5, 2, 1), (32, 3, 2, 1)), linears=(64,))
 _PERCEPTRON = Net(convs=(), linears=(64, 32))
+_CONV1D = Net(convs=((16, 3, 1, 1), (32, 3, 1, 1)), linears=(32,))
 
 # As in the published scripts, which specify them fully.
 scripts_cifar10 = _model(
@@ -146,3 +150,5 @@ paper_cifar100 = _model(
 # Strided instead of pooled, for the quick presets on two CPU cores.
 small = _model(_SMALL, _SMALL)
 perceptron = _model(_PERCEPTRON, _PERCEPTRON)
+# Of windows of time series.
+conv1d = _model(_CONV1D, _CONV1D)

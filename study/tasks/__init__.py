@@ -16,6 +16,7 @@ from study.tasks.captions import known as captions_known
 from study.tasks.mosaics import known as mosaics_known
 from study.tasks.one_shot import known as one_shot_known
 from study.tasks.posts import known as posts_known
+from study.tasks.series import known as series_known
 from study.tasks.sources import fetched
 from study.tasks.sources.places import NO_PLACES, Places
 
@@ -24,6 +25,7 @@ TASKS: Mapping[str, Declaration] = {
     **posts_known.TASKS,
     **captions_known.TASKS,
     **one_shot_known.TASKS,
+    **series_known.TASKS,
 }
 
 

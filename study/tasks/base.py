@@ -129,9 +129,10 @@ class Batch(NamedTuple):
 
     Attributes:
         segments: (B, m, ...) as `study.models.base.Model.encode` takes them: of mosaics
-            (B, m, C, H, W) float32 in [-1, 1], of posts (B, m) int64 numbers of words, of captions
-            (B, m, D) float32 features of the image's regions, or its pixels (B, 3, P, P) uint8, of
-            episodes (B, 3, C, P, P) float32 in [0, 1]: first support, second support, query.
+            (B, m, C, H, W) float32, images in [-1, 1], of posts (B, m) int64 numbers of words, of
+            captions (B, m, D) float32 features of the image's regions, or its pixels
+            (B, 3, P, P) uint8, of episodes (B, 3, C, P, P) float32 in [0, 1]: first support,
+            second support, query.
         labels: (B,) int64, the index of the class; of captions (B, T) int64 numbers of words, the
             end of the caption included.
         foreground: (B, m) bool, True at the hidden position z of a mosaic, or at the rationale of
@@ -169,8 +170,9 @@ class Split(Protocol):
         labels: (n,) int64.
         foreground: (n, m) bool, as in a `Batch`.
         foreground_image: (n,) int64, the base image of each input's foreground, by its place in
-            the data; of posts, the post; of captions, the image of each object; of episodes, the
-            query. Instances of one image are one draw of the data.
+            the data; of windows, the series that they are cut from; of posts, the post; of
+            captions, the image of each object; of episodes, the query. Instances of one image are
+            one draw of the data.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -284,7 +286,7 @@ class TaskInfo:
 
     Attributes:
         input_shape: of one segment of a mosaic or an episode: (channels, height, width); of a text
-            (words,).
+            (words,). Data of other channels or words say so in their facts.
         classes: names of the classes; of mosaics, those of the foreground; of episodes, which
             support the query matches; of captions none, since their classes are the words of the
             data.

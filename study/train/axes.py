@@ -131,6 +131,24 @@ AXES: Mapping[str, Axis] = {
         _of_some_tasks("pixels"),
         "a whole number or none",
     ),
+    "foreground": Axis(
+        "of mosaics, the classes that are labels, e.g. 1+2+3; none: those of the paper",
+        _name_or_none,
+        _of_some_tasks("foreground"),
+        "names joined by +",
+    ),
+    "background": Axis(
+        "of mosaics, the classes of the other segments, or rest; none: all others",
+        _name_or_none,
+        _of_some_tasks("background"),
+        "names joined by +",
+    ),
+    "window": Axis(
+        "of series, steps of a segment; none: no series",
+        _count_or_none,
+        _of_some_tasks("window"),
+        "a whole number or none",
+    ),
     "m": Axis(
         "segments a mosaic; of posts the most words, longer ones are cut; of captions the regions "
         "of an image, a square number",

@@ -36,6 +36,7 @@ def describe(
         + f" batch {first.batch_size} {first.precision} "
         + ("" if facts.sizes else f"{first.split} bases, ")
         + _of_mosaics(first)
+        + _of_classes(first)
         + f"data {first.data_digest}"
     )
     yield from facts.notes
@@ -93,6 +94,12 @@ def _of_mosaics(cell: Cell) -> str:
     """``2 foregrounds, 1 distractors, ``; empty of mosaics of one foreground segment."""
     counts = ((each, getattr(cell, each)) for each in ("foregrounds", "distractors"))
     return "".join(f"{count} {name}, " for name, count in counts if count is not None)
+
+
+def _of_classes(cell: Cell) -> str:
+    """``foreground 1+2+3, background rest, window 7, ``; empty of the paper's classes."""
+    given = ((each, getattr(cell, each)) for each in ("foreground", "background", "window"))
+    return "".join(f"{name} {value}, " for name, value in given if value is not None)
 
 
 def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:

@@ -5,8 +5,10 @@ A server on the loopback device has small made-up files in the place of the publ
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import http.client
+import importlib.util
 import io
 import os
 import re
@@ -33,10 +35,11 @@ from study.tasks.mosaics.layouts import FileNames
 from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
 from study.tasks.posts import hatexplain
 from study.tasks.posts.hatexplain import load_posts
-from study.tasks.sources import torchvision_download
+from study.tasks.sources import fetched, torchvision_download
 from study.tasks.sources.fetched import DataSet
 from study.tasks.sources.places import Places
 from tests.made_up.omniglot import write_omniglot
+from tests.made_up.series import write_series
 from tests.study.tasks import test_hatexplain_loader as posts
 from tests.study.tasks.one_shot import test_omniglot as one_shot
 from tests.study.tasks.test_base_images import assert_equal, entries
@@ -138,6 +141,9 @@ SOURCES = {
 
 NOT_DOWNLOADED = {"mscoco"}
 """Data sets that are too large to be downloaded without being asked for."""
+
+SHIPPED = {"series"}
+"""Data sets that an optional package ships."""
 
 FAULTS: dict[str, Callable[[bytes], bytes | None]] = {
     "half": lambda content: content[: len(content) // 2],
@@ -268,7 +274,7 @@ def published(
 
 def test_every_data_set_is_tested() -> None:
     found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
-    assert SOURCES.keys() | NOT_DOWNLOADED == found
+    assert SOURCES.keys() | NOT_DOWNLOADED | SHIPPED == found
 
 
 def test_omniglot_is_the_archives_of_its_authors() -> None:
@@ -293,6 +299,28 @@ def test_where_to_get_what_is_not_downloaded(name: str, tmp_path: Path) -> None:
         r"MSCOCO is not at hand.*\.zip.* with --data-dir DIR\. [^\n]*$", str(caught.value)
     )
     assert entries(tmp_path / "downloads") == []
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_data_set_is_read_where_a_package_ships_it(
+    name: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    data_set = tasks.TASKS[name].data_set
+    assert data_set is not None
+    folder = write_series(tmp_path / "shipped")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    places, options = Places(cache_dir=str(tmp_path)), Options(**tasks.TASKS[name].options)
+    assert not tasks.at_hand(name, places)
+    with pytest.raises(RequestError, match=r"`uv sync --extra series`, or .* --data-dir DIR: \S"):
+        tasks.load(name, places, options)
+    assert entries(tmp_path / "downloads") == []
+
+    shipped = dataclasses.replace(data_set, shipped=lambda: folder)
+    for place in (places, places._replace(cache_dir="memory://cache")):
+        assert fetched.at_hand(shipped, place)
+        assert fetched.read_data_set(shipped, place, lambda found: found) == folder
+    elsewhere = places._replace(data_dir=str(tmp_path))
+    assert fetched.read_data_set(shipped, elsewhere, lambda found: found) == tmp_path
 
 
 def test_downloads_once(published: Published, capfd: pytest.CaptureFixture[str]) -> None:

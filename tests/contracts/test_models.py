@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch import nn
 
 from study import models
@@ -26,8 +27,13 @@ LAYERS = {
     ("paper", "cifar100", "classifier"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 50)],
     ("perceptron", "digits", "focus"): [(64, 64), (64, 32), (32, 1)],
     ("perceptron", "digits", "classifier"): [(64, 64), (64, 32), (32, 3)],
+    ("conv1d", "series", "focus"): [(12, 16, 3), (16, 32, 3), (96, 32), (32, 1)],
+    ("conv1d", "series", "classifier"): [(12, 16, 3), (16, 32, 3), (96, 32), (32, 3)],
 }  # fmt: skip
-SHAPES = {"cifar10": ((3, 32, 32), 3), "cifar100": ((3, 32, 32), 50), "digits": ((1, 8, 8), 3)}
+SHAPES = {
+    "cifar10": ((3, 32, 32), 3), "cifar100": ((3, 32, 32), 50), "digits": ((1, 8, 8), 3),
+    "series": ((12, 7, 1), 3),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", LAYERS, ids="-".join)
@@ -41,6 +47,17 @@ def test_layers_are_those_of_the_source(key: tuple[str, str, str]) -> None:
         elif isinstance(layer, nn.Linear):
             layers.append((layer.in_features, layer.out_features))
     assert layers == LAYERS[key]
+
+
+@pytest.mark.parametrize("window", [3, 4, 5, 100])
+def test_windows_of_any_length_go_through_one_dimensional_convolutions(window: int) -> None:
+    """They see neighbouring steps, all channels and no padding, and as many steps as there are."""
+    model = models.build("conv1d", "series", (2, window, 1), 3)
+    assert model.focus(torch.zeros(5, 2, window, 1)).shape == (5,)
+    assert model.classifier(torch.zeros(5, 2, window, 1)).shape == (5, 3)
+    first, second = (each for each in model.focus if isinstance(each, nn.Conv2d))
+    assert first.kernel_size == (3, 1)
+    assert second.kernel_size == (min(3, window - 2), 1)
 
 
 def test_the_scripts_focus_has_no_biases_and_its_classifier_starts_with_zeros() -> None:

@@ -50,13 +50,14 @@ MOST_IN_PARAM = 6_000
 
 
 def _compared(results: Results) -> None:
-    """Two settings; in one of them options, a diverged and a censored cell."""
+    """Three settings, two of one task; in one of them options, a diverged and a censored cell."""
     for paradigm in ("lvml", "soft", "hybrid"):
         for seed in range(2):
             score = 0.5 + len(paradigm) / 30 + seed / 7
             comparisons.write(
                 results, comparisons.make_cell(paradigm, seed=seed), score, score / 3
             )
+    comparisons.write(results, comparisons.make_cell(m=5))
     comparisons.write(results, comparisons.make_cell(lr=0.3), status="diverged", points=(0.25,))
     comparisons.write(results, comparisons.make_cell(lr=0.4), status="censored", points=(0.25,))
     comparisons.write_text(results, comparisons.make_text_cell("soft"), 1 / 3)
@@ -291,11 +292,12 @@ def test_tables_have_distinct_names(everything: Conclusions) -> None:
 
 
 def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
-    for section in made.sections:
-        names = [picture.name for picture in section.pictures]
-        assert names
+    of_sections = [section.pictures for section in made.sections]
+    assert all(of_sections)
+    for pictures in (*of_sections, made.chapter.pictures(made.sections)):
+        names = [picture.name for picture in pictures]
         assert len(set(names)) == len(names)
-        for picture in section.pictures:
+        for picture in pictures:
             assert FILE_STEM.fullmatch(picture.name), picture.name
             for text in (picture.title, picture.caption, picture.alt):
                 assert text == text.strip() != ""
@@ -343,7 +345,9 @@ def test_blocks_render_and_name_every_claim(made: Made) -> None:
 
 
 def test_what_stands_above_and_below_renders(made: Made) -> None:
-    blocks = [*made.chapter.head(made.sections), *made.chapter.tail(made.sections)]
+    chapter, sections = made.chapter, made.sections
+    assert list(chapter.names(sections)) == sections
+    blocks = [*chapter.head(sections), *chapter.across(sections, ()), *chapter.tail(sections)]
     assert blocks
     assert _Tags(html.render("title", blocks)).text
     assert markdown.render("title", blocks)
@@ -400,7 +404,8 @@ def test_every_kind_has_summaries_and_metrics(made: Made) -> None:
 
 def test_nothing_is_drawn_twice_or_before_it_is_asked_for(made: Made) -> None:
     """The report and the summaries share what is drawn; for print nothing is."""
-    pictures = sum(len(section.pictures) for section in made.sections)
+    pictures = len(made.chapter.pictures(made.sections))
+    pictures += sum(len(section.pictures) for section in made.sections)
     assert made.early == 0
     assert len(made.drawn) == len({*map(id, made.drawn)}) == pictures
 

@@ -29,6 +29,7 @@ STOREYS = [
     ["analysis.comparison.report", "analysis.fixed_focus"],
     ["analysis.linear_orthogonal", "analysis.attention_paths"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
+    ["analysis.comparison.across", "analysis.comparison.later"],
     [
         "study.run_options",
         "study.repeat",
@@ -45,6 +46,7 @@ STOREYS = [
     ["study.train", "study.posterior"],
     ["study.evaluate"],
     ["study.tasks"],
+    ["study.tasks.series"],
     [
         "study.tasks.captions",
         "study.tasks.mosaics",
@@ -65,6 +67,8 @@ STOREYS = [
         "analysis.overstated",
     ],
     ["search_spaces", "study.hardware", "analysis.groups", "analysis.statistics"],
+    ["search_spaces.open_questions"],
+    ["search_spaces.base"],
     ["study.errors", "study"],
 ]
 """From the roof down; the longest name that fits a module is its place."""

@@ -162,6 +162,18 @@ def test_one_shot_images_are_timed_beside_a_plain_loop() -> None:
     assert re.search(r"theory of P=20, D=16, N_0=192 at N=10 and 10 temperatures [\d.]+ s", text)
 
 
+def test_the_cost_of_segments_is_fitted(tmp_path: Path) -> None:
+    options = "--m 64,128,256 --paradigm soft lvml --batch-size 2 --seconds 0.01"
+    files = tmp_path / "cost.json", tmp_path / "cost.png"
+    text = output_of("benchmarks/segments.py", f"{options} --json {files[0]} --figure {files[1]}")
+    of_flops = text.partition("training FLOPs a step")[2]
+    assert re.search(r"\nlvml .* 1\.00 \(1\.00 to 1\.00\)", of_flops)
+    assert "more than 4 GB: none" in text
+    figures = json.loads(files[0].read_text())["figures"]
+    assert [(each["paradigm"], each["m"]) for each in figures[:2]] == [("soft", 64), ("lvml", 64)]
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+
+
 def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
     """The benchmark ends badly where its numbers differ from those of the package's tables."""
     found = table(output_of("benchmarks/calibration.py", "--quick"))

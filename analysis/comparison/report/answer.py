@@ -28,11 +28,12 @@ def question(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def answer(comparisons: Sequence[Comparison]) -> list[str]:
+def answer(comparisons: Sequence[Comparison], of_each: bool = True) -> list[str]:
     """Who is better than whom, a sentence a comparison; then how far to trust it.
 
     Args:
         comparisons: as `analysis.comparison.compare.compare` gives them.
+        of_each: with a sentence a comparison.
 
     Raises:
         ValueError: there is no comparison.
@@ -42,7 +43,8 @@ def answer(comparisons: Sequence[Comparison]) -> list[str]:
     paired = pd.concat([comparison.paired for comparison in comparisons])
     if paired.empty:
         return [_nothing_to_compare(comparisons)]
-    found = [_sentence(comparison, len(comparisons) > 1) for comparison in comparisons]
+    told = comparisons if of_each else ()
+    found = [_sentence(comparison, len(comparisons) > 1) for comparison in told]
     return [text for text in (*found, _undecided(paired)) if text]
 
 

@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.comparison.across.blocks import across_blocks, effect_blocks
+from analysis.comparison.across.factors import families, setting_names
+from analysis.comparison.across.pictures import family_pictures
+from analysis.comparison.across.plateau import plateau_blocks, plateaus
+from analysis.comparison.across.tables import across_tables
+from analysis.comparison.across.verdicts import count_sentences
 from analysis.comparison.compare import Comparison, compare_results, short_id
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.data import data_notes, share_notes
 from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
-from analysis.comparison.report.pictures import pictures
+from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
 from analysis.comparison.report.summaries import group_summaries, summary_metrics
 from analysis.comparison.report.table_one import flat_header, table_one_cells, table_one_notes
@@ -25,7 +31,7 @@ from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
 from analysis.words import instances, lost_scores, made_equal, score_name
-from study import tasks
+from study import tasks, terminal
 from study.results import Results
 
 _METHOD = (
@@ -43,6 +49,14 @@ _METHOD = (
     "undecided, and what would decide it follows from its interval.",
 )
 
+_ONLY_HEAT_MAPS = (
+    "With so many comparisons, each shows its heat maps alone; what the other figures would show "
+    "is in the tables."
+)
+
+MOST_IN_FULL = 6
+"""Comparisons of one report that show all of their figures: of more, a page would be too large."""
+
 
 class Comparisons(Chapter["Compared"]):
     """Asks which paradigm is better at equal compute, and answers it."""
@@ -51,31 +65,55 @@ class Comparisons(Chapter["Compared"]):
     anchor = "comparison"
     compares = has_published = True
 
+    def names(self, sections: Sequence[Compared]) -> dict[Compared, str]:
+        """What tells each setting from the base, which comes first."""
+        of = {section.comparison: section for section in sections}
+        return {of[each]: name for each, name in setting_names(_of(sections)).items()}
+
     def paragraphs(self, sections: Sequence[Compared]) -> list[str]:
-        """The verdict of every pair, and the answer."""
-        return [verdict_text(_of(sections))]
+        """The verdict of every pair, and the answer; of several settings, how often it holds."""
+        found = _of(sections)
+        counts = [each for of_metric in count_sentences(found).values() for each in of_metric]
+        text = "\n".join(map(terminal.sentence, counts))
+        return [verdict_text(found), text] if text else [verdict_text(found)]
 
     def head(self, sections: Sequence[Compared]) -> list[Block]:
         """Question, answer, and what the words mean."""
         found = _of(sections)
         compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
         explanation = " ".join([*_saif(found), compared])
+        sentences, left_out = answer(found, of_each=not _are_many(sections)), []
+        if _are_many(sections):
+            counts = count_sentences(found).values()
+            sentences = [*(" ".join(each) for each in counts if each), *sentences]
+            left_out = [_ONLY_HEAT_MAPS]
         return [
             Heading("Question", 2),
             Text(question(found), "lead"),
             Heading("Answer", 2),
-            *(Text(sentence, "lead") for sentence in answer(found)),
-            *(Text(text, "quiet") for text in (explanation, *share_notes(found))),
+            *(Text(sentence, "lead") for sentence in sentences),
+            *(Text(text, "quiet") for text in (explanation, *share_notes(found), *left_out)),
         ]
 
+    def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
+        """What the settings of each task change."""
+        every = families(_of(sections))
+        return [picture for family in every for picture in family_pictures(family)]
+
+    def across(self, sections: Sequence[Compared], shown: Sequence[Shown]) -> list[Block]:
+        """Which settings vary, what that changes, and whether verdicts hold in all of them."""
+        return across_blocks(_of(sections), shown, counted=_are_many(sections))
+
     def tail(self, sections: Sequence[Compared]) -> list[Block]:
-        """The paper's table, the data, and how all was computed."""
+        """Effects of the settings, the paper's table, the data, and how all was computed."""
         found = _of(sections)
         header, rows = table_one_cells(found)
         data = data_notes(found)
         names = [comparison.task for comparison in found]
         words = {"noun": _noun(found), "lost": lost_scores(*names), "score": score_name(*names)}
         return [
+            *effect_blocks(found),
+            *plateau_blocks(found),
             Heading("In the layout of the paper's Table 1", 2, "table-1"),
             Table(flat_header(header, found), rows),
             *(Text(note, "quiet") for note in table_one_notes(found)),
@@ -87,7 +125,10 @@ class Comparisons(Chapter["Compared"]):
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
         """Each table with the rows of all comparisons."""
-        return comparison_tables(_of(sections))
+        found = _of(sections)
+        plateau = plateaus(found)
+        further = {} if plateau.empty else {"plateau": plateau}
+        return comparison_tables(found) | across_tables(found) | further
 
     def papers(self, sections: Sequence[Compared]) -> dict[str, str]:
         """Table 1 and the paired differences."""
@@ -103,9 +144,15 @@ COMPARISONS = Comparisons()
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison as a section of the report; see `analysis.section.base.Section`."""
+    """A comparison as a section of the report; see `analysis.section.base.Section`.
+
+    Attributes:
+        comparison: the comparison.
+        one_of_many: whether its page has so many that it shows no figures but heat maps.
+    """
 
     comparison: Comparison
+    one_of_many: bool = False
 
     @property
     def chapter(self) -> Comparisons:
@@ -143,7 +190,8 @@ class Compared:
     @functools.cached_property
     def pictures(self) -> list[Picture]:
         """Its figures; an empty list where nothing can be compared."""
-        return pictures(self.comparison)
+        drawn = heat_map_pictures if self.one_of_many else pictures
+        return drawn(self.comparison)
 
     def text(self, published: bool = False) -> str:
         return section_text(self.comparison, published)
@@ -182,7 +230,11 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         threshold=question.threshold,
         interpolate=question.interpolate,
     )
-    return [Compared(comparison) for comparison in found]
+    return [Compared(comparison, len(found) > MOST_IN_FULL) for comparison in found]
+
+
+def _are_many(sections: Sequence[Compared]) -> bool:
+    return any(section.one_of_many for section in sections)
 
 
 def _of(sections: Sequence[Compared]) -> list[Comparison]:

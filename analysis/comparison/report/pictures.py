@@ -24,6 +24,7 @@ from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (
     METRICS,
+    capital,
     is_text,
     known,
     level,
@@ -49,16 +50,28 @@ def pictures(comparison: Comparison) -> list[Picture]:
     Left out are differences of fewer than two paradigms, missing heat maps, and responses to a
     single learning rate or switch point. Without any option that has numbers there is no picture.
     """
+    kinds = (
+        _differences,
+        _heatmaps,
+        _curves,
+        _switch_points,
+        _learning_rates,
+        caption_pictures,
+    )
+    return _drawn(comparison, kinds)
+
+
+def heat_map_pictures(comparison: Comparison) -> list[Picture]:
+    """Its heat maps alone."""
+    return _drawn(comparison, [_heatmaps])
+
+
+def _drawn(
+    comparison: Comparison, kinds: Iterable[Callable[[Comparison], Iterator[Picture]]]
+) -> list[Picture]:
     if comparison.summary.empty:
         return []
-    found = [
-        *_differences(comparison),
-        *_heatmaps(comparison),
-        *_curves(comparison),
-        *_switch_points(comparison),
-        *_learning_rates(comparison),
-        *caption_pictures(comparison),
-    ]
+    found = [picture for kind in kinds for picture in kind(comparison)]
     return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
 
 
@@ -98,7 +111,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
 
 
 def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str:
-    name = _capital(comparison.names[row["metric"]])
+    name = capital(comparison.names[row["metric"]])
     return (
         f"{name}, {row['first']} minus "
         f"{row['second']}: {percent(row['difference'])} points"
@@ -167,9 +180,9 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         floor = lost_score(metric, comparison.task)
         yield Picture(
             name=f"compute-{metric}",
-            title=f"{_capital(name)} against {axis}",
+            title=f"{capital(name)} against {axis}",
             caption=(
-                f"{_capital(name)} on the test split against {axis}. Mean over the seeds of the "
+                f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
                 f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
                 f"; bands: {level(confidence)} t interval over seeds (from n=2). A diverged seed "
                 f"counts as {floor} from its first missing evaluation on."
@@ -218,13 +231,13 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
         scores = dict(zip(levels["paradigm"], levels[f"validation_{metric}"], strict=True))
         yield Picture(
             name=f"switch-point-{metric}",
-            title=f"{_capital(name)} against the switch point",
+            title=f"{capital(name)} against the switch point",
             caption=(
-                f"{_capital(name)} on the validation split against the switch point. Of each "
+                f"{capital(name)} on the validation split against the switch point. Of each "
                 f"switch point the best learning rates: {_seeds(response)}"
                 f"{_unmarked(response, comparison)}{beside}"
             ),
-            alt=f"{_capital(name)} in % by switch point. "
+            alt=f"{capital(name)} in % by switch point. "
             + text
             + (f" Levels: {_scores(scores)}." if scores else ""),
             figure=switch_figure(response, choice, metric, comparison.threshold),
@@ -248,12 +261,12 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
         text = _response_text(response, metric, lambda row: number(row["lr"]))
         yield Picture(
             name=f"learning-rate-{metric}",
-            title=f"{_capital(name)} against the learning rate",
+            title=f"{capital(name)} against the learning rate",
             caption=(
-                f"{_capital(name)} on the validation split against the learning rate. {of_each}: "
+                f"{capital(name)} on the validation split against the learning rate. {of_each}: "
                 f"{_seeds(response)}{_unmarked(response, comparison)}"
             ),
-            alt=f"{_capital(name)} in % by learning rate. {text}",
+            alt=f"{capital(name)} in % by learning rate. {text}",
             figure=learning_rate_figure(response, metric, comparison.threshold),
             wide=False,
         )
@@ -314,7 +327,3 @@ def _scores(scores: Mapping[str, float]) -> str:
 
 def _interval_text(low: float, high: float) -> str:
     return f" (interval {percent(low)} to {percent(high)})" if known(low) else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

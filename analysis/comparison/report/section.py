@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.comparison.compare import Comparison
 from analysis.comparison.grid_edges import edge_warnings
+from analysis.comparison.later.blocks import longer_blocks
 from analysis.comparison.report.answer import lone_paradigm
 from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
 from analysis.comparison.report.tables import (
@@ -87,6 +88,7 @@ def comparison_blocks(
     blocks: list[Block] = [Text(t, "" if usual else "warning") for t in stages(comparison)]
     if len(comparison.summary):
         blocks += [*_verdicts(comparison), *_results(comparison, published)]
+        blocks += longer_blocks(comparison)
     else:
         blocks.append(Text("No option has numbers, so there is nothing to compare.", "warning"))
     blocks += [Text(warning, "warning") for warning in _warnings(comparison)]

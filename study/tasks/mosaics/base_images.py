@@ -16,6 +16,9 @@ from study.tasks.sources import prepared as prepared_form
 VALIDATION_SHARE = 0.1
 """Of the train images of each class, unless a task has its own share."""
 
+MADE_UP_BACKGROUND = "background"
+"""The one background class of made-up data."""
+
 MADE_UP_IMAGES = 20
 """Images a class in each split of made-up data."""
 
@@ -37,6 +40,9 @@ class BaseImages:
         digest: 16 hexadecimal digits that stand for images, labels and class names.
     """
 
+    noun = "images"
+    notes = ()
+
     train_images: np.ndarray
     train_labels: np.ndarray
     test_images: np.ndarray
@@ -44,6 +50,16 @@ class BaseImages:
     class_names: tuple[str, ...]
     max_value: int
     digest: str
+
+    @property
+    def train_sources(self) -> np.ndarray:
+        """(N,) int64: each image is a draw of its own."""
+        return np.arange(len(self.train_images))
+
+    @property
+    def test_sources(self) -> np.ndarray:
+        """(M,) int64, as `train_sources`."""
+        return np.arange(len(self.test_images))
 
     @classmethod
     def create(
@@ -104,7 +120,7 @@ def made_up_images(
         count: least images of each split.
     """
     channels, height, width = shape
-    classes = (*foreground, "background")
+    classes = (*foreground, MADE_UP_BACKGROUND)
     rng = np.random.default_rng(0)
     count = max(count, MADE_UP_IMAGES * len(classes))
     images, more = rng.integers(256, size=(2, count, height, width, channels), dtype=np.uint8)

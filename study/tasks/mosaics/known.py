@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from study.cell import Options
+from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo
 from study.tasks.mosaics import cifar, digits
-from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages, made_up_images
+from study.tasks.mosaics.base_images import (
+    MADE_UP_BACKGROUND,
+    VALIDATION_SHARE,
+    BaseImages,
+    made_up_images,
+)
+from study.tasks.mosaics.classes import REST, background_names, foreground_names, joined
 from study.tasks.mosaics.linear_orthogonal import (
     BACKGROUND_AXES,
     LARGEST_NUM_CLASSES,
     base_vectors,
-    foreground_names,
+    vector_names,
 )
 from study.tasks.sources.places import Places
 
@@ -26,46 +32,61 @@ def _info(
     foreground: tuple[str, ...],
     read: _Read,
     validation_share: float = VALIDATION_SHARE,
+    options: Options = NO_OPTIONS,
 ) -> TaskInfo:
     """A task of mosaics.
 
     Args:
         name: of the task.
         shape: of an image: (C, H, W).
-        foreground: names of the foreground classes.
+        foreground: names of the foreground classes, unless options name others.
         read: places of its files -> the images.
         validation_share: of the train images of each class, kept for validation.
+        options: may name the classes of foreground and background.
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
-    def task(base: BaseImages) -> MosaicTask:
-        return MosaicTask(name, base, foreground, validation_share)
+    background = options.background or REST
+    if options.foreground is not None or options.background is not None:
+        foreground = foreground_names(options.foreground or joined(foreground), background)
+
+    def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
+        return MosaicTask(name, base, foreground, validation_share, others)
+
+    def load(places: Places) -> MosaicTask:
+        base = read(places)
+        return task(base, background_names(foreground, background, base.class_names, name))
 
     return TaskInfo(
         shape,
         foreground,
-        load=lambda places: task(read(places)),
-        made_up=lambda _, count: task(made_up_images(shape, foreground, count)),
+        load=load,
+        made_up=lambda _, count: task(
+            made_up_images(shape, foreground, count), (MADE_UP_BACKGROUND,)
+        ),
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
     )
 
 
-def _digits(_: Options) -> TaskInfo:
+def _digits(options: Options) -> TaskInfo:
     return _info(
         "digits",
         (1, 8, 8),
         digits.DIGITS_FOREGROUND,
         digits.load_digits,
         digits.VALIDATION_SHARE,
+        options,
     )
 
 
-def _cifar10(_: Options) -> TaskInfo:
-    return _info("cifar10", (3, 32, 32), cifar.CIFAR10_FOREGROUND, cifar.load_cifar10)
+def _cifar10(options: Options) -> TaskInfo:
+    foreground, read = cifar.CIFAR10_FOREGROUND, cifar.load_cifar10
+    return _info("cifar10", (3, 32, 32), foreground, read, options=options)
 
 
-def _cifar100(_: Options) -> TaskInfo:
-    return _info("cifar100", (3, 32, 32), cifar.CIFAR100_FOREGROUND, cifar.load_cifar100)
+def _cifar100(options: Options) -> TaskInfo:
+    foreground, read = cifar.CIFAR100_FOREGROUND, cifar.load_cifar100
+    return _info("cifar100", (3, 32, 32), foreground, read, options=options)
 
 
 def _linear_orthogonal(options: Options) -> TaskInfo:
@@ -76,14 +97,15 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
             f"{'none' if count is None else count}. Give it with --set num_classes=C."
         )
     shape = (1, 1, count + BACKGROUND_AXES)
-    return _info(
-        "linear-orthogonal", shape, foreground_names(count), lambda _: base_vectors(count)
-    )
+    return _info("linear-orthogonal", shape, vector_names(count), lambda _: base_vectors(count))
 
+
+_CLASSES = {"foreground": None, "background": None}
+"""Options of images; None: the classes of the paper."""
 
 TASKS: Mapping[str, Declaration] = {
-    "digits": Declaration(MOSAICS, _digits),
-    "cifar10": Declaration(MOSAICS, _cifar10, data_set=cifar.data_set(cifar.CIFAR10)),
-    "cifar100": Declaration(MOSAICS, _cifar100, data_set=cifar.data_set(cifar.CIFAR100)),
+    "digits": Declaration(MOSAICS, _digits, _CLASSES),
+    "cifar10": Declaration(MOSAICS, _cifar10, _CLASSES, cifar.data_set(cifar.CIFAR10)),
+    "cifar100": Declaration(MOSAICS, _cifar100, _CLASSES, cifar.data_set(cifar.CIFAR100)),
     "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
 }

@@ -15,7 +15,7 @@ _COPIES = 10  # of each vector, as a tenth of each class is kept for validation
 _MAX_VALUE = 2  # pixels 0, 1, 2 become -1, 0, 1
 
 
-def foreground_names(num_classes: int) -> tuple[str, ...]:
+def vector_names(num_classes: int) -> tuple[str, ...]:
     return tuple(f"s{k}" for k in range(1, num_classes + 1))
 
 
@@ -42,7 +42,7 @@ def base_vectors(num_classes: int) -> BaseImages:
         labels,
         images[::_COPIES],
         labels[::_COPIES],
-        class_names=(*foreground_names(num_classes), *names),
+        class_names=(*vector_names(num_classes), *names),
         max_value=_MAX_VALUE,
         source="the linear orthogonal setting",
     )

@@ -1,7 +1,8 @@
 """Mosaics (sections 2.2 and 2.4): m base images, one of a foreground class at a hidden position.
 
 Base images are kept once, as uint8; a mosaic is a row of indices into them. So n = 40,000 mosaics
-of m = 20 CIFAR images take 3 MB instead of 9.8 GB as float tensors.
+of m = 20 CIFAR images take 3 MB instead of 9.8 GB as float tensors. Windows of series are base
+images, too, one pixel wide (`study.tasks.series`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, SPLITS, Batch, Distinct, Facts
-from study.tasks.mosaics.base_images import VALIDATION_SHARE, BaseImages
+from study.tasks.mosaics.base_images import VALIDATION_SHARE
+from study.tasks.mosaics.base_segments import BaseSegments, held_out
 
 
 @dataclass(frozen=True)
@@ -27,19 +29,21 @@ class Mosaics:
     """The mosaics of one split, on one device.
 
     Attributes:
-        images: (N, H, W, C) uint8 base images, shared between splits.
+        images: (N, H, W, C) uint8 or float32 base images, shared between splits.
+        sources: (N,) int64, what each image is cut from.
         index: (n, m) int32 rows of `images`.
         labels: (n,) int64 in [0, number of foreground classes).
         foreground: (n, m) bool, True at the hidden positions z of the label's class, in each
             mosaic equally many.
-        max_value: the pixel value that stands for 1.
+        max_value: the pixel value that stands for 1; None: pixels are as networks take them.
     """
 
     images: Tensor
+    sources: Tensor
     index: Tensor
     labels: Tensor
     foreground: Tensor
-    max_value: int
+    max_value: int | None
 
     modality = MOSAICS
 
@@ -70,17 +74,18 @@ class Mosaics:
         return torch.arange(len(self), device=self.labels.device).split(count)
 
     def segments(self, images: Tensor) -> Tensor:
-        """The base images of these rows of `images` as float32 (N, C, H, W) in [-1, 1]."""
+        """The base images of these rows of `images` as float32 (N, C, H, W), uint8 in [-1, 1]."""
         pixels = self.images.index_select(0, images)
-        scaled = pixels.float().mul_(2 / self.max_value).sub_(1)
+        if self.max_value is not None:
+            pixels = pixels.float().mul_(2 / self.max_value).sub_(1)
         # A view, which keeps channels last in memory: convolutions are faster so.
-        return scaled.permute(0, 3, 1, 2)
+        return pixels.permute(0, 3, 1, 2)
 
     @property
     def foreground_image(self) -> Tensor:
-        """(n,) int64 rows of `images`; of several foreground images of a mosaic, the first."""
+        """(n,) int64 of `sources`; of several foreground images of a mosaic, the first."""
         first = self.foreground.int().argmax(dim=1, keepdim=True)
-        return self.index.gather(1, first).squeeze(1).long()
+        return self.sources[self.index.gather(1, first).squeeze(1).long()]
 
     @functools.cached_property
     def distinct(self) -> Distinct:
@@ -92,6 +97,7 @@ class Mosaics:
         """The first `count` mosaics."""
         return Mosaics(
             self.images,
+            self.sources,
             self.index[:count],
             self.labels[:count],
             self.foreground[:count],
@@ -119,9 +125,9 @@ class MosaicTask:
     Args:
         name: of the task; part of the seeds.
         base: base images of a data set.
-        foreground: names of the foreground classes; label k is the k-th of them. All other
-            classes are background.
-        validation_share: of the train images of each class, kept for validation.
+        foreground: names of the foreground classes; label k is the k-th of them.
+        validation_share: of what the train images of each class are cut from, kept for validation.
+        background: names of the background classes; None: all others.
 
     Raises:
         RequestError: too few images of a foreground class, or no background image.
@@ -132,9 +138,10 @@ class MosaicTask:
     def __init__(
         self,
         name: str,
-        base: BaseImages,
+        base: BaseSegments,
         foreground: tuple[str, ...],
         validation_share: float = VALIDATION_SHARE,
+        background: tuple[str, ...] | None = None,
     ) -> None:
         self.name = name
         self.base = base
@@ -143,16 +150,19 @@ class MosaicTask:
         self.num_classes = len(foreground)
         height, width, channels = base.train_images.shape[1:]
         self.input_shape = (channels, height, width)
-        self.facts = Facts(base.digest, self.input_shape, sizes={}, lengths={})
+        self.facts = Facts(base.digest, self.input_shape, {}, {}, base.notes)
         self._fixed: dict[tuple[Any, ...], Mosaics] = {}  # validation and test, kept between cells
-        self._resident: dict[tuple[str, torch.device], Tensor] = {}
+        self._resident: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
+        if background is None:
+            background = tuple(each for each in base.class_names if each not in foreground)
         self._classes = [base.class_names.index(each) for each in foreground]
-        held_out = self._held_out()
+        self._background = [base.class_names.index(each) for each in background]
+        kept = self._held_out()
         everything = np.ones(len(base.train_labels), bool)
         self._pools = {
             "disjoint": {
-                "train": self._pool("train", base.train_labels, ~held_out),
-                "validation": self._pool("validation", base.train_labels, held_out),
+                "train": self._pool("train", base.train_labels, ~kept),
+                "validation": self._pool("validation", base.train_labels, kept),
                 "test": self._pool("test", base.test_labels, np.ones(len(base.test_labels), bool)),
             },
             "shared-base": dict.fromkeys(
@@ -195,44 +205,50 @@ class MosaicTask:
         names = (*names, *(() if seed is None else (seed,)))
         pool = self._pools[scheme][split]
         index, labels, foreground = _draw(pool, size, content, stream_seed(*names))
+        images, sources = self._images(
+            "test" if (scheme, split) == ("disjoint", "test") else "train", device
+        )
         return Mosaics(
-            images=self._images(
-                "test" if (scheme, split) == ("disjoint", "test") else "train", device
-            ),
+            images=images,
+            sources=sources,
             index=torch.from_numpy(index).to(device),
             labels=torch.from_numpy(labels).to(device),
             foreground=torch.from_numpy(foreground).to(device),
             max_value=self.base.max_value,
         )
 
-    def _images(self, which: str, device: torch.device) -> Tensor:
-        """The base images on a device, shared by all cells of this process."""
+    def _images(self, which: str, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Base images and their sources on a device, shared by all cells of this process."""
         if (which, device) not in self._resident:
-            array = self.base.train_images if which == "train" else self.base.test_images
-            self._resident[which, device] = torch.from_numpy(array).to(device)
+            base = self.base
+            arrays = base.train_images, base.train_sources
+            if which == "test":
+                arrays = base.test_images, base.test_sources
+            images, sources = (torch.from_numpy(each).to(device) for each in arrays)
+            self._resident[which, device] = images, sources
         return self._resident[which, device]
 
     def _held_out(self) -> np.ndarray:
-        """Marks the train images kept for validation, a fixed share of each class: bool (N,)."""
-        held_out = np.zeros(len(self.base.train_labels), bool)
-        for label in range(len(self.base.class_names)):
-            rows = np.flatnonzero(self.base.train_labels == label)
-            rng = np.random.default_rng(stream_seed("validation images", self.name, label))
-            held_out[rng.permutation(rows)[: round(self.validation_share * len(rows))]] = True
-        return held_out
+        """Marks the train images kept for validation: (N,) bool."""
+        _, first, source = np.unique(
+            self.base.train_sources, return_index=True, return_inverse=True
+        )
+        labels = self.base.train_labels[first]
+        return held_out(self.name, labels, self.validation_share)[source]
 
     def _pool(self, split: str, labels: np.ndarray, usable: np.ndarray) -> list[np.ndarray]:
         """Rows of the usable images of each foreground class, then of all background classes."""
         pool = [np.flatnonzero(usable & (labels == label)) for label in self._classes]
-        pool.append(np.flatnonzero(usable & ~np.isin(labels, self._classes)))
+        pool.append(np.flatnonzero(usable & np.isin(labels, self._background)))
+        noun = self.base.noun
         for name, rows in zip((*self.foreground, "the background"), pool, strict=True):
             if len(rows) == 0:
                 least = int(0.5 / self.validation_share) + 1  # of fewer, the share rounds to none
                 raise RequestError(
-                    f"{self.name}: too few images of {name} in the data: none is left for the "
+                    f"{self.name}: too few {noun} of {name} in the data: none is left for the "
                     f"{split} mosaics (validation takes {100 * self.validation_share:g} % of the "
-                    f"train images of a class, so a class needs at least {least} train images and "
-                    "1 test image)."
+                    f"train {noun} of a class, so a class needs at least {least} train {noun} and "
+                    "1 to test)."
                 )
         return pool
 

@@ -5,6 +5,8 @@
     --cache-dir URL   keeps the download for all machines, each of which copies it to its cache
     neither           downloads it to the cache of this machine
 
+A data set that an installed package ships is read there unless --data-dir says otherwise.
+
 Shared storage is s3://bucket/folder or any other URL that fsspec knows. A copy is a folder
 `fetched/<name>` of the cache. The name is a hash of the URL and of the names, sizes and versions
 of the files, so that changed data is copied anew. One process of a machine copies and the others
@@ -54,6 +56,7 @@ class DataSet:
         belongs: whether a file belongs to it, by its name relative to the directory.
         download: (empty folder, its later place for a message) fills the folder with the official
             files, without subfolders; raises a `RequestError`.
+        shipped: the folder in which an installed package ships it; None: no package does.
     """
 
     title: str
@@ -61,6 +64,7 @@ class DataSet:
     accepted: str
     belongs: Callable[[str], bool]
     download: Callable[[Path, str], None]
+    shipped: Callable[[], Path | None] = lambda: None
 
     @property
     def downloads(self) -> str:
@@ -83,6 +87,8 @@ def read_data_set(data_set: DataSet, places: Places, read: Callable[[Path], T]) 
     cache = cache_root(cache_dir)
     if data_dir is not None and not is_url(data_dir):
         return read(Path(os.path.expanduser(data_dir)))
+    if data_dir is None and (folder := data_set.shipped()) is not None:
+        return read(folder)
     if data_dir is not None:
         files = _listed(data_set, _Source(data_dir))
     elif is_url(cache_dir):
@@ -109,6 +115,8 @@ def at_hand(data_set: DataSet, places: Places) -> bool:
     cache = cache_root(cache_dir)
     if data_dir is not None:
         return not is_url(data_dir) or _listed(data_set, _Source(data_dir)).copy(cache).is_dir()
+    if data_set.shipped() is not None:
+        return True
     if is_url(cache_dir):
         files = _manifest(data_set, _Source(str(cache_dir)))
         return files is not None and files.copy(cache).is_dir()

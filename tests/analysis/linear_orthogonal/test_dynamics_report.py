@@ -148,9 +148,10 @@ def test_both_kinds_have_their_sections(results: Results, tmp_path: Path) -> Non
     _, dynamics = find(results)
     names = headings(folder)
     assert names[:3] == ["Question", "Answer", "Learning dynamics"]
-    assert names[3].startswith("digits, m=10")
-    assert names[4] == f"{dynamics.title} ({dynamics.key})"
-    assert names[5:] == ["In the layout of the paper's Table 1", "How this was computed"]
+    assert names[3] == "Do the claims of the paper generalise?"
+    assert names[4].startswith("digits, m=10")
+    assert names[5] == f"{dynamics.title} ({dynamics.key})"
+    assert names[6:] == ["In the layout of the paper's Table 1", "How this was computed"]
     html = (folder / "report.html").read_text()
     assert 'href="#comparison-1"' in html
     assert 'href="#dynamics-1"' in html

@@ -20,6 +20,7 @@ from study.models.base import initialise
 from study.models.captions import Attend, Captioner, Write
 from study.paradigms import hard_sampled
 from study.paradigms.base import Sampling
+from study.paradigms.lvml_sampled import LVMLSampled
 from study.tasks.base import Batch
 from tests.made_up.gpu import padding_computed, waits
 
@@ -296,3 +297,13 @@ def test_regions_are_not_asked_about_again(paradigm: str, asked: int) -> None:
     for _ in range(3):
         _, _, memory = model.next_word(paradigms.get(paradigm), memory, words)
     assert sum(rows) == asked
+
+
+def test_the_sampled_likelihood_of_captions_tends_to_the_exact_one() -> None:
+    """With thousands of draws a word; the LSTM goes on as with lvml."""
+    model, of_batch = tiny(), batch()
+    sampled = LVMLSampled()
+    sampled.count = 4_000
+    exact = model.loss(paradigms.get("lvml"), of_batch).item()
+    draws = Sampling(torch.Generator().manual_seed(0))
+    assert model.loss(sampled, of_batch, draws).item() == pytest.approx(exact, rel=2e-3)

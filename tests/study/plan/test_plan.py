@@ -45,7 +45,7 @@ def nominal(task: str, options: Options) -> Facts:
     return tasks.info(task, options).nominal
 
 
-EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain", "mscoco")
+EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain", "mscoco", "series")
 OTHER_PARADIGMS = {
     ("hatexplain", "scripts"): {"soft", "hard", "lvml-logits", "hybrid"},
     ("mscoco", "quick"): {"soft", "hard-sampled", "hybrid-sampled"},
@@ -86,7 +86,7 @@ def test_presets_that_choose_confirm_on_fresh_seeds(study: str, preset: str) -> 
     assert len(seeds) <= 3
     assert len(confirm) >= 6
     assert max(seeds) < 100 <= min(confirm)
-    if preset == "paper":
+    if preset in ("paper", "full"):
         assert (seeds, confirm) == ((0, 1, 2), tuple(range(100, 112)))
 
 
@@ -528,8 +528,9 @@ def test_any_text_after_set_is_understood_or_refused(text: str) -> None:
     assert axes[name]
 
 
-@pytest.mark.parametrize("study", SPACES)
-@pytest.mark.parametrize("preset", ["quick", "paper"])
+@pytest.mark.parametrize(
+    ("study", "preset"), [(study, name) for study in SPACES for name in SPACES[study].presets]
+)
 def test_presets_declare_known_axes(study: str, preset: str) -> None:
     declared = SPACES[study].presets[preset].axes
     axes = KINDS[SPACES[study].kind].axes

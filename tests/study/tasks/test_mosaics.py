@@ -9,7 +9,8 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from study.cell import Cell
+from study import tasks
+from study.cell import Cell, Options
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
@@ -165,3 +166,22 @@ def test_further_segments_leave_the_first_as_they_are(digits: MosaicTask, cell: 
     assert torch.equal(one.labels, more.labels)
     assert torch.equal(one.foreground, more.foreground)
     assert (one.index != more.index).sum(dim=1).max() == 1
+
+
+def test_classes_may_be_chosen(cell: Cell) -> None:
+    options = Options(foreground="9+0", background="1+7")
+    task = tasks.load("digits", options=options)
+    assert task.num_classes == 2
+    chosen = dataclasses.replace(cell, foreground="9+0", background="1+7")
+    mosaics = task.splits(chosen)["train"]
+    names = np.array(task.base.class_names)[base_labels(task, "train")[mosaics.index.numpy()]]
+    z = mosaics.foreground.numpy()
+    assert (names[z] == np.array(["9", "0"])[mosaics.labels.numpy()]).all()
+    assert set(names[~z]) == {"1", "7"}
+
+
+def test_without_a_choice_all_others_are_background(digits: MosaicTask) -> None:
+    """The classes that the paper's split names, written out, give the same mosaics."""
+    named = tasks.load("digits", options=Options(foreground="3+5+8", background="rest"))
+    one, other = (task.splits(tiny_cell(digits))["train"] for task in (digits, named))
+    assert torch.equal(one.index, other.index)

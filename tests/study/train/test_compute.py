@@ -23,10 +23,12 @@ NETWORKS = [
     ("paper", "cifar100", (3, 32, 32), 50),
     ("small", "cifar10", (3, 32, 32), 3),
     ("perceptron", "digits", (1, 8, 8), 3),
+    ("conv1d", "series", (12, 7, 1), 3),
+    ("conv1d", "series", (2, 3, 1), 4),
 ]
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda n: f"{n[0]}-{n[1]}")
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda n: "-".join(map(str, n)))
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_forward_cost_equals_what_pytorch_counts(network: tuple, paradigm: str) -> None:
     name, task, shape, num_classes = network

@@ -1,0 +1,142 @@
+"""What the page says across its comparisons: figures, verdicts side by side, effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from analysis.comparison.across.effects import effects, is_advantage
+from analysis.comparison.across.factors import (
+    Family,
+    by_value,
+    factor_name,
+    families,
+    setting_names,
+    value_text,
+)
+from analysis.comparison.across.verdicts import count_sentences, joint_name, verdict_cells
+from analysis.comparison.compare import Comparison
+from analysis.section.blocks import Block, Heading, Shown, Table, Text
+from analysis.section.columns import Column, Row, by_columns, plain
+from analysis.statistics import CONFIDENCE, MIN_SEEDS
+from analysis.words import METRICS, capital, level, listed, lost_scores, points
+
+_OF_ADVANTAGES = {"better": "larger", "worse": "smaller"}
+_INTERVAL = f"{level(CONFIDENCE)} interval"
+
+
+def across_blocks(
+    found: Sequence[Comparison], shown: Sequence[Shown], counted: bool
+) -> list[Block]:
+    """Above the sections: what varies, its figures, and every verdict; none of one comparison.
+
+    Args:
+        found: the comparisons.
+        shown: the pictures of `analysis.comparison.across.pictures`, as the page holds them.
+        counted: whether the page has already said how often each pair has each verdict.
+    """
+    if len(found) < 2:
+        return []
+    names = setting_names(found)
+    blocks: list[Block] = [Heading("Across settings", 2, "across")]
+    blocks += [Text(_varied(family)) for family in families(found) if family.factors]
+    blocks += [*shown, Heading("Does the order of paradigms hold?")]
+    for metric, sentences in count_sentences(found).items():
+        header, rows = verdict_cells(names, metric)
+        if not sentences:
+            continue
+        if not counted:
+            blocks.append(Text(" ".join(sentences)))
+        blocks += [
+            Text(f"{capital(joint_name(found, metric))}, in points:"),
+            Table(header, rows, left=range(len(header)), marked=[len(names)]),
+        ]
+    return [
+        *blocks,
+        Text(
+            "First minus second paradigm, with the verdict of each comparison by itself. "
+            "Undecided is not equal.",
+            "quiet",
+        ),
+    ]
+
+
+def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
+    """Below the sections: what each level of a factor changes; none where none varies alone."""
+    tables = [
+        (family, factor, table)
+        for family in families(found)
+        for factor in family.factors
+        for table in [effects(family, factor)]
+        if len(table)
+    ]
+    if not tables:
+        return []
+    lost = lost_scores(*(family.task for family, _, _ in tables))
+    blocks: list[Block] = [
+        Heading("What each factor changes", 2, "effects"),
+        Text(
+            "Each level of a factor minus the base, all else equal, seed by seed, in points on "
+            "the test split; and by how much it changes the advantage of a paradigm over soft. A "
+            "difference is decided if its t test over seeds holds after Holm's correction over "
+            f"the table of its factor (p < {1 - CONFIDENCE:.2g}) and there are at least "
+            f"{MIN_SEEDS} common seeds. Test images are held fixed, and those of two settings may "
+            f"differ. A diverged cell counts as {lost}."
+        ),
+    ]
+    for family, factor, table in tables:
+        base = f"{factor_name(factor, family.task)}, base {table['base'].iloc[0]}"
+        heading = base if len(families(found)) == 1 else f"{family.task}: {base}"
+        blocks += [Heading(heading), _effect_table(table, family.base.comparison.names)]
+    return blocks
+
+
+def _varied(family: Family) -> str:
+    """``digits, 4 settings: segments m 5, 10 (and with it n); depth 0, 1, 2. Base: ...``"""
+    texts = []
+    for factor in family.factors:
+        values = sorted({each.values[factor] for each in family.settings}, key=by_value)
+        with_it = listed([name.replace("_", " ") for name in family.follows[factor]])
+        goes = f" (and with it {with_it})" if with_it else ""
+        listed_values = ", ".join(map(value_text, values))
+        texts.append(f"{factor_name(factor, family.task)} {listed_values}{goes}")
+    count = len(family.settings)
+    return f"{family.task}, {count} settings: {'; '.join(texts)}. Base: {_base_text(family)}."
+
+
+def _base_text(family: Family) -> str:
+    base = family.base.values
+    return ", ".join(
+        f"{factor_name(name, family.task)} {value_text(value)}" for name, value in base.items()
+    )
+
+
+def _effect_table(table: pd.DataFrame, names: Mapping[str, str]) -> Table:
+    """One row a (level, subject), with the metrics side by side."""
+    saif, accuracy = (table[table["metric"] == metric] for metric in METRICS)
+    rows = saif.merge(accuracy, on=["level", "subject"], suffixes=("", "_accuracy"))
+    columns: list[Column] = [plain("level"), plain("of", "subject")]
+    for metric, end in zip(METRICS, ("", "_accuracy"), strict=True):
+        columns += _of_metric(names[metric], end)
+    columns.append(plain("n", "num_pairs"))
+    return Table(*by_columns(columns, rows), left=(0, 1, 4, 7))
+
+
+def _of_metric(name: str, end: str) -> list[Column]:
+    """Difference, interval and verdict of a metric, whose columns have a suffix."""
+    return [
+        (name, lambda row: points(row[f"difference{end}"])),
+        (_INTERVAL, lambda row: _interval(row, end)),
+        ("verdict", lambda row: _verdict(row, end)),
+    ]
+
+
+def _interval(row: Row, end: str) -> str:
+    low, high = (row[f"{bound}{end}"] for bound in ("low", "high"))
+    return "-" if pd.isna(low) else f"{points(low)} to {points(high)}"
+
+
+def _verdict(row: Row, end: str) -> str:
+    verdict = str(row[f"verdict{end}"])
+    return _OF_ADVANTAGES.get(verdict, verdict) if is_advantage(row["subject"]) else verdict

@@ -1,0 +1,127 @@
+"""The figures across settings, with their captions and alternative texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
+from analysis.comparison.across.verdicts import Pair, pairs, verdicts_of
+from analysis.figures.settings import factors_figure, grid_figure
+from analysis.section.picture import Picture
+from analysis.statistics import CONFIDENCE
+from analysis.words import METRICS, capital, level, listed, percent, points, span
+
+
+def family_pictures(family: Family) -> Iterator[Picture]:
+    """Scores against each factor that varies alone, and a difference over each grid of two."""
+    table = _levels(family)
+    if len(table):
+        yield _factors_picture(family, table)
+    for grid in family.grids():
+        settings = family.plane(grid)
+        if compared := pairs(each.comparison for each in settings):
+            yield _grid_picture(family, grid, compared[0])
+
+
+def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
+    base = family.base.comparison
+    names = base.names
+    factors = list(dict.fromkeys(table["factor"]))
+    return Picture(
+        name=f"across-factors-{family.task}",
+        title=f"{names['saif']} and {names['accuracy']} against each factor, {family.task}",
+        caption=(
+            f"Chosen options on the test split against {listed(factors)}; in each panel all else "
+            f"is as at the base, {family.base.name}, which is on the dotted line. Mean over "
+            f"n={span(table['num_seeds'])} seeds; bars: {level(CONFIDENCE)} interval over seeds "
+            "and, where known, images. Marks of one value stand side by side."
+        ),
+        alt=" ".join(
+            f"{capital(names[metric])} in % by {factor}. {_text(lines)}"
+            for factor in factors
+            for metric in METRICS
+            for lines in [table[(table["factor"] == factor) & (table["metric"] == metric)]]
+        ),
+        figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
+        wide=True,
+    )
+
+
+def _levels(family: Family) -> pd.DataFrame:
+    """What `factors_figure` draws: the base and the levels of each factor that has any."""
+    records = []
+    for factor in (each for each in family.factors if family.levels(each)):
+        settings = [family.base, *family.levels(factor)]
+        names = any(isinstance(each.values[factor], str) for each in settings)
+        if not names:
+            settings.sort(key=lambda each: by_value(each.values[factor]))
+        for setting in settings:
+            value = setting.values[factor]
+            for row in setting.comparison.summary.to_dict("records"):
+                records += [
+                    {
+                        "factor": factor_name(factor, family.task),
+                        "value": value_text(value) if names else value,
+                        "base": setting is family.base,
+                        "paradigm": row["paradigm"],
+                        "metric": metric,
+                        "mean": row[metric],
+                        "low": row[f"{metric}_low"],
+                        "high": row[f"{metric}_high"],
+                        "num_seeds": row["num_seeds"],
+                    }
+                    for metric in METRICS
+                ]
+    return pd.DataFrame(records)
+
+
+def _text(rows: pd.DataFrame) -> str:
+    """``soft: 12.3 at 2, 45.6 at 10.``, a sentence a paradigm."""
+    return " ".join(
+        f"{name}: "
+        + ", ".join(f"{percent(row['mean'])} at {value_text(row['value'])}" for row in found)
+        + "."
+        for name, group in rows.groupby("paradigm", sort=False)
+        for found in [group.to_dict("records")]
+    )
+
+
+def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
+    """The difference of a pair in SAIF at every combination of two factors."""
+    settings = family.plane(grid)
+    names = [factor_name(factor, family.task) for factor in grid]
+    records = []
+    for setting in settings:
+        row, column = (value_text(setting.values[factor]) for factor in grid)
+        if found := verdicts_of(setting.comparison, "saif").get(pair):
+            records.append({"row": row, "column": column, "base": setting is family.base, **found})
+    table = pd.DataFrame(records)
+    values = [
+        [
+            value_text(value)
+            for value in sorted({each.values[factor] for each in settings}, key=by_value)
+        ]
+        for factor in grid
+    ]
+    saif = family.base.comparison.names["saif"]
+    what = f"{saif}, {pair[0]} minus {pair[1]}"
+    axes = list(zip(names, values, strict=True))
+    return Picture(
+        name=f"across-grid-{family.task}-{'-'.join(grid).replace('_', '-')}",
+        title=f"{what}, by {names[0]} and {names[1]}, {family.task}",
+        caption=(
+            f"{what}, in points on the test split, at each {names[0]} and {names[1]}; all else is "
+            f"as at the base, {family.base.name}, which is outlined. Bold: decided, by the "
+            "verdicts of each comparison."
+        ),
+        alt=f"{what}, in points. "
+        + " ".join(
+            f"{names[0]} {row['row']}, {names[1]} {row['column']}: {points(row['difference'])}, "
+            f"{row['verdict']}."
+            for row in records
+        ),
+        figure=grid_figure(table, axes[0], axes[1], f"{what} (points)"),
+        wide=False,
+    )

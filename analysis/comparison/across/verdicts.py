@@ -1,0 +1,116 @@
+"""Does the order of paradigms hold in every setting? Verdicts side by side, and how often each.
+
+Every verdict is that of `Comparison.paired`, and nothing here tests anything again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison.compare import Comparison
+from analysis.groups import STAND_INS, paradigm_order
+from analysis.words import METRICS, points, score_name
+
+Pair = tuple[str, str]
+"""First and second paradigm; a difference is the first minus the second."""
+
+VERDICTS = ("better", "worse", "undecided")
+"""Of the first paradigm."""
+
+
+def pairs(found: Iterable[Comparison]) -> list[Pair]:
+    """The pairs against soft, then those against hard, the first of each the latest paradigm.
+
+    Where no setting has exact hard attention, what stands for it is taken.
+    """
+    tables = [comparison.paired for comparison in found]
+    there = {
+        pair for table in tables for pair in zip(table["first"], table["second"], strict=True)
+    }
+    names = {name for pair in there for name in pair}
+    hard = next((name for name in ("hard", *STAND_INS["hard"]) if name in names), "hard")
+    firsts = paradigm_order(names)[::-1]
+    every = [(first, second) for second in ("soft", hard) for first in firsts]
+    return [pair for pair in every if pair in there]
+
+
+def verdicts_of(comparison: Comparison, metric: str) -> dict[Pair, dict[Any, Any]]:
+    """Pair -> its row of the paired differences."""
+    paired = comparison.paired
+    rows = paired[paired["metric"] == metric].to_dict("records")
+    return {(row["first"], row["second"]): row for row in rows}
+
+
+def verdict_cells(
+    names: Mapping[Comparison, str], metric: str
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: one row a setting, one column a pair, and a last row that counts.
+
+    Args:
+        names: the comparisons and their names, see `analysis.comparison.across.factors`.
+        metric: saif or accuracy.
+
+    Returns:
+        Cells such as ``+10.6 better``, the difference in points; ``-`` where a setting has no such
+        pair.
+    """
+    columns = pairs(names)
+    rows = []
+    for comparison, name in names.items():
+        verdicts = verdicts_of(comparison, metric)
+        rows.append([name, *(_cell(verdicts.get(pair)) for pair in columns)])
+    counts = verdict_counts(names)
+    numbers = counts.loc[counts["metric"] == metric, list(VERDICTS)].astype(str)
+    last = [" / ".join(VERDICTS), *(" / ".join(row) for row in numbers.to_numpy())]
+    return ["setting", *(f"{first} - {second}" for first, second in columns)], [*rows, last]
+
+
+def verdict_counts(found: Iterable[Comparison]) -> pd.DataFrame:
+    """In how many settings each pair has each verdict.
+
+    Returns:
+        One row a (metric, pair): `metric`, `first`, `second`, `settings` (that have the pair), and
+        of these `better`, `worse` and `undecided`.
+    """
+    rows = []
+    for metric in METRICS:
+        of_each = [verdicts_of(comparison, metric) for comparison in found]
+        for pair in pairs(found):
+            counts = Counter(str(own[pair]["verdict"]) for own in of_each if pair in own)
+            head = (metric, *pair, counts.total())
+            rows.append((*head, *(counts[verdict] for verdict in VERDICTS)))
+    return pd.DataFrame(rows, columns=["metric", "first", "second", "settings", *VERDICTS])
+
+
+def count_sentences(found: Sequence[Comparison]) -> dict[str, list[str]]:
+    """``In SAIF lvml is better than soft in 9 of 16 settings, worse in 0, undecided in 7.``
+
+    Returns:
+        Metric -> a sentence a pair; none of one comparison.
+    """
+    sentences: dict[str, list[str]] = {metric: [] for metric in METRICS}
+    for row in verdict_counts(found if len(found) > 1 else ()).to_dict("records"):
+        sentences[row["metric"]].append(
+            f"In {joint_name(found, row['metric'])} {row['first']} is better than "
+            f"{row['second']} in {row['better']} of {row['settings']} settings, worse in "
+            f"{row['worse']}, undecided in {row['undecided']}."
+        )
+    return sentences
+
+
+def joint_name(found: Sequence[Comparison], metric: str) -> str:
+    """What a metric is called where all of these stand together."""
+    if metric == "accuracy":
+        return score_name(*(comparison.task for comparison in found))
+    return found[0].names[metric]
+
+
+def _cell(row: dict[Any, Any] | None) -> str:
+    if row is None:
+        return "-"
+    difference = "" if pd.isna(row["difference"]) else f"{points(row['difference'])} "
+    return f"{difference}{row['verdict']}"

@@ -1,0 +1,1 @@
+"""What training longer changes within one comparison."""

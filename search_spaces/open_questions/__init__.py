@@ -1,0 +1,1 @@
+"""Studies of what the paper leaves open; docs/open-questions.md has the answers."""

@@ -1,0 +1,1 @@
+"""Mosaics whose segments are windows of time series."""

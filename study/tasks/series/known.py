@@ -1,0 +1,79 @@
+"""The declared task of series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from study.cell import Options
+from study.errors import RequestError
+from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, TaskInfo
+from study.tasks.mosaics.classes import REST, background_names, foreground_names
+from study.tasks.series import japanese_vowels, ts_folder
+from study.tasks.sources.fetched import DataSet, read_data_set
+
+LEAST_WINDOW = 3
+"""Steps, as many as the networks' first kernel has."""
+
+DATA_SET = DataSet(
+    title="JapaneseVowels",
+    folder="japanese-vowels",
+    accepted=ts_folder.ACCEPTED,
+    belongs=ts_folder.belongs,
+    download=japanese_vowels.refuse_download,
+    shipped=japanese_vowels.shipped,
+)
+
+
+def _series(options: Options) -> TaskInfo:
+    foreground, background, window = options.foreground, options.background, options.window
+    if foreground is None or background is None or window is None:
+        raise RequestError(
+            "series takes a foreground, a background and a window, none is none. Leave them out, "
+            "or give them with --set."
+        )
+    classes = foreground_names(foreground, background)
+    if window < LEAST_WINDOW:
+        raise RequestError(
+            f"series takes a window of {LEAST_WINDOW} steps or more, got {window}. Change it with "
+            "--set window=W."
+        )
+    from study.tasks.mosaics.mosaics import MosaicTask
+    from study.tasks.series import windows
+    from study.tasks.series.ts_file import read_ts
+
+    def task(base: windows.BaseWindows, others: tuple[str, ...]) -> Task:
+        return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
+
+    def read(folder: Path) -> Task:
+        pair = ts_folder.find(folder)
+        base = windows.windows_of(read_ts(pair.train), read_ts(pair.test), window)
+        others = background_names(classes, background, base.class_names, pair.name)
+        return task(base, others)
+
+    def made_up(facts: Facts, count: int) -> Task:
+        others = (REST,)
+        return task(windows.made_up_windows(facts.input_shape, classes, others, count), others)
+
+    shape = (japanese_vowels.CHANNELS, window, 1)
+    return TaskInfo(
+        shape,
+        classes,
+        load=lambda places: read_data_set(DATA_SET, places, read),
+        made_up=made_up,
+        nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
+    )
+
+
+TASKS: Mapping[str, Declaration] = {
+    "series": Declaration(
+        MOSAICS,
+        _series,
+        {
+            "foreground": japanese_vowels.FOREGROUND,
+            "background": REST,
+            "window": japanese_vowels.WINDOW,
+        },
+        DATA_SET,
+    ),
+}

@@ -1,0 +1,145 @@
+"""Which fields are factors, which setting is the base, and what each other one is called."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from analysis.comparison.across.factors import Family, families, setting_names
+from analysis.comparison.compare import Comparison
+from study.cell import Budget
+from study.cell.network import NetworkSettings
+from tests.made_up.comparisons import make_cell, make_text_cell
+
+WIDTHS = (0.5, 2.0, 4.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is asked of a comparison here."""
+
+    task: str
+    settings: dict[str, Any]
+    name: str = "in full"
+
+
+def setting(**fields: Any) -> Comparison:
+    cell = make_cell(**fields)
+    return cast(Comparison, Known(cell.task, cell.to_dict()))
+
+
+def network(**fields: Any) -> Comparison:
+    return setting(network=NetworkSettings(**fields))
+
+
+def one_at_a_time() -> list[Comparison]:
+    """Around m=10: three sizes, two depths, a normalisation, and segments of the label's class."""
+    return [
+        setting(),
+        *(setting(m=m, n=100 * m, budget=Budget(m)) for m in (2, 5, 20)),
+        *(network(depth=depth) for depth in (-1, 2)),
+        network(normalisation="batch"),
+        setting(foregrounds=2),
+    ]
+
+
+def full_grid() -> list[Comparison]:
+    widths = (1.0, *WIDTHS)
+    return [
+        network(focus_width=one, classifier_width=other) if (one, other) != (1, 1) else setting()
+        for one in widths
+        for other in widths
+    ]
+
+
+def only(found: list[Comparison]) -> Family:
+    (family,) = families(found)
+    return family
+
+
+def test_one_at_a_time() -> None:
+    family = only(one_at_a_time())
+    assert family.factors == ["m", "foregrounds", "depth", "normalisation"]
+    assert [each.name for each in family.settings] == [
+        "digits m=10 (base)", "m=2", "m=5", "m=20", "foregrounds 2", "depth -1", "depth 2",
+        "normalisation batch",
+    ]  # fmt: skip
+    assert [each.values["m"] for each in family.levels("m")] == [2, 5, 20]
+    assert [each.name for each in family.levels("depth")] == ["depth -1", "depth 2"]
+    assert family.grids() == []
+
+
+def test_what_is_a_function_of_m_is_no_factor() -> None:
+    assert only(one_at_a_time()).follows["m"] == ["n"]
+    family = only([setting(m=m, n=100 * m) for m in (2, 5, 20)])
+    assert (family.factors, family.follows) == (["m"], {"m": ["n"]})
+    # n takes fewer values than m, and m is no function of it.
+    family = only([setting(m=m, n=max(500, 100 * m)) for m in (2, 5, 20)])
+    assert (family.factors, family.follows) == (["m"], {"m": ["n"]})
+    # With one m, it is a factor.
+    assert only([setting(n=n) for n in (500, 2_000)]).factors == ["n"]
+
+
+def test_the_order_in_which_they_come_does_not_matter() -> None:
+    found = [*one_at_a_time(), *full_grid()[1:]]
+    names = [each.name for each in only(found).settings]
+    for seed in range(5):
+        again = random.Random(seed).sample(found, len(found))
+        assert [each.name for each in only(again).settings] == names
+
+
+def test_in_a_full_grid_the_base_has_the_usual_values() -> None:
+    family = only(full_grid()[::-1])
+    assert family.factors == ["focus_width", "classifier_width"]
+    assert family.base.values == {"focus_width": 1.0, "classifier_width": 1.0}
+    assert family.grids() == [("focus_width", "classifier_width")]
+    assert len(family.plane(family.grids()[0])) == 16
+    for factor in family.factors:
+        assert [each.values[factor] for each in family.levels(factor)] == list(WIDTHS)
+    assert family.settings[-1].name == "focus width 4, classifier width 4"
+
+
+def test_the_base_is_what_most_settings_have_in_common_whatever_is_usual() -> None:
+    family = only(
+        [network(depth=2), *(network(depth=2, focus_width=w) for w in WIDTHS), setting()]
+    )
+    assert family.base.values == {"focus_width": 1.0, "depth": 2}
+    assert [each.name for each in family.others] == [
+        "focus width 0.5", "focus width 2", "focus width 4", "depth 0",
+    ]  # fmt: skip
+
+
+def test_widths_of_their_own_stand_for_that_of_the_cell() -> None:
+    assert only([setting(width=width) for width in (1.0, 2.0)]).factors == ["width"]
+    several = [setting(m=m) for m in (2, 5, 10)]
+    family = only([*several, setting(width=2.0), *(network(focus_width=w) for w in WIDTHS)])
+    assert family.factors == ["m", "focus_width", "classifier_width"]
+    assert family.grids() == [("focus_width", "classifier_width")]
+
+
+def test_each_task_has_its_own_base() -> None:
+    text = make_text_cell()
+    other = cast(Comparison, Known(text.task, text.to_dict(), "hatexplain embedding m=64"))
+    found = [setting(m=5), setting(), network(depth=1), other]
+    digits, hatexplain = families(found)
+    assert digits.base.comparison is found[1]
+    assert (hatexplain.factors, hatexplain.others) == ([], [])
+    assert list(setting_names(found).values()) == [
+        "digits m=10 (base)", "digits, m=5", "digits, depth 1", "hatexplain embedding m=64",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "field", [{"budget": Budget(7)}, {"data_digest": "f" * 16}, {"test_size": 99}]
+)
+def test_what_is_no_factor_makes_no_level(field: dict[str, Any]) -> None:
+    family = only([setting(), setting(**field), setting(m=5)])
+    assert family.factors == ["m"]
+    assert [each.name for each in family.repeats] == ["in full"]
+    assert [each.name for each in family.others] == ["m=5"]
+    nothing = only([setting(), setting(**field)])
+    assert (nothing.factors, len(nothing.repeats)) == ([], 1)
+    assert nothing.base.name == "in full"

@@ -1,0 +1,93 @@
+"""The matrix of claims holds each section's verdicts, whatever chapters they are of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.conclude import Conclusions, conclude
+from analysis.page.claim_matrix import claim_matrix, matrix_blocks, matrix_lines
+from analysis.section.blocks import Table
+from study.results import Results
+from tests.conftest import not_drawn
+from tests.made_up import fixed_focus, trajectories
+from tests.made_up.comparisons import make_cell, make_results, write
+
+MARKS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not run": "-"}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Conclusions:
+    """Two comparisons, a section of two settings with held attention, and trajectories."""
+    results = make_results(tmp_path_factory.mktemp("claims"))
+    for m in (5, 10):
+        for paradigm in ("soft", "lvml"):
+            write(results, make_cell(paradigm, m=m))
+        fixed_focus.record_all(results, seeds=1, m=m)
+    trajectories.write_study(results, seeds=1)
+    return conclude(results)
+
+
+def test_each_verdict_of_each_section_is_there(found: Conclusions) -> None:
+    matrix = claim_matrix(found.sections).set_index(["key", "setting"])
+    every = 0
+    for section in found.sections:
+        rows = matrix.loc[section.key]
+        for claim in section.claims:
+            settings = [claim.setting] if claim.setting else list(rows.index)
+            assert [rows.loc[each, claim.name] for each in settings] == [claim.verdict]
+            every += 1
+    claims = [name for name in matrix if re.fullmatch("C[0-9]+", name)]
+    assert claims == [f"C{number}" for number in range(1, 18)]
+    assert matrix[claims].notna().to_numpy().sum() == every
+    assert [name for _, name in matrix.index][:2] == ["digits m=5 (base)", "m=10"]
+
+
+def test_it_is_in_words_and_in_tables(found: Conclusions) -> None:
+    matrix = claim_matrix(found.sections)
+    compared, dynamics = (b for b in matrix_blocks(found.sections) if isinstance(b, Table))
+    assert compared.header == ["setting", "C1", "C2", "C3", "C4", "C5", "C6", "C16", "C17"]
+    assert dynamics.header == ["setting", *(f"C{number}" for number in range(7, 16))]
+    for table in (compared, dynamics):
+        for row in table.rows[:-1]:
+            (mine,) = matrix[matrix["setting"] == row[0]].to_dict("records")
+            marks = [MARKS.get(mine[name], "") for name in table.header[1:]]
+            assert row[1:] == marks
+        ends = [[row[i] for row in table.rows[:-1]] for i in range(1, len(table.header))]
+        counts = [f"{e.count('holds')} / {e.count('fails')} / {e.count('open')}" for e in ends]
+        assert table.rows[-1] == ["holds / fails / open", *counts]
+
+
+def test_a_line_a_claim(
+    found: Conclusions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = matrix_lines(found.sections)
+    assert len(lines) == 17
+    assert lines[5] == "C6 holds in 0, fails in 0, undecided in 0, not run in 2 of 2 settings"
+    found.print()
+    assert "\n".join(lines) in capsys.readouterr().out
+
+
+def test_one_section_has_none(results: Results, tmp_path: Path) -> None:
+    write(results, make_cell())
+    alone = conclude(results)
+    assert claim_matrix(alone.sections).empty
+    assert (matrix_blocks(alone.sections), matrix_lines(alone.sections)) == ([], [])
+    with not_drawn():
+        alone.write(tmp_path)
+    assert not (tmp_path / "claim_matrix.csv").exists()
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_it_is_a_file(found: Conclusions, tmp_path: Path) -> None:
+    found.of(found.sections[0].cells["cell_id"]).write(tmp_path)
+    assert not (tmp_path / "claim_matrix.csv").exists()
+    two = [cell_id for each in found.sections[:2] for cell_id in each.cells["cell_id"]]
+    found.of(two).write(tmp_path)
+    written = pd.read_csv(tmp_path / "claim_matrix.csv", dtype=str)
+    expected = claim_matrix(found.sections[:2])
+    assert written.to_dict("records") == expected.to_dict("records")
