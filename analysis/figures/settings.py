@@ -23,6 +23,7 @@ from analysis.figures.style import (
     SMALL,
     TEXT,
     VERMILION,
+    WIDTH,
     by_paradigm,
     dress,
     foot,
@@ -71,7 +72,8 @@ def factors_figure(
     factors = list(dict.fromkeys(levels["factor"]))
     columns = min(len(factors), _MOST_COLUMNS)
     bands = math.ceil(len(factors) / columns)
-    size = (_BESIDE + _PANEL_WIDTH * columns, _BESIDE + _PANEL_HEIGHT * len(METRICS) * bands)
+    width = max(WIDTH, _BESIDE + _PANEL_WIDTH * columns)
+    size = (width, _BESIDE + _PANEL_HEIGHT * len(METRICS) * bands)
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(METRICS) * bands, columns, squeeze=False)
     for place in range(bands * columns):

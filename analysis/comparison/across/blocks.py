@@ -43,11 +43,11 @@ def across_blocks(
     blocks += [Text(_varied(family)) for family in families(found) if family.factors]
     blocks += [*shown, Heading("Does the order of paradigms hold?")]
     for metric, sentences in count_sentences(found).items():
-        header, rows = verdict_cells(names, metric)
         if not sentences:
             continue
         if not counted:
             blocks.append(Text(" ".join(sentences)))
+        header, rows = verdict_cells(names, metric)
         blocks += [
             Text(f"{capital(joint_name(found, metric))}, in points:"),
             Table(header, rows, left=range(len(header)), marked=[len(names)]),

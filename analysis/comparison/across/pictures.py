@@ -45,7 +45,7 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
             for lines in [table[(table["factor"] == factor) & (table["metric"] == metric)]]
         ),
         figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
-        wide=True,
+        wide=len(factors) > 1,
     )
 
 

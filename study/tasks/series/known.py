@@ -9,14 +9,16 @@ from study.cell import Options
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, Task, TaskInfo
 from study.tasks.mosaics.classes import REST, background_names, foreground_names
-from study.tasks.series import japanese_vowels, ts_folder
+from study.tasks.series import japanese_vowels, ts_folder, windows
+from study.tasks.series.ts_file import TsFile, read_ts, require_alike
 from study.tasks.sources.fetched import DataSet, read_data_set
+from study.tasks.sources.places import Places
 
 LEAST_WINDOW = 3
 """Steps, as many as the networks' first kernel has."""
 
 DATA_SET = DataSet(
-    title="JapaneseVowels",
+    title="time series",
     folder="japanese-vowels",
     accepted=ts_folder.ACCEPTED,
     belongs=ts_folder.belongs,
@@ -39,17 +41,14 @@ def _series(options: Options) -> TaskInfo:
             "--set window=W."
         )
     from study.tasks.mosaics.mosaics import MosaicTask
-    from study.tasks.series import windows
-    from study.tasks.series.ts_file import read_ts
 
     def task(base: windows.BaseWindows, others: tuple[str, ...]) -> Task:
         return MosaicTask(windows.TASK, base, classes, windows.VALIDATION_SHARE, others)
 
-    def read(folder: Path) -> Task:
-        pair = ts_folder.find(folder)
-        base = windows.windows_of(read_ts(pair.train), read_ts(pair.test), window)
-        others = background_names(classes, background, base.class_names, pair.name)
-        return task(base, others)
+    def load(places: Places) -> Task:
+        name, train, test = read_data_set(DATA_SET, places, _read)
+        others = background_names(classes, background, train.classes, name)
+        return task(windows.windows_of(train, test, window), others)
 
     def made_up(facts: Facts, count: int) -> Task:
         others = (REST,)
@@ -59,10 +58,22 @@ def _series(options: Options) -> TaskInfo:
     return TaskInfo(
         shape,
         classes,
-        load=lambda places: read_data_set(DATA_SET, places, read),
-        made_up=made_up,
+        load,
+        made_up,
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
     )
+
+
+def _read(folder: Path) -> tuple[str, TsFile, TsFile]:
+    """The name of a data set, its series to train and validate on, and those to test on.
+
+    Raises:
+        RequestError: there are none, or they are damaged.
+    """
+    pair = ts_folder.find(folder)
+    train, test = read_ts(pair.train), read_ts(pair.test)
+    require_alike(train, test)
+    return pair.name, train, test
 
 
 TASKS: Mapping[str, Declaration] = {

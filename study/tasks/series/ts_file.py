@@ -96,11 +96,30 @@ def read_ts(path: Path) -> TsFile:
                 f"{line.where}: {line.text[:_SHOWN]!r} stands before @data and is neither part of "
                 "a header (@name value) nor a comment (#). Pass a .ts file."
             )
-        name, _, value = line.text[1:].partition(" ")
+        name, value = (*line.text[1:].split(maxsplit=1), "", "")[:2]
         if name.lower() == "data":
             return _read_series(path, _header(path, names), lines[number + 1 :])
-        names[name.lower()] = _Line(line.where, value.strip())
+        names[name.lower()] = _Line(line.where, value)
     raise RequestError(f"{path} has no @data, the line before the series. {_AGAIN}")
+
+
+def require_alike(train: TsFile, test: TsFile) -> None:
+    """Refuses two files that are not of one data set.
+
+    Raises:
+        RequestError: their classes or dimensions differ.
+    """
+    for one, other in ((train, test), (test, train)):
+        if lacking := [name for name in one.classes if name not in other.classes]:
+            raise RequestError(
+                f"{one.path} has the class {lacking[0]!r}, {other.path.name} has not. Write the "
+                "same names after @classLabel true in both."
+            )
+    if train.dimensions != test.dimensions:
+        raise RequestError(
+            f"{train.path} has {train.dimensions} dimensions, {test.path.name} "
+            f"{test.dimensions}. Pass two files of one data set."
+        )
 
 
 def _lines(path: Path) -> list[_Line]:

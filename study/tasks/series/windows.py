@@ -88,21 +88,19 @@ class BaseWindows:
 
 
 def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
-    """The windows of a data set.
+    """The windows of two files of a data set.
 
     Channels are standardised with mean and standard deviation over all steps of the train series
     that are not kept for validation; one that is constant there becomes 0.
 
     Args:
         train: series to train and validate on.
-        test: those to test on.
+        test: those to test on, see `study.tasks.series.ts_file.require_alike`.
         window: W, steps of a window.
 
     Raises:
-        RequestError: the two differ in classes or dimensions, or the window is longer than every
-            series.
+        RequestError: the window is longer than every series.
     """
-    _check_alike(train, test)
     longest = max(map(len, (*train.series, *test.series)))
     if window > longest:
         raise RequestError(
@@ -163,29 +161,6 @@ def made_up_windows(
         for images in rng.standard_normal((2, count, steps, width, channels), dtype=np.float32)
     )
     return BaseWindows.create(train, test, classes)
-
-
-def _check_alike(train: TsFile, test: TsFile) -> None:
-    """Refuses files of different classes or dimensions."""
-    if set(train.classes) != set(test.classes):
-        raise RequestError(
-            f"{train.path} and {test.path} have different classes: {_few(train, test)}. Write "
-            "the same names after @classLabel true in both."
-        )
-    if train.dimensions != test.dimensions:
-        raise RequestError(
-            f"{train.path} has {train.dimensions} dimensions, {test.path} {test.dimensions}. "
-            "Pass two files of one data set."
-        )
-
-
-def _few(train: TsFile, test: TsFile) -> str:
-    """Some classes that one of two files lacks."""
-    names = sorted(set(train.classes) ^ set(test.classes))
-    return ", ".join(
-        f"{name!r} is only in {(train if name in train.classes else test).path.name}"
-        for name in names[:3]
-    ) + (", ..." if len(names) > 3 else "")
 
 
 def _standardised(series: Sequence[np.ndarray], steps: np.ndarray) -> list[np.ndarray]:

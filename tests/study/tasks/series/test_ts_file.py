@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from study.errors import RequestError
-from study.tasks.series.ts_file import read_ts
-from tests.made_up.series import line, made_up_series, ts_text
+from study.tasks.series.ts_file import read_ts, require_alike
+from tests.made_up.series import Labelled, line, made_up_series, ts_text
 
 CLASSES = ("walk", "sit")
 SERIES = made_up_series(2, CLASSES, dimensions=2, lengths=(3, 5), seed=0)
@@ -48,7 +48,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
         TEXT.replace("classLabel", "CLASSLABEL").replace("@data", "@Data").encode(),
         b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode(),
         TEXT.replace("\n", "\n\n% another \xe9 comment\n # and one more\n").encode("latin-1"),
-        TEXT.replace(",", " , ").replace(":", " : ").encode(),
+        TEXT.replace(",", " , ").replace(":", " : ").replace(" false", "\tfalse").encode(),
         TEXT.replace("@missing false", "@missing true\n@dimensions 2\n@unheard of").encode(),
         TEXT.removesuffix("\n").encode(),
         "\n".join(row for row in TEXT.split("\n") if row[:1] != "@" or row[1] in "cd").encode(),
@@ -165,3 +165,37 @@ def test_a_bad_file_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"Made_TRAIN\.ts cannot be read \(No such file"):
         read_ts(tmp_path / "Made_TRAIN.ts")
+
+
+@pytest.mark.parametrize(
+    ("series", "classes", "message"),
+    [
+        (
+            SERIES,
+            (*CLASSES, "run"),
+            r"A_TEST\.ts has the class 'run', A_TRAIN\.ts has not\. Write",
+        ),
+        (SERIES[:2], ("walk", "run"), r"A_TRAIN\.ts has the class 'sit', A_TEST\.ts has not\."),
+        (
+            made_up_series(1, CLASSES, dimensions=3, lengths=(3,), seed=0),
+            CLASSES,
+            r"A_TRAIN\.ts has 2 dimensions, A_TEST\.ts 3\. Pass two files of one data set",
+        ),
+    ],
+)
+def test_two_files_of_several_data_sets_are_refused(
+    series: list[Labelled], classes: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    train, test = tmp_path / "A_TRAIN.ts", tmp_path / "A_TEST.ts"
+    train.write_text(TEXT)
+    test.write_text(ts_text(series, classes))
+    with pytest.raises(RequestError, match=message) as caught:
+        require_alike(read_ts(train), read_ts(test))
+    assert "\n" not in str(caught.value)
+
+
+def test_classes_may_be_in_another_order(tmp_path: Path) -> None:
+    train, test = tmp_path / "A_TRAIN.ts", tmp_path / "A_TEST.ts"
+    train.write_text(TEXT)
+    test.write_text(ts_text(SERIES, CLASSES[::-1]))
+    require_alike(read_ts(train), read_ts(test))
