@@ -34,7 +34,7 @@ _WORDS = {
     "network": "{}",
 }
 
-_UNUSUAL = ("network", "foregrounds", "distractors")
+UNUSUAL = ("network", "foregrounds", "distractors")
 """Fields of a cell that most have not."""
 
 MANY = 10_000
@@ -67,7 +67,7 @@ def full_name(settings: Mapping[str, Any]) -> str:
         settings: as `study.cell.Cell.to_dict` gives it.
     """
     name = setting_name(settings["task"], settings["m"], settings["architecture"])
-    unusual = setting_words(settings, ["inference"]), setting_words(settings, _UNUSUAL)
+    unusual = setting_words(settings, ["inference"]), setting_words(settings, UNUSUAL)
     return ", ".join([" ".join([name, *unusual[0]]), *unusual[1], *unusual_rules(settings)])
 
 

@@ -138,3 +138,10 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
     for picture in (factors, grid):
         assert FILE_STEM.fullmatch(picture.name)
         assert picture.png.startswith(b"\x89PNG")
+
+
+def test_titles_tell_settings_apart(seven: list[Compared]) -> None:
+    """Without their keys, which mean nothing to people."""
+    titles = {section.title for section in seven}
+    assert len(titles) == len(seven)
+    assert any("focus width 2.0, classifier width 3.0" in title for title in titles)
