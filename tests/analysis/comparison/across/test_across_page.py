@@ -144,4 +144,4 @@ def test_titles_tell_settings_apart(seven: list[Compared]) -> None:
     """Without their keys, which mean nothing to people."""
     titles = {section.title for section in seven}
     assert len(titles) == len(seven)
-    assert any("focus width 2.0, classifier width 3.0" in title for title in titles)
+    assert any("classifier width 3.0, focus width 2.0" in title for title in titles)
