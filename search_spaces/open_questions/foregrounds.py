@@ -47,7 +47,7 @@ SPACE = SearchSpace(
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
                 "lr": (0.005, 0.01, 0.02, 0.05),
                 "switch_point": (0.3, 0.6),
-                "seed": (0, 1),
+                "seed": (0, 1, 2),
                 "confirm": tuple(range(100, 112)),
             },
         ),

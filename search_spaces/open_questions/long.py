@@ -39,7 +39,7 @@ SPACE = SearchSpace(
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
                 "lr": (0.002, 0.01, 0.05),
                 "switch_point": (0.03, 0.3),
-                "seed": (0,),
+                "seed": (0, 1, 2),
                 "confirm": tuple(range(100, 112)),
                 "evaluations": (20,),
             },

@@ -68,7 +68,7 @@ SPACE = SearchSpace(
                 "paradigm": _PARADIGMS,
                 "lr": (0.005, 0.01, 0.02),
                 "switch_point": (0.3, 0.6),
-                "seed": (0,),
+                "seed": (0, 1, 2),
                 "confirm": tuple(range(100, 112)),
             },
         ),

@@ -45,8 +45,16 @@ def nominal(task: str, options: Options) -> Facts:
     return tasks.info(task, options).nominal
 
 
-EQUAL_COMPUTE = ("digits", "cifar10", "cifar100", "hatexplain", "mscoco", "series")
+DYNAMICS = ("fixed-focus", "linear-orthogonal", "one-shot")
+"""Studies that compare at equal numbers of inputs, and choose nothing."""
+
+OF_DYNAMICS = ("held", "plateau")
+"""Presets of other studies that do."""
+
+SAMPLED = {"hard-sampled", "hybrid-sampled", "lvml-sampled"}
 OTHER_PARADIGMS = {
+    ("scaling", "quick"): {"soft", "hard", "lvml", "hybrid"} | SAMPLED,
+    ("scaling", "paper"): {"soft", "hard", "lvml", "hybrid"} | SAMPLED,
     ("hatexplain", "scripts"): {"soft", "hard", "lvml-logits", "hybrid"},
     ("mscoco", "quick"): {"soft", "hard-sampled", "hybrid-sampled"},
     ("mscoco", "paper"): {
@@ -61,17 +69,28 @@ PRESETS = [
 ]
 
 
+def chooses(study: str, preset: str) -> bool:
+    """Whether options are compared at equal compute, and the best ones confirmed."""
+    return study not in DYNAMICS and preset not in OF_DYNAMICS
+
+
 @pytest.mark.parametrize(("study", "preset"), PRESETS)
 def test_every_preset_lays_out(study: str, preset: str) -> None:
     laid_out = plan(study, "seed=0,1", preset=preset)
-    usual = {"soft", "hard", "lvml"} | ({"hybrid"} if study in EQUAL_COMPUTE else set())
+    usual = {"soft", "hard", "lvml"} | ({"hybrid"} if chooses(study, preset) else set())
     names = OTHER_PARADIGMS.get((study, preset), usual)
     assert {cell.paradigm for cell in laid_out.cells} == names
     assert not laid_out.skipped
     assert len({cell.id for cell in laid_out.cells}) == len(laid_out.cells)
-    settings = {(cell.task, cell.m, cell.architecture, cell.alpha) for cell in laid_out.cells}
+    settings = {
+        (
+            *(cell.task, cell.m, cell.architecture, cell.alpha, cell.network),
+            *(cell.foregrounds, cell.distractors, cell.foreground),
+        )
+        for cell in laid_out.cells
+    }
     assert len({cell.comparison_id for cell in laid_out.cells}) == len(settings)
-    unit = "flops" if study in EQUAL_COMPUTE else "mosaics"
+    unit = "flops" if chooses(study, preset) else "mosaics"
     assert {cell.budget.unit for cell in laid_out.cells} == {unit}
 
 
@@ -80,7 +99,7 @@ def test_presets_that_choose_confirm_on_fresh_seeds(study: str, preset: str) -> 
     """Learning dynamics choose nothing."""
     axes = resolve(SPACES[study], preset, ())
     seeds, confirm = (possible_values(axes[name]) for name in ("seed", "confirm"))
-    if study not in EQUAL_COMPUTE:
+    if not chooses(study, preset):
         assert confirm == (None,)
         return
     assert len(seeds) <= 3
