@@ -10,10 +10,9 @@ from search_spaces import (
     linear_orthogonal,
     mscoco,
     one_shot,
-    series,
 )
 from search_spaces.base import SearchSpace
-from search_spaces.open_questions import ablation, foregrounds, long, scaling
+from search_spaces.open_questions import ablation, foregrounds, long, scaling, series
 
 _MODULES = (
     digits,

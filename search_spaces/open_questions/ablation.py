@@ -33,7 +33,7 @@ SPACE = SearchSpace(
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
                 "lr": By("paradigm", {"hybrid": (0.03,)}, otherwise=(0.05, 0.15)),
                 "switch_point": (0.1, 0.3),
-                "seed": (0,),
+                "seed": (0, 1),
                 "confirm": tuple(range(100, 106)),
                 "train_metrics_size": (1_000,),
                 "validation_size": (1_000,),

@@ -94,6 +94,21 @@ def test_every_preset_lays_out(study: str, preset: str) -> None:
     assert {cell.budget.unit for cell in laid_out.cells} == {unit}
 
 
+def test_an_ablation_changes_widths_together_and_all_else_one_at_a_time() -> None:
+    networks = {cell.network for cell in plan("ablation", preset="paper").cells}
+    given = [
+        {name for name, value in vars(network).items() if value is not None}
+        for network in networks
+        if network is not None
+    ]
+    widths = {"focus_width", "classifier_width"}
+    assert sum(each <= widths for each in given) == 24
+    others = [each for each in given if not each <= widths]
+    assert all(len(each) == 1 for each in others)
+    assert len(others) == 7
+    assert None in networks
+
+
 @pytest.mark.parametrize(("study", "preset"), PRESETS)
 def test_presets_that_choose_confirm_on_fresh_seeds(study: str, preset: str) -> None:
     """Learning dynamics choose nothing."""
