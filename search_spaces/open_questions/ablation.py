@@ -3,7 +3,7 @@
 from search_spaces.base import By, Preset, SearchSpace, where_usual
 from search_spaces.open_questions.held import HELD
 
-_WIDTHS = {"focus_width": 1, "classifier_width": 1}
+_WIDTHS = {"focus_width": "same", "classifier_width": "same"}
 
 _ONE_AT_A_TIME = {
     "depth": where_usual((0, -1, 1), _WIDTHS),
@@ -23,8 +23,8 @@ SPACE = SearchSpace(
             about="digits, widths of 1/4, 1 and 4: 16 networks",
             axes={
                 **_ONE_AT_A_TIME,
-                "focus_width": (1, 0.25, 4),
-                "classifier_width": (1, 0.25, 4),
+                "focus_width": ("same", 0.25, 4),
+                "classifier_width": ("same", 0.25, 4),
                 "m": (10,),
                 "n": (2_000,),
                 "architecture": ("perceptron",),
@@ -45,8 +45,7 @@ SPACE = SearchSpace(
             axes={
                 **_ONE_AT_A_TIME,
                 **HELD,
-                "focus_width": (1,),
-                "classifier_width": (1, 0.25, 4),
+                "classifier_width": ("same", 0.25, 4),
                 "m": (10,),
             },
         ),
@@ -55,8 +54,8 @@ SPACE = SearchSpace(
             axes={
                 **_ONE_AT_A_TIME,
                 "task": ("cifar10",),
-                "focus_width": (1, 0.25, 0.5, 2, 4),
-                "classifier_width": (1, 0.25, 0.5, 2, 4),
+                "focus_width": ("same", 0.25, 0.5, 2, 4),
+                "classifier_width": ("same", 0.25, 0.5, 2, 4),
                 "m": (5,),
                 "n": (10_000,),
                 "architecture": ("scripts",),

@@ -19,7 +19,7 @@ SPACE = SearchSpace(
                 # Chosen for the whole budget, so lower than those of `digits`, too.
                 "lr": By("paradigm", {"hybrid": (0.03,)}, otherwise=(0.02, 0.1)),
                 "switch_point": (0.03, 0.3),
-                "seed": (0,),
+                "seed": (0, 1),
                 "confirm": tuple(range(100, 112)),
                 "evaluations": (20,),
                 "train_metrics_size": (1_000,),

@@ -82,8 +82,8 @@ class Cell(AnyCell):
         encoder: of captions, name in `study.models.encoders`.
         decoder: of captions, its sizes and inference.
         pixels: of one-shot images, height and width to which they are resized, >= 1.
-        foreground: of series, classes of which one is in each mosaic, joined by +.
-        background: of series, classes of its other segments, joined by +, or "rest".
+        foreground: of mosaics, the classes that are labels, joined by +; None: the paper's.
+        background: of mosaics, the classes of the other segments, or rest; None: all others.
         window: of series, steps of a segment, >= 1.
         transformer: of one-shot images, the sizes of the network.
 

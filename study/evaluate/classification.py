@@ -117,8 +117,8 @@ def evaluate(
         "num_evaluated": len(split),
         "foreground_share": float(known.mean()),
     }
-    if last:
-        images = split.foreground_image[torch.cat(rows)].cpu().numpy()
+    if last and (image := split.foreground_image) is not None:
+        images = image[torch.cat(rows)].cpu().numpy()
         strong = in_saif(a_z, s_y, split.modality.saif_threshold)
         metrics |= counts_by_image(images, known, strong, prediction_true == 1)
     if with_incentive:

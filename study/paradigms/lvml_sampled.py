@@ -30,12 +30,12 @@ class LVMLSampled(LVML):
 
     name = "lvml-sampled"  # `exact` stays lvml
     held = False
-    count = 8
+    draws = 8
 
     def losses(
         self, attended: Attended, labels: Tensor, sampling: Sampling = NO_SAMPLING
     ) -> Tensor:
-        losses, log_choices, _ = drawn(attended, labels, self.count, sampling)
+        losses, log_choices, _ = drawn(attended, labels, self.draws, sampling)
         sample = -_log_mean(-losses)
         advantage = sample.detach()[:, None] - _without_each(losses.detach())
         score = advantage * (log_choices - log_choices.detach())  # value 0, gradient the estimate
@@ -43,7 +43,7 @@ class LVMLSampled(LVML):
 
     def cost(self, focus_flops: int, classifier_flops: int, m: int) -> int:
         """m calls of f and K of g."""
-        return m * focus_flops + self.count * classifier_flops
+        return m * focus_flops + self.draws * classifier_flops
 
     def sequence_cost(
         self, focus_flops: int, classifier_flops: int, m: int, decisions: int, once: int = 0

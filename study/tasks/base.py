@@ -172,7 +172,7 @@ class Split(Protocol):
         foreground_image: (n,) int64, the base image of each input's foreground, by its place in
             the data; of windows, the series that they are cut from; of posts, the post; of
             captions, the image of each object; of episodes, the query. Instances of one image are
-            one draw of the data.
+            one draw of the data. None: an input has several, so that no draw is its own.
         distinct: the segments that occur, if inputs share segments; else None.
     """
 
@@ -186,7 +186,7 @@ class Split(Protocol):
     def foreground(self) -> Tensor: ...
 
     @property
-    def foreground_image(self) -> Tensor: ...
+    def foreground_image(self) -> Tensor | None: ...
 
     @property
     def distinct(self) -> Distinct | None: ...

@@ -146,6 +146,8 @@ class CellMaker:
             "m", "architecture", "width", "batch_size", "precision", "momentum", "split", "seed",
             "task", "alpha", "inference",
         )  # fmt: skip
+        for name, least in (("foregrounds", 1), ("distractors", 0)):
+            require(point[name] >= least, name, point[name], f"an integer >= {least}")
         facts = self._facts_of(task, options)
         cell = Cell(
             data_digest=facts.digest,
@@ -161,10 +163,11 @@ class CellMaker:
             **_sizes(point, facts),
             **options._asdict(),
         )
+        flops = self.flops(cell)  # refuses a network that cannot be built
         if point["budget_unit"] == "mosaics":
             budget = cost.epochs(point["epochs"], cell.n)
         else:
-            budget = cost.soft_epochs(point["epochs"], self.flops(cell), cell.m, cell.n)
+            budget = cost.soft_epochs(point["epochs"], flops, cell.m, cell.n)
         return replace(cell, budget=budget)
 
 
@@ -186,10 +189,9 @@ def _network(point: Mapping[str, Any]) -> NetworkSettings | None:
         return None
     if not models.takes_network(point["architecture"], point["task"]):
         name, value = next(iter(given.items()))
-        rule = (
-            f"{usual[name][0] or 'none'}, as the architecture {point['architecture']} has no other"
-        )
-        require(False, name, value, rule)
+        own = "none" if usual[name][0] is None else usual[name][0]
+        only = f"{own}, as the architecture {point['architecture']} has no other"
+        require(False, name, value, only)
     return NetworkSettings(**given)
 
 

@@ -91,9 +91,9 @@ def _of_network(cell: Cell) -> str:
 
 
 def _of_mosaics(cell: Cell) -> str:
-    """``2 foregrounds, 1 distractors, ``; empty of mosaics of one foreground segment."""
+    """``foregrounds 2, distractors 1, ``; empty of mosaics of one foreground segment."""
     counts = ((each, getattr(cell, each)) for each in ("foregrounds", "distractors"))
-    return "".join(f"{count} {name}, " for name, count in counts if count is not None)
+    return "".join(f"{name} {count}, " for name, count in counts if count is not None)
 
 
 def _of_classes(cell: Cell) -> str:

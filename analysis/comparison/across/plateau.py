@@ -21,6 +21,7 @@ from analysis.section.claim import LEVEL, evidence
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import t_interval
 from analysis.words import number
+from study.tasks import MOSAICS
 from study.theory.linear_orthogonal import time_to
 
 FEWEST_POINTS = 20
@@ -58,17 +59,18 @@ def plateaus(found: Iterable[Comparison]) -> pd.DataFrame:
     """How many times as long soft and hard take as lvml to halve their loss, seed by seed.
 
     A seed in which only lvml does so counts with the last evaluation of the other, the earliest
-    that it can be; one in which lvml does not is lost.
+    that it can be; one in which lvml does not, or one of them diverged before, is lost.
 
     Args:
-        found: comparisons; those without lvml, or with other learning rates, are left out.
+        found: comparisons; left out are those of other inputs than mosaics, without lvml, or with
+            other learning rates.
 
     Returns:
         One row a (comparison, paradigm): `setting`, `m`, `num_classes`, `paradigm`; `ratio` with
         `low` and `high` (the geometric mean and its 95 % t interval over seeds), `num_seeds`,
         `num_late` of them in which the paradigm was not seen to halve its loss, `num_lost`;
-        `theory`, the ratio in the linear orthogonal setting at this m and C; and `verdict`: later,
-        sooner or undecided than lvml.
+        `theory`, the ratio in the linear orthogonal setting at this m and C, NaN of mosaics with
+        several foreground segments; and `verdict`: later, sooner or undecided than lvml.
     """
     rows = [row for each in found for row in _rows(each)]
     names = [
@@ -93,6 +95,7 @@ def plateau_blocks(found: Sequence[Comparison]) -> list[Block]:
         plain("verdict"),
         plain("n", "num_seeds"),
         ("not halved", lambda row: str(row["num_late"])),
+        ("lost", lambda row: str(row["num_lost"])),
     ]
     return [
         Heading("Leaving the plateau", 2, "plateau"),
@@ -100,14 +103,17 @@ def plateau_blocks(found: Sequence[Comparison]) -> list[Block]:
             "How many times as many training mosaics a paradigm takes as lvml, at the same "
             "learning rate, until its own loss on the train split is half of log C: the geometric "
             "mean over seeds. Where a seed never gets there, the end counts, so the ratio is at "
-            "least that. Theory is the linear orthogonal setting at the same m and C, where the "
-            "ratio tends to 1.745. Each verdict is by itself, without a correction for the others."
+            "least that; where lvml does not, or either diverges before, the seed is lost. Theory "
+            "is the linear orthogonal setting at this m and C, where the ratio tends to 1.745. "
+            "Each verdict is by itself, without a correction for the others."
         ),
         Table(*by_columns(columns, table), left=(0, 2, 6)),
     ]
 
 
 def _rows(comparison: Comparison) -> list[dict[str, object]]:
+    if comparison.modality is not MOSAICS:
+        return []
     choice = comparison.choice.set_index("paradigm")
     others = [name for name in _OTHERS if name in choice.index]
     if "lvml" not in choice.index or not others:
@@ -123,14 +129,20 @@ def _rows(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def _half_times(comparison: Comparison, paradigm: str, num_classes: int) -> pd.DataFrame:
-    """Per seed `half`, and `end`, the last evaluation; empty if curves have too few points."""
+    """Per seed `half`, and `end`, the last evaluation; empty if curves have too few points.
+
+    `half` is NaN where a seed diverged before.
+    """
     rows = comparison.evaluations
     mine = rows[(rows["paradigm"] == paradigm) & (rows["split"] == "train")]
     found = {}
-    for seed, curve in mine.sort_values("mosaics_seen").groupby("seed"):
-        if len(curve) < FEWEST_POINTS:
-            return pd.DataFrame()
+    curves = dict(tuple(mine.sort_values("mosaics_seen").groupby("seed")))
+    if max(map(len, curves.values()), default=0) < FEWEST_POINTS:
+        return pd.DataFrame()
+    for seed, curve in curves.items():
         half = half_time(curve["mosaics_seen"], curve["loss"], num_classes)
+        if math.isinf(half) and curve["status"].iloc[0] != "done":
+            half = math.nan
         found[seed] = {"half": half, "end": float(curve["mosaics_seen"].iloc[-1])}
     return pd.DataFrame.from_dict(found, orient="index")
 
@@ -139,14 +151,17 @@ def _row(
     comparison: Comparison, num_classes: int, name: str, own: pd.DataFrame, lvml: pd.DataFrame
 ) -> dict[str, object]:
     both = own.join(lvml.add_suffix("_lvml"), how="inner")
-    known = both[np.isfinite(both["half_lvml"])]
+    known = both[np.isfinite(both["half_lvml"]) & both["half"].notna()]
     late = np.isinf(known["half"])
     logs = np.log(known["half"].where(~late, known["end"]) / known["half_lvml"])
     mean, low, high = (math.exp(each) for each in t_interval(logs))
     lost = len(own.index.union(lvml.index)) - len(known)
     test = evidence(logs, 0.0, "above", lost)
     goal = [HALF * math.log(num_classes)]
-    theory = [time_to(each, comparison.m, num_classes, "loss", goal)[0] for each in (name, "lvml")]
+    theory = [math.nan, math.nan]
+    if not {"foregrounds", "distractors"} & comparison.settings.keys():
+        names = (name, "lvml")
+        theory = [time_to(each, comparison.m, num_classes, "loss", goal)[0] for each in names]
     return {
         "setting": comparison.name,
         "m": comparison.m,

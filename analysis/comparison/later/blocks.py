@@ -42,7 +42,9 @@ def longer_blocks(comparison: Comparison) -> list[Block]:
             f"The chosen options on the test split from {_AT[_EARLY]} and from {_AT[_HALF]} of "
             f"the budget to its end, seed by seed (n={seeds}). Intervals are t intervals over "
             "seeds, with the test images held fixed; verdicts hold after Holm's correction over "
-            f"both tables. A diverged seed counts as {lost_scores(comparison.task)}."
+            "both tables. A hybrid that switches between two of these times is soft at the first: "
+            "its change is the switch's, too. A diverged seed counts as "
+            f"{lost_scores(comparison.task)}."
         ),
         _score_table(scores, comparison.names),
         Text(

@@ -33,9 +33,9 @@ class Mosaics:
         sources: (N,) int64, what each image is cut from.
         index: (n, m) int32 rows of `images`.
         labels: (n,) int64 in [0, number of foreground classes).
-        foreground: (n, m) bool, True at the hidden positions z of the label's class, in each
-            mosaic equally many.
+        foreground: (n, m) bool, True at the hidden positions z of the label's class.
         max_value: the pixel value that stands for 1; None: pixels are as networks take them.
+        foregrounds: segments of the label's class in each mosaic.
     """
 
     images: Tensor
@@ -44,6 +44,7 @@ class Mosaics:
     labels: Tensor
     foreground: Tensor
     max_value: int | None
+    foregrounds: int = 1
 
     modality = MOSAICS
 
@@ -82,8 +83,10 @@ class Mosaics:
         return pixels.permute(0, 3, 1, 2)
 
     @property
-    def foreground_image(self) -> Tensor:
-        """(n,) int64 of `sources`; of several foreground images of a mosaic, the first."""
+    def foreground_image(self) -> Tensor | None:
+        """(n,) int64 of `sources`; None of mosaics with several foreground images."""
+        if self.foregrounds > 1:
+            return None
         first = self.foreground.int().argmax(dim=1, keepdim=True)
         return self.sources[self.index.gather(1, first).squeeze(1).long()]
 
@@ -102,6 +105,7 @@ class Mosaics:
             self.labels[:count],
             self.foreground[:count],
             self.max_value,
+            self.foregrounds,
         )
 
 
@@ -215,6 +219,7 @@ class MosaicTask:
             labels=torch.from_numpy(labels).to(device),
             foreground=torch.from_numpy(foreground).to(device),
             max_value=self.base.max_value,
+            foregrounds=content.foregrounds,
         )
 
     def _images(self, which: str, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -204,7 +204,7 @@ def _count(names: Mapping[str, _Line], name: str) -> int | None:
     if name.lower() not in names:
         return None
     where, text = names[name.lower()]
-    if not (text.isascii() and text.isdigit() and int(text)):
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise RequestError(f"{where}: @{name} must be a whole number >= 1, got {text[:_SHOWN]!r}.")
     return int(text)
 

@@ -17,6 +17,9 @@ from study.tasks.sources.prepared import digest_of
 TASK = "series"
 """Its name, which is part of the seeds."""
 
+MOST_DEVIATIONS = 1e6
+"""Beyond this a value drowns all others of its channel."""
+
 VALIDATION_SHARE = 0.25
 """Of the train series of each class."""
 
@@ -99,7 +102,8 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
         window: W, steps of a window.
 
     Raises:
-        RequestError: the window is longer than every series.
+        RequestError: the window is longer than every series, or a channel varies too little in
+            training for one of its values.
     """
     longest = max(map(len, (*train.series, *test.series)))
     if window > longest:
@@ -109,7 +113,11 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
         )
     seen = np.flatnonzero(~held_out(TASK, train.labels, VALIDATION_SHARE))
     steps = np.concatenate([train.series[row] for row in seen])
-    cuts = [cut(_standardised(file.series, steps), window) for file in (train, test)]
+    cuts = []
+    for file in (train, test):
+        series = _standardised(file.series, steps)
+        _require_moderate(series, file)
+        cuts.append(cut(series, window))
     padded = not all(each.real.all() for each in cuts)
     order = np.array([train.classes.index(name) for name in test.classes])
     train_windows, test_windows = (
@@ -168,6 +176,17 @@ def _standardised(series: Sequence[np.ndarray], steps: np.ndarray) -> list[np.nd
     mean, varies = steps.mean(axis=0), steps.min(axis=0) < steps.max(axis=0)
     scale = np.where(varies, steps.std(axis=0), np.inf)  # rounding leaves constants a spread
     return [(each - mean) / scale for each in series]
+
+
+def _require_moderate(series: Sequence[np.ndarray], file: TsFile) -> None:
+    largest = np.max([np.abs(each).max(axis=0) for each in series], axis=0)
+    channel = int(largest.argmax())
+    if not largest[channel] < MOST_DEVIATIONS:
+        raise RequestError(
+            f"{file.path}: a value of channel {channel + 1} lies {largest[channel]:.2g} standard "
+            "deviations of the train series from their mean, as that channel hardly varies there. "
+            "Leave the channel out of both files."
+        )
 
 
 def _images(windows: Windows, padded: bool) -> np.ndarray:

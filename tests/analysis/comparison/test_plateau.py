@@ -11,6 +11,7 @@ import pytest
 
 from analysis.comparison.across.plateau import half_time, plateau_blocks, plateaus
 from analysis.comparison.compare import Comparison, compare_results
+from study.results import Results
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, make_results, write
 
 POINTS = tuple(np.linspace(0, 1, 21))
@@ -82,3 +83,18 @@ def test_other_learning_rates_tell_nothing(tmp_path: Path) -> None:
     found = compared(tmp_path, {"lvml": [0.2] * 6, "soft": [0.4] * 6}, rate=0.2)
     assert plateaus(found).empty
     assert plateau_blocks(found) == []
+
+
+def test_a_seed_that_diverged_is_lost_and_the_others_count(tmp_path: Path) -> None:
+    found = compared(tmp_path, {"lvml": [0.2] * 7, "soft": [0.4, 0.42] * 3})
+    few = POINTS[:3]
+    write(
+        Results(tmp_path),
+        make_cell("soft", 0.1, 6, evaluation_points=POINTS),
+        points=few,
+        status="diverged",
+        curves={"loss": falling(0.4)[:3]},
+    )
+    found = compare_results(tmp_path)
+    (soft,) = plateaus(found).to_dict("records")
+    assert (soft["num_seeds"], soft["num_lost"], soft["num_late"]) == (6, 1, 0)

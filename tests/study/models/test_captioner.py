@@ -303,7 +303,7 @@ def test_the_sampled_likelihood_of_captions_tends_to_the_exact_one() -> None:
     """With thousands of draws a word; the LSTM goes on as with lvml."""
     model, of_batch = tiny(), batch()
     sampled = LVMLSampled()
-    sampled.count = 4_000
+    sampled.draws = 4_000
     exact = model.loss(paradigms.get("lvml"), of_batch).item()
     draws = Sampling(torch.Generator().manual_seed(0))
     assert model.loss(sampled, of_batch, draws).item() == pytest.approx(exact, rel=2e-3)

@@ -119,3 +119,11 @@ def test_a_batch_is_whole_where_its_statistics_count(digits: MosaicTask) -> None
     assert [row["loss"] for row in whole.evaluations] == [r["loss"] for r in asked.evaluations]
     other = replace(cell, network=NetworkSettings(normalisation="layer"))
     assert train(other, digits, micro_batch=4).micro_batch == 4
+
+
+def test_evaluations_leave_the_statistics_of_batches_alone(digits: MosaicTask) -> None:
+    """Were they made in training mode, a cell that evaluates more often would end elsewhere."""
+    cell = tiny_cell(digits, network=NetworkSettings(normalisation="batch"))
+    rarely = replace(cell, evaluation_points=(1.0,))
+    often, seldom = (train(each, digits).evaluations[-3:] for each in (cell, rarely))
+    assert [row["loss"] for row in often] == [row["loss"] for row in seldom]

@@ -48,7 +48,7 @@ class Problem:
 
 
 class OfThree(LVMLSampled):
-    count = 3
+    draws = 3
 
 
 def test_its_gradient_is_unbiased_for_that_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,3 +132,11 @@ def test_classes_may_be_in_another_order_in_the_test_file() -> None:
 def test_a_window_longer_than_every_series_is_refused() -> None:
     with pytest.raises(RequestError, match=r"window=10 is longer than every series .* at most 9"):
         windows_of(file((6,) * 4), file((9,)), 10)
+
+
+def test_a_channel_that_hardly_varies_in_training_is_named() -> None:
+    """Its values elsewhere would drown all others, or be infinite as float32."""
+    train, test = file((8, 9, 12, 7)), file((8,), seed=1)
+    flat = tuple(np.column_stack([each[:, 0], 1 + 1e-9 * each[:, 1]]) for each in train.series)
+    with pytest.raises(RequestError, match=r"a value of channel 2 lies .* Leave the channel out"):
+        windows_of(changed(train, flat), test, window=4)
