@@ -3,7 +3,8 @@
 A training step costs 3 forward passes (one forward, two backward), counted as
 `study.models.flops` says. Evaluation is free, and so is what is computed once for all cells: the
 features of a frozen encoder. The budget of a comparison is the cost of E epochs of *soft*, so a
-costlier paradigm takes fewer steps.
+costlier paradigm takes fewer steps. What `study.paradigms.parts` computes a second time, to save
+memory, is not counted.
 
 Posts and captions differ in length, and padding costs nothing. Each counts the mean cost of all
 training inputs, which is exact at the end of every whole epoch.
