@@ -9,15 +9,19 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 PART_BYTES = 2**24
-"""Of the segments of one input: above, they go through in parts, each at most as large. With the
-published CIFAR-10 networks, a part takes about .5 GB in a training step."""
+"""Of the segments of one input: above, they go through in parts, each at most as large."""
+
+
+def goes_in_parts(m: int, size: int) -> bool:
+    """Whether the m segments of an input, of so many float32 numbers each, go through in parts."""
+    return 4 * m * size > PART_BYTES
 
 
 def in_parts(function: Callable[[Tensor], Tensor], segments: Tensor, m: int) -> Tensor:
     """Applies a function to segments, in parts if those of a single input are many.
 
-    Of a part nothing is kept but its outputs: its gradient computes it once more, which takes a
-    third more time than a step whole. Outputs and gradients are equal but for rounding, if the
+    Of a part nothing is kept but its outputs: its gradient computes it once more, a further
+    forward pass beside the three of a step. Outputs and gradients are equal but for rounding, if the
     function takes segments one by one.
 
     Args:
@@ -28,10 +32,10 @@ def in_parts(function: Callable[[Tensor], Tensor], segments: Tensor, m: int) -> 
     Returns:
         (N, *out).
     """
-    bytes_each = 4 * segments[0].numel()
-    if m * bytes_each <= PART_BYTES:
+    size = segments[0].numel()
+    if not goes_in_parts(m, size):
         return function(segments)
-    parts = segments.split(max(1, PART_BYTES // bytes_each))
+    parts = segments.split(max(1, PART_BYTES // (4 * size)))
     return torch.cat(
         [
             checkpoint(function, part, use_reentrant=False, preserve_rng_state=False)

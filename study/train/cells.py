@@ -27,7 +27,7 @@ from study.errors import RequestError
 from study.evaluate.caption_scores import require_scorers
 from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
-from study.paradigms.parts import PART_BYTES
+from study.paradigms.parts import goes_in_parts
 from study.tasks.base import IMAGES, UNKNOWN_DIGEST, Facts, FactsOf
 from study.train import cost
 from study.train.axes import ALL, RELU, SAME
@@ -127,7 +127,7 @@ class CellMaker:
             return None
         if cell.batch_size < 2:
             return "a batch of one input becomes constant by batch normalisation: take 2 or more"
-        if 4 * cell.m * math.prod(self.facts(cell).input_shape) > PART_BYTES:
+        if goes_in_parts(cell.m, math.prod(self.facts(cell).input_shape)):
             return (
                 f"at m={cell.m} a mosaic goes through the networks in parts, and batch "
                 "normalisation would be of a part: take layer or group"

@@ -26,12 +26,14 @@ class Problem:
         self.label = torch.tensor([1])
 
     def loss(self, paradigm: paradigms.Paradigm) -> Tensor:
-        focus = lambda x: self.f(x).squeeze(1)  # noqa: E731
-        return paradigm.loss(focus, self.g, self.segments, self.label)
+        return paradigm.loss(self.focus, self.g, self.segments, self.label)
+
+    def focus(self, x: Tensor) -> Tensor:
+        return self.f(x).squeeze(1)
 
     @property
     def attention(self) -> Tensor:
-        return self.f(self.segments[0]).squeeze(1).softmax(0)
+        return self.focus(self.segments[0]).softmax(0)
 
     @property
     def likelihoods(self) -> Tensor:
