@@ -21,7 +21,7 @@ def in_parts(function: Callable[[Tensor], Tensor], segments: Tensor, m: int) -> 
     """Applies a function to segments, in parts if those of a single input are many.
 
     Of a part nothing is kept but its outputs: its gradient computes it once more, a further
-    forward pass beside the three of a step. Outputs and gradients are equal but for rounding, if the
+    pass beside the three of a step. Outputs and gradients are equal but for rounding, if the
     function takes segments one by one.
 
     Args:
