@@ -63,6 +63,7 @@ from tests.made_up.commands import called
         ("series --data-dir /no/such/place", "/no/such/place does not exist"),
         ("fixed-focus --set depth=-5", "depth must be at least -2, as there are so many layers"),
         ("linear-orthogonal --set depth=1", "depth must be 0, as the architecture linear has no"),
+        ("cifar10 --set foreground=cat+unicorn", "unknown class 'unicorn'"),
         ("digits --set foregrounds=0", "foregrounds must be an integer >= 1, got 0"),
         ("digits --set distractors=-1", "distractors must be an integer >= 0, got -1"),
         ("digits --set background=3", "the class '3' is in foreground=3+5+8 and in background=3"),

@@ -33,6 +33,7 @@ def _info(
     read: _Read,
     validation_share: float = VALIDATION_SHARE,
     options: Options = NO_OPTIONS,
+    classes: tuple[str, ...] = (),
 ) -> TaskInfo:
     """A task of mosaics.
 
@@ -43,12 +44,14 @@ def _info(
         read: places of its files -> the images.
         validation_share: of the train images of each class, kept for validation.
         options: may name the classes of foreground and background.
+        classes: all class names, so that an unknown one is refused before the data is at hand.
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
     background = options.background or REST
     if options.foreground is not None or options.background is not None:
         foreground = foreground_names(options.foreground or joined(foreground), background)
+        background_names(foreground, background, classes, name)
 
     def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
         return MosaicTask(name, base, foreground, validation_share, others)
@@ -76,17 +79,19 @@ def _digits(options: Options) -> TaskInfo:
         digits.load_digits,
         digits.VALIDATION_SHARE,
         options,
+        digits.DIGITS_CLASSES,
     )
 
 
 def _cifar10(options: Options) -> TaskInfo:
-    foreground, read = cifar.CIFAR10_FOREGROUND, cifar.load_cifar10
-    return _info("cifar10", (3, 32, 32), foreground, read, options=options)
+    foreground, read, classes = cifar.CIFAR10_FOREGROUND, cifar.load_cifar10, cifar.CIFAR10_CLASSES
+    return _info("cifar10", (3, 32, 32), foreground, read, options=options, classes=classes)
 
 
 def _cifar100(options: Options) -> TaskInfo:
-    foreground, read = cifar.CIFAR100_FOREGROUND, cifar.load_cifar100
-    return _info("cifar100", (3, 32, 32), foreground, read, options=options)
+    foreground, classes = cifar.CIFAR100_FOREGROUND, cifar.CIFAR100_CLASSES
+    read = cifar.load_cifar100
+    return _info("cifar100", (3, 32, 32), foreground, read, options=options, classes=classes)
 
 
 def _linear_orthogonal(options: Options) -> TaskInfo:
