@@ -181,6 +181,8 @@ def test_one_machine_from_nothing_to_a_finished_study(work: Path) -> None:
         assert refused_without_token(f"http://127.0.0.1:{dashboard}/api/version")
         assert listeners(head.pid) == {"127.0.0.1"}
         assert (work / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
+        # Before `ray start` leaves this file, `auto` may be the cluster of another test.
+        wait_for((work / "ray" / "ray_current_cluster").exists, lambda: "ray start did not end")
         assert "trials at a time: 1" in run(join)
         assert cells(project) == 1
 
