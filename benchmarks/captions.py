@@ -39,7 +39,7 @@ from study.models import encoders
 from study.paradigms.base import Sampling
 from study.tasks.captions.captions import Captions
 from study.tasks.captions.vocabulary import PADDING, START
-from study.train.step import Adam, train_step
+from study.train.steps.step import Adam, train_step
 
 LENGTHS = {9: 16, 10: 22, 11: 21, 12: 15, 13: 10, 14: 6, 15: 4, 16: 2, 17: 1, 18: 1, 20: 1, 22: 1}
 """Words of a caption, with its end -> % of captions, as of 1,690 captions of MSCOCO's 2017."""

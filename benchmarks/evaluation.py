@@ -35,7 +35,7 @@ from study import hardware, paradigms
 from study.evaluate.classification import evaluate
 from study.models.base import Model
 from study.tasks.mosaics.mosaics import Mosaics
-from study.train import cost
+from study.train.budget import cost
 
 N, EPOCHS, BATCH_SIZE, EVALUATIONS = 10_000, 100, 256, 11
 SPLITS = {"train": (2_000, 45_000), "validation": (2_000, 5_000), "test": (10_000, 10_000)}

@@ -24,8 +24,8 @@ from study.models.base import Model
 from study.paradigms.base import Paradigm, Sampling
 from study.tasks.mosaics.mosaics import Mosaics
 from study.terminal.options import positive as positive
-from study.train.pack_member import Member
-from study.train.step import SGD, train_step
+from study.train.steps.pack_member import Member
+from study.train.steps.step import SGD, train_step
 
 Step = Callable[[Tensor], Tensor]
 """Rows of the train split (B,) int64 -> their mean loss before the step, on the device."""
@@ -164,7 +164,7 @@ def step_of(model: Model, paradigm: Paradigm | str, mosaics: Mosaics, micro_batc
 
 
 class CapturedStep:
-    """A step as a CUDA graph. (Studies capture packs: `study.train.side_by_side`.)
+    """A step as a CUDA graph. (Studies capture packs: `study.train.steps.side_by_side`.)
 
     Args:
         step: to record, after a few steps. It is kept with its weights and data, since the graph

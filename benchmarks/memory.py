@@ -27,7 +27,7 @@ from study.cell import Budget, Cell, Schedule
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.cifar import CIFAR10_CLASSES
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train.loop import train
+from study.train.steps.loop import train
 
 STEPS = 3
 SMALL = 100  # mosaics of an evaluation, which is not measured here

@@ -3,12 +3,12 @@
     OMP_NUM_THREADS=1 uv run python benchmarks/one_shot.py  # one core, three minutes
     OMP_NUM_THREADS=1 uv run python benchmarks/one_shot.py --sizes paper --rounds 3
 
-Needs no data. A step is of the study (`study.train.step`, the output as a sum over paths) and of a
-plain loop: tokens through the layers, head by head, and `torch.optim.Adam`. They take turns in one
-run; the ratio is the median over rounds. Theory is solved at ten temperatures, from the hottest to
-the coldest, and predicts 1,000 episodes at each, as a cell of the study does, on an untrained
-network's attention. Memory is the peak of what arrays took, beside what `memory` says; kernels of
-all pairs of paths would take what stands last.
+Needs no data. A step is of the study (`study.train.steps.step`, the output as a sum over paths)
+and of a plain loop: tokens through the layers, head by head, and `torch.optim.Adam`. They take
+turns in one run; the ratio is the median over rounds. Theory is solved at ten temperatures, from
+the hottest to the coldest, and predicts 1,000 episodes at each, as a cell of the study does, on an
+untrained network's attention. Memory is the peak of what arrays took, beside what `memory` says;
+kernels of all pairs of paths would take what stands last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from study.tasks.one_shot.episodes import Episodes, OneShotTask
 from study.terminal.options import positive
 from study.theory.attention_paths import memory, path_features
 from study.theory.attention_paths.data_term import kernel_bytes
-from study.train.step import Adam, train_step
+from study.train.steps.step import Adam, train_step
 
 SIZES = {
     "quick": (16, TransformerSettings(d_model=128, layers=2, heads=4, qk=32, patch=8)),

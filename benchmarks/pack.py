@@ -7,7 +7,7 @@
 Cells of different seeds, each with its own batches, on made-up data:
 
 - one after the other: one cell alone, whose rate is that of any number of cells in turn;
-- side by side: as a pack trains (`study.train.side_by_side`), in turns or as one CUDA graph.
+- side by side: as a pack trains (`study.train.steps.side_by_side`), in turns or as one CUDA graph.
 
 "Host us" is what a cell-step takes of the host until the GPU has got it; on a CPU, all of it.
 """
@@ -37,7 +37,7 @@ from benchmarks.measure import (
 )
 from study import hardware
 from study.cell import PRECISIONS
-from study.train.side_by_side import stepping_on
+from study.train.steps.side_by_side import stepping_on
 
 ALONE = "one after the other"
 

@@ -1,9 +1,10 @@
 """How fast a step could be: measured ceilings of the device, counted work of a step.
 
 The ceilings are what the device reaches on its easiest work, a large matrix product and a large
-copy. A step's FLOPs are those of `study.train.cost`. Its bytes are counted on the outputs of the
-convolutions, linear layers, poolings and ReLUs. Each output is written and read once forward and
-read once backward, and its gradient is written and read once. Weights and pixels are not counted.
+copy. A step's FLOPs are those of `study.train.budget.cost`. Its bytes are counted on the outputs
+of the convolutions, linear layers, poolings and ReLUs. Each output is written and read once
+forward and read once backward, and its gradient is written and read once. Weights and pixels are
+not counted.
 
 The resulting floor holds for layers that pass their outputs through memory. Fused layers, and
 parts that stay in a cache, move fewer bytes.
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from benchmarks.measure import synchronise
 from study import hardware, paradigms
 from study.models.base import Model
-from study.train import cost
+from study.train.budget import cost
 
 MATRIX_SIZE = {"cpu": 2_048, "cuda": 8_192}
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**32}

@@ -52,8 +52,8 @@ from study.tasks.base import Task
 from study.terminal.progress import Progress
 from study.tracking.store import RunStore
 from study.tracking.tracker import MLflowTracker, NullTracker, Tracker, open_tracker
-from study.train.pack_member import Outcome
-from study.train.packs import Packing
+from study.train.steps.pack_member import Outcome
+from study.train.steps.packs import Packing
 
 OPTIONS = ("paradigm=soft,hard", "lr=0.01,0.02,0.03,0.05,0.1", "epochs=4")
 OPTIONS_A_SEED = 10

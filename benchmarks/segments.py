@@ -39,7 +39,7 @@ from benchmarks.processes import peak_bytes
 from study import hardware, paradigms, tasks
 from study.evaluate.classification import evaluate
 from study.models.flops import evaluating
-from study.train.cost import training_flops
+from study.train.budget.cost import training_flops
 
 PARADIGMS = ("soft", "hard", "hard-sampled", "lvml", "lvml-sampled")
 QUANTITIES = {"step": "s a step", "evaluation": "s an evaluation", "memory": "GB at most",

@@ -31,7 +31,7 @@ class Request:
         then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
         select: validation metric that chooses options.
         tracking: MLflow tracking URI, or `none`; None: by the environment.
-        pack: `auto`, or one of `study.train.packs.AXES`.
+        pack: `auto`, or one of `study.train.steps.packs.AXES`.
         share: whether cells may share a common first phase.
         micro_batch: inputs a forward and backward pass; None: by device.
         search: suggests the options; None: the grid.

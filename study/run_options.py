@@ -15,7 +15,7 @@ from study.request import Request
 from study.search.space import in_order
 from study.terminal.command import Parser
 from study.terminal.options import add_training_options, number, places_of, positive
-from study.train import packs
+from study.train.steps import packs
 
 
 def requested(argv: Sequence[str] | None = None) -> Request:

@@ -83,7 +83,7 @@ def _train(
         from study.plan.estimate import cell_seconds
         from study.plan.listed import in_packs
         from study.terminal.progress import Progress, duration
-        from study.train.packs import Packing
+        from study.train.steps.packs import Packing
 
     work = Work(
         study=plan.study,

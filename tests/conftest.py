@@ -31,7 +31,7 @@ from study.results import Results
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE
-from study.train.cost import soft_epochs
+from study.train.budget.cost import soft_epochs
 from tests.made_up.comparisons import make_results
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from study.launch.job_queue import Job
 from study.storage.storage import Storage
-from study.train.checkpoints import fork_name
+from study.train.steps.checkpoints import fork_name
 
 
 class ForkPoints:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from study.cell import AnyCell
 from study.kinds import kind_of
-from study.train import packs
+from study.train.steps import packs
 
 MARGIN = 1.1
 """What a pack may take over its estimate."""

@@ -15,7 +15,7 @@ from study.plan.plan import Plan, ToCome
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
 from study.terminal.progress import duration
-from study.train.timeline import timeline
+from study.train.budget.timeline import timeline
 
 
 def describe(plan: Plan, about: str, price_per_hour: float | None = None) -> str:

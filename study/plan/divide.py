@@ -10,7 +10,7 @@ import torch
 
 from study.errors import RequestError
 from study.plan.plan import Plan
-from study.train.packs import Packing, form
+from study.train.steps.packs import Packing, form
 
 Room = Callable[[int], int]
 """CPU threads a trial -> how many trials fit on a cluster at a time."""

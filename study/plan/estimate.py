@@ -17,11 +17,12 @@ from study.kinds import KINDS
 from study.launch.failures import failure_of
 from study.plan.plan import Plan
 from study.plan.prefixes import shared_jobs
-from study.train import cost, packs
-from study.train.loop import train_pack
-from study.train.pack_member import Member
-from study.train.packs import MOST_MEMBERS, Measured, Packing
-from study.train.timeline import steps_by_phase, timeline
+from study.train.budget import cost
+from study.train.budget.timeline import steps_by_phase, timeline
+from study.train.steps import packs
+from study.train.steps.loop import train_pack
+from study.train.steps.pack_member import Member
+from study.train.steps.packs import MOST_MEMBERS, Measured, Packing
 
 TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 """Training FLOPs of a timed cell, by device: some tenths of a second."""
@@ -62,8 +63,8 @@ def choose_packing(plan: Plan, requested: str, share: bool = True) -> Packing:
 
     Args:
         plan: whose cells to pack.
-        requested: a name of `study.train.packs.AXES`, or `auto`: packs if this machine's GPU is
-            measured to train all cells in less time so than one by one.
+        requested: a name of `study.train.steps.packs.AXES`, or `auto`: packs if this machine's GPU
+            is measured to train all cells in less time so than one by one.
         share: whether cells that are not packed share prefixes. Packed ones never do, so packs
             have to win more than sharing saves.
     """
@@ -137,7 +138,7 @@ class _Timings:
 
     Attributes:
         device: as given.
-        known: what was measured, see `study.train.packs.Packing`.
+        known: what was measured, see `study.train.steps.packs.Packing`.
     """
 
     def __init__(self, plan: Plan, device: torch.device) -> None:

@@ -14,7 +14,7 @@ from study.kinds import KINDS, Kind
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
-from study.train.packs import Packing
+from study.train.steps.packs import Packing
 
 LARGEST_GRID = 1_000_000
 

@@ -15,7 +15,7 @@ from study.plan.plan import Plan
 from study.request import Request
 from study.tasks.base import UNKNOWN_DIGEST, Facts
 from study.tasks.sources.places import NO_PLACES, Places
-from study.train.packs import Packing, form
+from study.train.steps.packs import Packing, form
 
 
 def left_to_run(request: Request, plan: Plan) -> CellList:

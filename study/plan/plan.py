@@ -13,7 +13,7 @@ from study.launch.job_queue import Job, Resources
 from study.plan.overhead import Overhead
 from study.plan.prefixes import shared_jobs
 from study.tasks.base import Facts
-from study.train.packs import Packing, form
+from study.train.steps.packs import Packing, form
 
 THIS_MACHINE = "this machine"
 

@@ -28,7 +28,7 @@ from study.request import Request
 from study.search.space import Space
 from study.tasks.base import Facts
 from study.tasks.sources.cache import cache_root
-from study.train.packs import Packing
+from study.train.steps.packs import Packing
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from study.cell import Cell
 from study.launch.job_queue import Job
 from study.models.flops import ModelFlops
-from study.train.timeline import timeline
+from study.train.budget.timeline import timeline
 
 
 def shared_jobs(cells: Sequence[Cell], flops: Mapping[str, ModelFlops]) -> list[Job]:

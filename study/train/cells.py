@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from study import models, paradigms, tasks
+from study import models, tasks
 from study.cell import (
     HYBRIDS,
-    PARADIGMS,
     Budget,
     Cell,
     DecoderSettings,
@@ -24,14 +22,11 @@ from study.cell import (
 )
 from study.cell.checks import require
 from study.errors import RequestError
-from study.evaluate.caption_scores import require_scorers
-from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
-from study.paradigms.parts import goes_in_parts
-from study.tasks.base import IMAGES, UNKNOWN_DIGEST, Facts, FactsOf
-from study.train import cost
+from study.tasks.base import UNKNOWN_DIGEST, Facts, FactsOf
 from study.train.axes import ALL, RELU, SAME
-from study.train.timeline import steps_by_phase, timeline
+from study.train.budget import cost
+from study.train.refusals import why_not
 
 S = TypeVar("S")
 
@@ -95,44 +90,7 @@ class CellMaker:
 
     def why_not(self, cell: Cell) -> str | None:
         """Why a cell cannot run; None if it can."""
-        sizes = self.facts(cell).sizes
-        if sizes and cell.split != "disjoint":
-            return f"{cell.task} has splits of its own: its split is disjoint"
-        if sizes and cell.alpha is not None:
-            noun = tasks.modality(cell.task).noun
-            return (
-                f"attention is held on mosaics, not on {cell.task}: {noun} may lack a foreground"
-            )
-        reason = _why_not_captions(cell) or _why_not_one_shot(cell)
-        if reason := reason or _why_not_mosaics(cell) or self._why_not_batch(cell):
-            return reason
-        if cell.alpha is not None:
-            held = [name for name in PARADIGMS if paradigms.get(name).held]
-            if cell.paradigm not in held:
-                return f"a held attention (section 3) is defined for {', '.join(held)}"
-            if cell.budget.unit != "mosaics":
-                return "a held attention is compared by epochs: its budget_unit is mosaics"
-        steps = steps_by_phase(cell, timeline(cell, self.flops(cell)))
-        for phase, count in zip(cell.schedule.phases, steps, strict=True):
-            if count == 0:
-                return (
-                    f"the budget has no step for its {phase.paradigm} phase "
-                    f"(batch {cell.batch_size})"
-                )
-        return None
-
-    def _why_not_batch(self, cell: Cell) -> str | None:
-        """Why a cell cannot normalise over a batch; None if it can, or does not."""
-        if not cell.takes_whole_batches:
-            return None
-        if cell.batch_size < 2:
-            return "a batch of one input becomes constant by batch normalisation: take 2 or more"
-        if goes_in_parts(cell.m, math.prod(self.facts(cell).input_shape)):
-            return (
-                f"at m={cell.m} a mosaic goes through the networks in parts, and batch "
-                "normalisation would be of a part: take layer or group"
-            )
-        return None
+        return why_not(cell, self.facts(cell), self.flops(cell))
 
     def _cell(self, point: Mapping[str, Any]) -> Cell:
         task = point["task"]
@@ -209,53 +167,6 @@ def _settings(
         return kind(**given)
     for name, value in given.items():
         require(value is None, name, value, f"none, as {point['task']} has no {what}")
-    return None
-
-
-def _why_not_mosaics(cell: Cell) -> str | None:
-    """Why a cell cannot have the content of its mosaics; None if it can, or has no mosaics."""
-    if not (cell.foregrounds or cell.distractors):
-        return None
-    if tasks.modality(cell.task) is not tasks.MOSAICS:
-        return f"foregrounds and distractors are of mosaics, not of {cell.task}; leave them out"
-    if cell.task == "linear-orthogonal":
-        return (
-            "the closed form is of one foreground segment: leave foregrounds and distractors out"
-        )
-    return None
-
-
-def _why_not_one_shot(cell: Cell) -> str | None:
-    """Why a cell cannot run for what only one-shot images have; None if it can."""
-    if cell.transformer is None:
-        return None
-    if cell.paradigm != "soft" or cell.inference is not None:
-        return "the heads of a transformer attend softly: its paradigm is soft"
-    if cell.alpha is not None:
-        return "attention is held on mosaics, not on the heads of a transformer"
-    if cell.m != IMAGES:
-        return f"an episode has {IMAGES} images, so m is {IMAGES}"
-    if cell.split != "disjoint":
-        return f"{cell.task} has characters of their own in each split: its split is disjoint"
-    return None
-
-
-def _why_not_captions(cell: Cell) -> str | None:
-    """Why a cell that writes captions, or is set up as if it did, cannot run; None if it can.
-
-    Raises:
-        RequestError: the packages that score captions are not installed.
-    """
-    rates = {phase.encoder_lr for phase in cell.schedule.phases} - {None}
-    if cell.encoder is None:
-        if any(phase.teacher_forcing is not None for phase in cell.schedule.phases):
-            return f"teacher_forcing is for captions, not for {cell.task}; write none"
-        return f"encoder_lr is for captions, not for {cell.task}; write none" if rates else None
-    require_scorers()
-    if math.isqrt(cell.m) ** 2 != cell.m:
-        return f"the regions of an image are a square grid, so m={cell.m} must be a square number"
-    if not (rates or ENCODERS[cell.encoder].pretrained):
-        return f"the {cell.encoder} encoder has no weights of its own: give it an encoder_lr"
     return None
 
 

@@ -9,8 +9,8 @@ from study import tasks, terminal
 from study.cell import Cell
 from study.models.flops import ModelFlops
 from study.tasks.base import Facts
-from study.train import cost
-from study.train.timeline import Stop, timeline
+from study.train.budget import cost
+from study.train.budget.timeline import Stop, timeline
 
 _HEADER = ["paradigm", "cells", "to run", "rates", "switch", "seeds"]
 _HEADER += ["FLOPs/input", "x soft", "steps", "s/cell"]

@@ -84,12 +84,12 @@ class Training:
         return run(work, device, report)
 
     def discard(self, storage: Storage, cell_id: str) -> None:
-        from study.train.checkpoints import discard
+        from study.train.steps.checkpoints import discard
 
         discard(storage, cell_id)
 
     def sweep(self, storage: Storage, cells: Collection[Cell], ended: Collection[str]) -> None:
-        from study.train.checkpoints import sweep
+        from study.train.steps.checkpoints import sweep
 
         needed = {cell.first_phase_id for cell in cells if cell.id not in ended}
         sweep(storage, ended, {cell.first_phase_id for cell in cells} - needed)

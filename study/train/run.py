@@ -16,9 +16,9 @@ from study.models import kept
 from study.storage.storage import Storage
 from study.tasks.base import Task
 from study.tasks.sources.places import Places
-from study.train.checkpoints import Checkpoints
-from study.train.loop import train_pack
-from study.train.pack_member import OnEvaluation, Outcome
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.loop import train_pack
+from study.train.steps.pack_member import OnEvaluation, Outcome
 
 
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:

@@ -22,8 +22,8 @@ from study.models.text import EMBEDDING_SIZE
 from study.paradigms.base import Sampling
 from study.tasks.base import Batch
 from study.tasks.posts.texts import PADDING, TextTask
-from study.train import cost
-from study.train.step import SGD, train_step
+from study.train.budget import cost
+from study.train.steps.step import SGD, train_step
 from tests.conftest import needs_cuda
 from tests.made_up.gpu import padding_computed, waits
 from tests.made_up.posts import M, load, text_cell, text_flops, write_posts

@@ -34,7 +34,7 @@ digits._read = counted
 
 HELD = """
 import pathlib, time
-from study.train.checkpoints import Checkpoints
+from study.train.steps.checkpoints import Checkpoints
 steps, due = iter(range(100)), Checkpoints.due
 def held(*members):
     time.sleep(0.01)

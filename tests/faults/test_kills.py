@@ -25,7 +25,7 @@ from study import run
 from study.paradigms.hard import Hard
 from study.results import Results
 from study.terminal.command import DONE, FAILED, INTERRUPTED, TERMINATED, UNUSABLE
-from study.train.loop import train_pack
+from study.train.steps.loop import train_pack
 from tests.made_up.small_study import (
     CELLS,
     arguments,

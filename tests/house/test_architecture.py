@@ -44,7 +44,8 @@ STOREYS = [
     ["study.kinds", "study.results"],
     ["study.heads"],
     ["study.train", "study.posterior"],
-    ["study.evaluate"],
+    ["study.train.steps"],
+    ["study.train.budget", "study.evaluate"],
     ["study.tasks"],
     ["study.tasks.series"],
     [
@@ -173,7 +174,7 @@ for name in {blocked!r}:
     sys.modules[name] = None
 from study import tasks
 from study.cell import Cell, Schedule
-from study.train.cost import soft_epochs
+from study.train.budget.cost import soft_epochs
 from study.models import build
 from study.results import Results
 from study.launch.trial import train_cells

@@ -14,7 +14,7 @@ from study import models, tasks
 from study.cell import Budget, Cell, DecoderSettings, Options, Schedule
 from study.tasks.captions.captions import CaptionTask
 from study.tasks.sources.places import Places
-from study.train.cost import soft_epochs
+from study.train.budget.cost import soft_epochs
 
 OPTIONS = Options(min_count=1, encoder="small")
 M = 4

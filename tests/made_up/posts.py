@@ -17,7 +17,7 @@ from study.models import build
 from study.models.flops import ModelFlops
 from study.tasks.posts.texts import TextTask
 from study.tasks.sources.places import Places
-from study.train.cost import soft_epochs
+from study.train.budget.cost import soft_epochs
 
 OPTIONS = Options(None, "majority", "majority", 1)
 SIZES = {"train": 60, "val": 30, "test": 40}

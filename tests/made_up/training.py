@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from study.storage.storage import Storage
-from study.train.checkpoints import Checkpoints
-from study.train.pack_member import Member, Outcome
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.pack_member import Member, Outcome
 
 TIMES = ("train_seconds", "evaluate_seconds", "earlier_seconds")
 

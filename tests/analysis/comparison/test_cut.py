@@ -26,8 +26,8 @@ from study.compact import compact
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
-from study.train import cost
-from study.train.timeline import timeline
+from study.train.budget import cost
+from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")

@@ -24,7 +24,7 @@ from study.results import Results
 from study.storage.storage import Storage
 from study.theory.attention_paths import Solution, head_scores, path_features, solve
 from study.theory.heads import pruning, scores
-from study.train.loop import train, train_pack
+from study.train.steps.loop import train, train_pack
 from tests.made_up.small_networks import cells, work
 
 RULES = ("weight-norm", "entropy", "sensitivity", "random", "greedy", "bound")

@@ -32,7 +32,7 @@ from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.progress import Progress
-from study.train.packs import Packing
+from study.train.steps.packs import Packing
 from tests.conftest import tiny_cell, tiny_flops
 
 TIMES = ["train_seconds"]

@@ -15,7 +15,7 @@ from study.models.base import Model
 from study.models.flops import forward_flops
 from study.models.images import Net
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train.loop import train
+from study.train.steps.loop import train
 from tests.conftest import tiny_cell
 
 DIGITS, CIFAR10 = ("perceptron", "digits", (1, 8, 8)), ("small", "cifar10", (3, 32, 32))

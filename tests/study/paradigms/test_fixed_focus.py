@@ -17,10 +17,10 @@ from study.paradigms.held import STEP, held_attention
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.theory.linear_orthogonal import INCENTIVE_STEP
-from study.train import loop
-from study.train.checkpoints import Checkpoints
-from study.train.cost import cell_flops, training_flops
-from study.train.pack_member import Member
+from study.train.budget.cost import cell_flops, training_flops
+from study.train.steps import loop
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.pack_member import Member
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.training import Killed, Killing, numbers
 

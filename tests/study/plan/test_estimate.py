@@ -20,10 +20,10 @@ from study.plan import estimate
 from study.plan.plan import Plan
 from study.plan.planning import where_it_trains
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
-from study.train import loop, pack_member, packs
-from study.train.pack_member import Member
-from study.train.packs import Packing, form
-from study.train.timeline import steps_by_phase, timeline
+from study.train.budget.timeline import steps_by_phase, timeline
+from study.train.steps import loop, pack_member, packs
+from study.train.steps.pack_member import Member
+from study.train.steps.packs import Packing, form
 from tests.conftest import tiny_cell
 
 CPU = torch.device("cpu")

@@ -25,10 +25,10 @@ from study.plan.divide import share_cores, with_packing
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.tasks.base import Facts
-from study.train import cost
 from study.train.axes import AXES
+from study.train.budget import cost
 from study.train.cells import CellMaker
-from study.train.packs import Packing
+from study.train.steps.packs import Packing
 
 SPACES = all_studies()
 

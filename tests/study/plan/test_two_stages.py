@@ -26,7 +26,7 @@ from study.plan.to_come import CellsToCome
 from study.results import Results
 from study.run_options import requested
 from study.terminal.progress import Progress
-from study.train.packs import Packing
+from study.train.steps.packs import Packing
 from tests.made_up.comparisons import write
 from tests.made_up.tables import in_memory
 

@@ -12,8 +12,8 @@ from study.errors import RequestError
 from study.models.flops import ModelFlops
 from study.tasks.mosaics.linear_orthogonal import BACKGROUND_AXES
 from study.theory.linear_orthogonal import trajectory
-from study.train import loop
-from study.train.timeline import flow_time, timeline
+from study.train.budget.timeline import flow_time, timeline
+from study.train.steps import loop
 
 PARADIGMS = ("soft", "hard", "lvml")
 M, C = 5, 3

@@ -11,11 +11,11 @@ import torch
 
 from study.cell import Cell, Phase, Schedule
 from study.tasks.captions.captions import CaptionTask
-from study.train.checkpoints import Checkpoints
-from study.train.loop import train, train_pack
-from study.train.pack_member import Member, Outcome
-from study.train.step import SGD, Adam, Together
-from study.train.timeline import timeline
+from study.train.budget.timeline import timeline
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.loop import train, train_pack
+from study.train.steps.pack_member import Member, Outcome
+from study.train.steps.step import SGD, Adam, Together
 from tests.made_up.coco import SIZES, caption_cell, caption_flops, load, write_coco
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 

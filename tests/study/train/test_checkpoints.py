@@ -17,10 +17,10 @@ from study.cell import Cell, NetworkSettings, Phase, Schedule
 from study.plan.prefixes import first_phase
 from study.storage.storage import ResultsError, Storage
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import checkpoints
-from study.train.checkpoints import Checkpoints, discard, fork_name, sweep
-from study.train.loop import train, train_pack
-from study.train.pack_member import Member, Outcome
+from study.train.steps import checkpoints
+from study.train.steps.checkpoints import Checkpoints, discard, fork_name, sweep
+from study.train.steps.loop import train, train_pack
+from study.train.steps.pack_member import Member, Outcome
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 

@@ -13,8 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import models, paradigms
 from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
 from study.models.flops import ModelFlops, forward_flops
-from study.train.cost import soft_epochs, training_flops
-from study.train.timeline import steps_by_phase, timeline
+from study.train.budget.cost import soft_epochs, training_flops
+from study.train.budget.timeline import steps_by_phase, timeline
 
 NETWORKS = [
     ("scripts", "cifar10", (3, 32, 32), 3),

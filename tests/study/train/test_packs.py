@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from study.cell import PARADIGMS, Cell, Schedule
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import loop, packs
-from study.train.packs import Packing, form
+from study.train.steps import loop, packs
+from study.train.steps.packs import Packing, form
 from tests.conftest import needs_cuda, tiny_cell
 from tests.made_up.training import numbers
 

@@ -15,8 +15,8 @@ from study.launch.job_queue import Job
 from study.models.flops import ModelFlops
 from study.plan.prefixes import first_phase, saved_flops, shared_jobs
 from study.storage.storage import Storage
-from study.train.checkpoints import fork_name
-from study.train.timeline import timeline
+from study.train.budget.timeline import timeline
+from study.train.steps.checkpoints import fork_name
 from tests.made_up.comparisons import make_cell
 
 FLOPS = ModelFlops(2, 3)

@@ -29,11 +29,11 @@ from study.tasks.captions.captions import CaptionTask
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.posts import texts
 from study.tasks.posts.texts import TextTask
-from study.train import loop, pack_member, side_by_side
-from study.train.checkpoints import Checkpoints
-from study.train.pack_member import Member
-from study.train.step import train_step
-from study.train.timeline import steps_by_phase
+from study.train.budget.timeline import steps_by_phase
+from study.train.steps import loop, pack_member, side_by_side
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.pack_member import Member
+from study.train.steps.step import train_step
 from tests.conftest import needs_cuda, tiny_cell
 from tests.made_up import coco as coco_data
 from tests.made_up import cuda_graphs

@@ -18,7 +18,7 @@ from study.cell import PARADIGMS
 from study.models.base import Model
 from study.paradigms.base import Sampling
 from study.tasks.mosaics.mosaics import Mosaics
-from study.train.step import SGD, train_step
+from study.train.steps.step import SGD, train_step
 from tests.made_up.gpu import waits
 
 CPU = torch.device("cpu")

@@ -10,10 +10,10 @@ import torch
 
 from study.cell import PARADIGMS, Cell, Schedule
 from study.tasks.posts.texts import TextTask
-from study.train.checkpoints import Checkpoints
-from study.train.loop import train, train_pack
-from study.train.pack_member import Outcome
-from study.train.timeline import timeline
+from study.train.budget.timeline import timeline
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.loop import train, train_pack
+from study.train.steps.pack_member import Outcome
 from tests.made_up.posts import load, text_cell, text_flops, write_posts
 from tests.made_up.training import Killed, Killing, make_storage, numbers
 

@@ -16,10 +16,10 @@ from study.evaluate.classification import evaluate
 from study.models.flops import ModelFlops
 from study.results import IMAGES
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.train import loop
-from study.train.order import BatchOrder
-from study.train.step import SGD
-from study.train.timeline import steps_by_phase, timeline
+from study.train.budget.timeline import steps_by_phase, timeline
+from study.train.steps import loop
+from study.train.steps.order import BatchOrder
+from study.train.steps.step import SGD
 from tests.conftest import tiny_cell
 from tests.made_up.training import numbers
 

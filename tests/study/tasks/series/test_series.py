@@ -13,7 +13,7 @@ from study.errors import RequestError
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.tasks.series import japanese_vowels
 from study.tasks.sources.places import NO_PLACES, Places
-from study.train.loop import train
+from study.train.steps.loop import train
 from tests.conftest import tiny_cell
 from tests.made_up.series import Labelled, made_up_series, write_pair, write_series
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from study.cell import Budget, Cell
 from study.models.flops import ModelFlops
-from study.train.cost import exact_decimal, training_flops
+from study.train.budget.cost import exact_decimal, training_flops
 
 
 @dataclass(frozen=True)

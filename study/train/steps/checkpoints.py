@@ -23,7 +23,7 @@ from study.cell.work import DEFAULT_INTERVAL
 from study.storage.storage import Storage
 
 if TYPE_CHECKING:
-    from study.train.pack_member import Member
+    from study.train.steps.pack_member import Member
 
 _FORMAT = b"attention-study checkpoint 1"
 """Part of the checksum; raise the number when `Member.state` changes."""

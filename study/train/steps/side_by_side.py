@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from study import hardware
-from study.train.pack_member import Member, now
+from study.train.steps.pack_member import Member, now
 
 FED_STEPS = 64
 """Most steps whose rows go to a GPU with one copy."""

@@ -9,10 +9,10 @@ import torch
 from study import hardware
 from study.cell import Cell
 from study.tasks.base import Task
-from study.train import packs
-from study.train.checkpoints import Checkpoints
-from study.train.pack_member import Member, OnEvaluation, Outcome, now
-from study.train.side_by_side import Stepping, stepping_on
+from study.train.steps import packs
+from study.train.steps.checkpoints import Checkpoints
+from study.train.steps.pack_member import Member, OnEvaluation, Outcome, now
+from study.train.steps.side_by_side import Stepping, stepping_on
 
 
 def train(

@@ -21,10 +21,10 @@ from study.models.base import Model
 from study.models.flops import evaluating
 from study.paradigms.base import Paradigm, Sampling
 from study.tasks.base import Task
-from study.train import cost
-from study.train.order import BatchOrder
-from study.train.step import SGD, Adam, Optimiser, Together, train_step
-from study.train.timeline import flow_time, steps_by_phase, timeline
+from study.train.budget import cost
+from study.train.budget.timeline import flow_time, steps_by_phase, timeline
+from study.train.steps.order import BatchOrder
+from study.train.steps.step import SGD, Adam, Optimiser, Together, train_step
 
 OnEvaluation = Callable[[Cell, dict[str, Any]], bool | None]
 """Called with each evaluation row of the validation split at once; True stops the cell there."""

@@ -1,0 +1,1 @@
+"""What a cell may spend, what a step costs, and where that ends."""

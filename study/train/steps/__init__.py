@@ -1,0 +1,1 @@
+"""The loop: packs of cells take steps, are evaluated and leave checkpoints."""
