@@ -305,5 +305,16 @@ def interval(
     """``10.1 to 14.9``, by default in per cent, or why there is none."""
     if row["num_seeds"] < 2:
         return f"no interval (n={row['num_seeds']})"
-    low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+    return between(row[f"{metric}_low"], row[f"{metric}_high"], form)
+
+
+def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
+    """``+1.0 to +4.9``, in points, or why there is none."""
+    if row["num_pairs"] < 2:
+        return f"no interval (n={row['num_pairs']})"
+    return between(row["low"], row["high"])
+
+
+def between(low: float, high: float, form: Callable[[float], str] = points) -> str:
+    """``+1.0 to +4.9``; ``-`` if an end is not finite."""
     return f"{form(low)} to {form(high)}" if known(low) and known(high) else "-"

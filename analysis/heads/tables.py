@@ -15,7 +15,15 @@ from analysis.heads.paired import would_decide
 from analysis.section.blocks import Table
 from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.statistics import CONFIDENCE
-from analysis.words import interval, known, level, percent, points, three_decimals
+from analysis.words import (
+    interval,
+    interval_of_pair,
+    known,
+    level,
+    percent,
+    points,
+    three_decimals,
+)
 
 Cells = tuple[list[str], list[list[str]]]
 """Header and rows."""
@@ -68,7 +76,7 @@ def paired_cells(paired: pd.DataFrame) -> Cells:
         ("against", plain("second")[1]),
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
-        (_BOUNDS, _interval_of_pair),
+        (_BOUNDS, interval_of_pair),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
         plain("lost", "num_lost"),
@@ -183,12 +191,6 @@ def _temperature(row: Row) -> str:
 
 def _verdict(row: Row) -> str:
     return str(row["verdict"] if row["verdict"] == "undecided" else f"theory {row['verdict']}")
-
-
-def _interval_of_pair(row: Row) -> str:
-    if row["num_pairs"] < 2:
-        return f"no interval (n={row['num_pairs']})"
-    return f"{points(row['low'])} to {points(row['high'])}" if known(row["low"]) else "-"
 
 
 def _mean(row: Row) -> str:

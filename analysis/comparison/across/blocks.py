@@ -20,7 +20,7 @@ from analysis.comparison.compare import Comparison
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.columns import Column, Row, by_columns, plain
 from analysis.statistics import CONFIDENCE, MIN_SEEDS
-from analysis.words import METRICS, capital, level, listed, lost_scores, points
+from analysis.words import METRICS, between, capital, level, listed, lost_scores, points
 
 _OF_ADVANTAGES = {"better": "larger", "worse": "smaller"}
 _INTERVAL = f"{level(CONFIDENCE)} interval"
@@ -127,14 +127,9 @@ def _of_metric(name: str, end: str) -> list[Column]:
     """Difference, interval and verdict of a metric, whose columns have a suffix."""
     return [
         (name, lambda row: points(row[f"difference{end}"])),
-        (_INTERVAL, lambda row: _interval(row, end)),
+        (_INTERVAL, lambda row: between(row[f"low{end}"], row[f"high{end}"])),
         ("verdict", lambda row: _verdict(row, end)),
     ]
-
-
-def _interval(row: Row, end: str) -> str:
-    low, high = (row[f"{bound}{end}"] for bound in ("low", "high"))
-    return "-" if pd.isna(low) else f"{points(low)} to {points(high)}"
 
 
 def _verdict(row: Row, end: str) -> str:

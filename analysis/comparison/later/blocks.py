@@ -13,6 +13,7 @@ from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import CONFIDENCE
 from analysis.words import (
     METRICS,
+    between,
     known,
     level,
     lost_scores,
@@ -67,10 +68,10 @@ def _score_table(scores: pd.DataFrame, names: Mapping[str, str]) -> Table:
         (f"at {_AT[_HALF]}", lambda row: percent(row["mean_second_half"])),
         (f"at {_AT[END]}", lambda row: percent(row["mean_first"])),
         (f"points from {_AT[_EARLY]}", lambda row: points(row["difference"])),
-        (_INTERVAL, lambda row: _interval(row, "low", "high")),
+        (_INTERVAL, lambda row: between(row["low"], row["high"])),
         plain("verdict"),
         (f"points from {_AT[_HALF]}", lambda row: points(row["difference_half"])),
-        (_INTERVAL, lambda row: _interval(row, "low_half", "high_half")),
+        (_INTERVAL, lambda row: between(row["low_half"], row["high_half"])),
         plain("verdict", "verdict_half"),
         plain("n", "num_pairs"),
     ]
@@ -84,11 +85,11 @@ def _gap_table(gaps: pd.DataFrame, score: str) -> Table:
         plain("paradigm"),
         ("train minus test", lambda row: names[row["metric"]]),
         (f"at {_AT[_EARLY]}", lambda row: _form(row)(row["mean_second"])),
-        (_INTERVAL, lambda row: _interval(row, "mean_second_low", "mean_second_high")),
+        (_INTERVAL, lambda row: _between(row, "mean_second_low", "mean_second_high")),
         (f"at {_AT[END]}", lambda row: _form(row)(row["mean_first"])),
-        (_INTERVAL, lambda row: _interval(row, "mean_first_low", "mean_first_high")),
+        (_INTERVAL, lambda row: _between(row, "mean_first_low", "mean_first_high")),
         ("change", lambda row: _form(row)(row["difference"])),
-        (_INTERVAL, lambda row: _interval(row, "low", "high")),
+        (_INTERVAL, lambda row: _between(row, "low", "high")),
         plain("verdict"),
         plain("n", "num_pairs"),
     ]
@@ -106,7 +107,7 @@ def _over_fitting(gaps: pd.DataFrame, score: str) -> list[str]:
         verdict, text = grows[row["metric"]]
         if row["verdict"] == verdict:
             growth = text.format(_form(row)(row["difference"]))
-            interval = f"({_interval(row, 'low', 'high')})"
+            interval = f"({_between(row, 'low', 'high')})"
             found.setdefault(row["paradigm"], []).append(f"{growth} {interval}")
     since = f"from {_AT[_EARLY]} to {_AT[END]} of the budget"
     if not found:
@@ -125,7 +126,5 @@ def _nats(difference: float) -> str:
     return f"{difference:+.3f}" if known(difference) else "-"
 
 
-def _interval(row: Row, low: str, high: str) -> str:
-    """``+1.0 to +4.9``; ``-`` where there is none."""
-    ends = [_form(row)(row[end]) for end in (low, high)]
-    return "-" if "-" in ends else " to ".join(ends)
+def _between(row: Row, low: str, high: str) -> str:
+    return between(row[low], row[high], _form(row))

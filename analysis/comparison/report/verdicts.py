@@ -14,7 +14,7 @@ from analysis.comparison.paired import PAIRED_METRICS, SCREENING
 from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY, aligned, level, metric_name, points
+from analysis.words import MANY, aligned, interval_of_pair, level, metric_name, points
 from study import terminal
 
 WOULD_DECIDE = (
@@ -38,7 +38,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         ("pair", lambda row: f"{row['first']} vs {row['second']}"),
         ("verdict", _verdict),
         ("difference (points)", lambda row: points(row["difference"])),
-        (f"{_level(paired)} interval", _interval),
+        (f"{_level(paired)} interval", interval_of_pair),
         ("± over seeds", lambda row: standard_error(row["seed_se"])),
         ("± over images", _over_images),
         ("Holm p", lambda row: p_value(row["p_holm"])),
@@ -65,7 +65,7 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
         header += [name, f"{_level(paired)} interval", "better"]
         for row in mine.to_dict("records"):
             pair = f"{row['first']} - {row['second']}"
-            found = [points(row["difference"]), _interval(row), _winner(row)]
+            found = [points(row["difference"]), interval_of_pair(row), _winner(row)]
             rows.setdefault(pair, [pair]).extend(found)
     notes = [*_undecided(paired), *overstated, over_what(paired)]
     return "\n".join([*aligned(header, list(rows.values())), *map(terminal.sentence, notes)])
@@ -180,12 +180,6 @@ def _named(rows: pd.DataFrame) -> str:
 
 def _metric(row: Row) -> str:
     return metric_name(str(row["metric"]), task=str(row["task"]))
-
-
-def _interval(row: Row) -> str:
-    if row["num_pairs"] < 2:
-        return f"no interval (n={row['num_pairs']})"
-    return "-" if pd.isna(row["low"]) else f"{points(row['low'])} to {points(row['high'])}"
 
 
 def _over_images(row: Row) -> str:
