@@ -8,10 +8,11 @@ import pandas as pd
 
 from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
 from analysis.comparison.across.verdicts import Pair, pairs, verdicts_of
+from analysis.figures.plateau import plateau_figure
 from analysis.figures.settings import factors_figure, grid_figure
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import METRICS, capital, level, listed, percent, points, span
+from analysis.words import METRICS, capital, level, listed, number, percent, points, span
 
 
 def family_pictures(family: Family) -> Iterator[Picture]:
@@ -23,6 +24,37 @@ def family_pictures(family: Family) -> Iterator[Picture]:
         settings = family.plane(grid)
         if compared := pairs(each.comparison for each in settings):
             yield _grid_picture(family, grid, compared[0])
+
+
+def plateau_pictures(table: pd.DataFrame) -> list[Picture]:
+    """The ratios of several settings beside those of theory.
+
+    Args:
+        table: as `analysis.comparison.across.plateau.plateaus` gives it.
+    """
+    # Of foregrounds and distractors there is no theory, and m says too little.
+    table = table[table["theory"].notna()]
+    if table["setting"].nunique() < 2:
+        return []
+    ratios = (
+        f"{row['paradigm']}, m {row['m']}, {row['num_classes']} classes: {number(row['ratio'])} "
+        f"({number(row['low'])} to {number(row['high'])}), theory {number(row['theory'])}."
+        for row in table.to_dict("records")
+    )
+    return [
+        Picture(
+            name="across-plateau",
+            title="How many times as long as lvml the others take to leave the plateau",
+            caption=(
+                "Training mosaics until the loss on the train split is half of log C, over those "
+                f"of lvml: the geometric mean over n={span(table['num_seeds'])} seeds; bars: "
+                f"{level(CONFIDENCE)} interval. Dotted: the linear orthogonal setting."
+            ),
+            alt=" ".join(ratios),
+            figure=plateau_figure(table, CONFIDENCE),
+            wide=True,
+        )
+    ]
 
 
 def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from analysis.comparison.compare import Comparison
 from analysis.section.blocks import Block, Heading, Table, Text
 from analysis.section.claim import LEVEL, evidence
-from analysis.section.columns import Row, by_columns, plain
+from analysis.section.columns import by_columns, plain
 from analysis.statistics import t_interval
-from analysis.words import number
+from analysis.words import between, number
 from study.tasks import MOSAICS
 from study.theory.linear_orthogonal import time_to
 
@@ -90,7 +90,7 @@ def plateau_blocks(found: Sequence[Comparison]) -> list[Block]:
         plain("C", "num_classes"),
         plain("paradigm"),
         ("times as long as lvml", lambda row: number(row["ratio"])),
-        ("95 % interval", _interval),
+        ("95 % interval", lambda row: between(row["low"], row["high"], number)),
         ("theory", lambda row: number(row["theory"])),
         plain("verdict"),
         plain("n", "num_seeds"),
@@ -176,7 +176,3 @@ def _row(
         "theory": theory[0] / theory[1],
         "verdict": ("later" if test.so else "sooner") if test.p < LEVEL else "undecided",
     }
-
-
-def _interval(row: Row) -> str:
-    return f"{number(row['low'])} to {number(row['high'])}"

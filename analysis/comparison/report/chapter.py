@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from analysis.comparison.across.blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
-from analysis.comparison.across.pictures import family_pictures
+from analysis.comparison.across.pictures import family_pictures, plateau_pictures
 from analysis.comparison.across.plateau import plateau_blocks, plateaus
 from analysis.comparison.across.tables import across_tables
 from analysis.comparison.across.verdicts import count_sentences
@@ -96,9 +97,10 @@ class Comparisons(Chapter["Compared"]):
         ]
 
     def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
-        """What the settings of each task change."""
-        every = families(_of(sections))
-        return [picture for family in every for picture in family_pictures(family)]
+        """What the settings of each task change, and how soon the plateau is left."""
+        found = _of(sections)
+        of_families = (family_pictures(family) for family in families(found))
+        return [*itertools.chain(*of_families), *plateau_pictures(plateaus(found))]
 
     def across(self, sections: Sequence[Compared], shown: Sequence[Shown]) -> list[Block]:
         """Which settings vary, what that changes, and whether verdicts hold in all of them."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from analysis.comparison.across.pictures import plateau_pictures
 from analysis.comparison.across.plateau import half_time, plateau_blocks, plateaus
 from analysis.comparison.compare import Comparison, compare_results
 from study.results import Results
@@ -98,3 +100,17 @@ def test_a_seed_that_diverged_is_lost_and_the_others_count(tmp_path: Path) -> No
     found = compare_results(tmp_path)
     (soft,) = plateaus(found).to_dict("records")
     assert (soft["num_seeds"], soft["num_lost"], soft["num_late"]) == (6, 1, 0)
+
+
+def test_several_settings_are_drawn_beside_theory(tmp_path: Path) -> None:
+    one = plateaus(compared(tmp_path, {"lvml": [0.2] * 6, "soft": [0.4, 0.42] * 3}))
+    assert plateau_pictures(one) == []
+    other = one.assign(setting="m=20", m=20, ratio=2.5, low=2.0, high=3.0, theory=1.25)
+    unknown = one.assign(setting="foregrounds", theory=math.nan)
+    (picture,) = plateau_pictures(pd.concat([one, other, unknown]))
+    assert f"m 20, {NUM_CLASSES} classes: 2.5" in picture.alt
+    (panel,) = picture.figure.axes
+    theory = [line.get_ydata() for line in panel.lines if line.get_linestyle() == ":"]
+    assert np.array_equal(theory, [[one["theory"].iloc[0], 1.25]])
+    bars = panel.containers[0].lines[0].get_ydata()
+    assert np.array_equal(bars, [one["ratio"].iloc[0], 2.5])
