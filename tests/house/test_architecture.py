@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from study.tasks.mosaics.mosaics import MosaicTask
 
 PROJECT = Path(__file__).parents[2]
@@ -130,14 +128,14 @@ def place(module: str) -> str:
 HEIGHT = {entry: -number for number, storey in enumerate(STOREYS) for entry in storey}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_run_downwards(module: str) -> None:
-    own = place(module)
-    for name in imports(module) & MODULES.keys():
-        theirs = place(name)
-        assert theirs == own or HEIGHT[theirs] < HEIGHT[own], (
-            f"{module} imports {name}, which does not stand below it"
-        )
+def test_imports_run_downwards() -> None:
+    upwards = [
+        f"{module} imports {name}, which does not stand below it"
+        for module in MODULES
+        for name in imports(module) & MODULES.keys()
+        if place(name) != place(module) and HEIGHT[place(name)] >= HEIGHT[place(module)]
+    ]
+    assert not upwards
 
 
 def test_no_modules_import_each_other() -> None:
@@ -149,17 +147,26 @@ def test_no_folder_is_crowded() -> None:
     assert not {str(f) for f in folders if folders.count(f) > MOST_FILES}
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("study")])
-def test_heavy_packages_have_one_door(module: str) -> None:
-    roots = {name.split(".")[0] for name in imports(module)}
+def test_heavy_packages_have_one_door() -> None:
     for package, known in MAY_IMPORT.items():
-        assert package not in roots or module in known
+        importing = {
+            module
+            for module in MODULES
+            if module.startswith("study")
+            and package in {name.split(".")[0] for name in imports(module)}
+        }
+        assert importing <= known
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("analysis")])
-def test_analysis_knows_study_by_its_results_alone(module: str) -> None:
-    known = {name for name in imports(module) if name.startswith("study.")}
-    assert all(name.startswith(DOORS) for name in known)
+def test_analysis_knows_study_by_its_results_alone() -> None:
+    known = {
+        (module, name)
+        for module in MODULES
+        if module.startswith("analysis")
+        for name in imports(module)
+        if name.startswith("study.")
+    }
+    assert not [(module, name) for module, name in known if not name.startswith(DOORS)]
 
 
 def test_the_core_runs_without_ray_and_mlflow(tmp_path: Path, digits: MosaicTask) -> None:
@@ -198,17 +205,19 @@ assert not loaded, loaded
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m != "study.run"])
-def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     """Ray and MLflow take seconds to import: `--help` and `--plan` do without them."""
-    top_level = {
-        alias.name.split(".")[0]
-        for node in ast.parse(MODULES[module].read_text()).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    } | {
-        (node.module or "").split(".")[0]
-        for node in ast.parse(MODULES[module].read_text()).body
-        if isinstance(node, ast.ImportFrom)
+    early = {
+        (module, package)
+        for module, path in MODULES.items()
+        for node in ast.parse(path.read_text()).body
+        for package in roots(node)
     }
-    assert not top_level & {"ray", "mlflow", "optuna"}
+    assert not [each for each in early if each[1] in {"ray", "mlflow", "optuna"}]
+
+
+def roots(node: ast.stmt) -> set[str]:
+    """The packages that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.split(".")[0] for alias in node.names}
+    return {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
