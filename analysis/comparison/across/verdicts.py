@@ -18,14 +18,18 @@ from analysis.words import METRICS, points, score_name
 Pair = tuple[str, str]
 """First and second paradigm; a difference is the first minus the second."""
 
+_SAMPLED = {**STAND_INS, "lvml": ("lvml-sampled",)}
+"""Exact paradigm -> those that see samples of what it sees."""
+
 VERDICTS = ("better", "worse", "undecided")
 """Of the first paradigm."""
 
 
 def pairs(found: Iterable[Comparison]) -> list[Pair]:
-    """The pairs against soft, then those against hard, the first of each the latest paradigm.
+    """The pairs against soft, against hard, and of sampled paradigms against their exact one.
 
-    Where no setting has exact hard attention, what stands for it is taken.
+    The first of each is the latest paradigm. Where no setting has exact hard attention, what
+    stands for it is taken.
     """
     tables = [comparison.paired for comparison in found]
     there = {
@@ -34,7 +38,12 @@ def pairs(found: Iterable[Comparison]) -> list[Pair]:
     names = {name for pair in there for name in pair}
     hard = next((name for name in ("hard", *STAND_INS["hard"]) if name in names), "hard")
     firsts = paradigm_order(names)[::-1]
-    every = [(first, second) for second in ("soft", hard) for first in firsts]
+    exact = {name: of for of, each in _SAMPLED.items() if of in names for name in each}
+    every = [
+        *((first, "soft") for first in firsts),
+        *((first, hard) for first in firsts if first not in exact),
+        *((first, exact[first]) for first in firsts if first in exact),
+    ]
     return [pair for pair in every if pair in there]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
+
 from analysis.comparison.across.factors import setting_names
 from analysis.comparison.across.verdicts import (
     VERDICTS,
@@ -37,6 +39,16 @@ def test_pairs_are_against_soft_and_hard(compared: list[Comparison]) -> None:
     assert pairs(sampled)[1:] == [("lvml", "hard-sampled"), ("soft", "hard-sampled")]
     assert pairs([*compared, *sampled]) == PAIRS
     assert pairs([]) == []
+
+
+def test_sampled_paradigms_are_held_against_their_exact_one(compared: list[Comparison]) -> None:
+    (one, *_) = compared
+    both = pd.concat([one.paired, one.paired.replace({"hard": "lvml-sampled"})])
+    swapped = both["second"].eq("lvml-sampled")  # the later paradigm comes first
+    both.loc[swapped, ["first", "second"]] = both.loc[swapped, ["second", "first"]].to_numpy()
+    assert pairs([replace(one, paired=both)]) == [
+        ("lvml-sampled", "soft"), *PAIRS, ("lvml-sampled", "lvml"),
+    ]  # fmt: skip
 
 
 def test_every_cell_is_a_row_of_the_paired_differences(compared: list[Comparison]) -> None:
