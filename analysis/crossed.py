@@ -120,15 +120,15 @@ def crossed_mean(
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     y, w = _weighted(values, weights)
     seeds, images = y.shape
-    w2, w3, w4 = (float((w**k).sum()) for k in (2, 3, 4))
-    image_df = w2**2 / w4 - 1 if images > 1 else 0.0
+    w2, w3 = (float((w**k).sum()) for k in (2, 3))
+    of_images = image_df(w)
     nan = math.nan
     if seeds == 0 or np.isnan(y).any():
-        return CrossedMean(nan, nan, nan, nan, nan, nan, nan, nan, seeds, images, image_df)
+        return CrossedMean(nan, nan, nan, nan, nan, nan, nan, nan, seeds, images, of_images)
     rows = y @ w
     mean = float(rows.mean())
     if seeds < 2 or np.ptp(rows) <= ROUNDING:
-        return CrossedMean(mean, nan, nan, nan, nan, nan, nan, nan, seeds, images, image_df)
+        return CrossedMean(mean, nan, nan, nan, nan, nan, nan, nan, seeds, images, of_images)
     v_rows = float(rows.var(ddof=1)) / seeds
     v_columns = v_residual = 0.0
     if images > 1:
@@ -141,20 +141,30 @@ def crossed_mean(
         v_residual = max(float(spread @ left), 0.0) / (seeds * (seeds - 1))
     variance = max(v_rows + v_columns - v_residual, v_rows, v_columns)
     error, share = math.sqrt(variance), v_rows / variance
-    half = float(_critical(1 - confidence, share, seeds - 1, image_df)) * error
+    half = float(_critical(1 - confidence, share, seeds - 1, of_images)) * error
     return CrossedMean(
         mean=mean,
         low=mean - half,
         high=mean + half,
-        p=_p_value(abs(mean) / error, share, seeds - 1, image_df),
+        p=_p_value(abs(mean) / error, share, seeds - 1, of_images),
         standard_error=error,
         seed_se=math.sqrt(v_rows),
         image_se=math.sqrt(variance - v_rows) if images > 1 else nan,
         residual_se=math.sqrt(v_residual),
         num_seeds=seeds,
         num_images=images,
-        image_df=image_df,
+        image_df=of_images,
     )
+
+
+def image_df(weights: ArrayLike) -> float:
+    """Degrees of freedom of a spread over images, <= I - 1: 0 of one image.
+
+    Args:
+        weights: (I,) > 0, in proportion to the instances of each image.
+    """
+    w = np.asarray(weights, np.float64) / np.sum(weights)
+    return float((w**2).sum() ** 2 / (w**4).sum() - 1)
 
 
 def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) -> Needed:

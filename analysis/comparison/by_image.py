@@ -8,9 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.crossed import image_df
+
 _COUNTS = {"accuracy": ("image_right", "image_count"), "saif": ("image_saif", "image_known")}
 _DIGITS = 12  # as in the choice: scores that differ in the last bit are equal
 _ROUNDING = 1e-9
+
+FEWEST_DF = 1.0
+"""Degrees of freedom that a spread over images takes, at least: those of two equal images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,8 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     A diverged cell has the same score on every image. Images are known where the counts of all
     other cells are there and average to the scores: not in older files, at an earlier cut, at
     another threshold of SAIF, between evaluations, or of Bleu, which is no share of instances.
+    Where one image has most of the instances, the others cannot say how much images vary: they
+    count as not known.
 
     Args:
         rows: (S,) one a cell of one comparison, with `diverged`, the metric, and perhaps the
@@ -69,4 +76,6 @@ def _shares(
     if not (np.abs(hits.sum(axis=1) / counts[0].sum() - score) <= _ROUNDING).all():
         return None
     there = counts[0] > 0
+    if image_df(counts[0, there]) < FEWEST_DF:
+        return None
     return hits[:, there] / counts[0, there], counts[0, there]

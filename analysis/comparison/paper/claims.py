@@ -199,8 +199,9 @@ def _c17(comparison: Comparison) -> Claim:
         "by interpolation: the 95 % t interval of the difference over common seeds lies wholly "
         "beyond; and (2) soft stalls: in the last half of the cut it gains less than "
         f"{100 * STALLED:g} % of its rise (an even rise would gain twice that), the interval "
-        "wholly below. Does not hold where one interval lies wholly on the other side (with wider "
-        f"gaps: of 0). A curve that gains less than {100 * SMALLEST_RISE:g} points does not rise. "
+        "wholly below. Does not hold where one interval lies wholly on the other side (of 0 with "
+        "wider gaps, and where hard makes half of its rise so early that no lead could be as "
+        f"large). A curve that gains less than {100 * SMALLEST_RISE:g} points does not rise. "
         "Beside one that does, its half is put at the cut, the earliest that it can be; where "
         "neither of a seed rises, or fewer than half of hard's curves do, (1) is undecided. (2) "
         "is undecided where a curve of soft does not rise. Curves need "
@@ -433,12 +434,15 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
     gap = max(soft.gap, hard.gap)
     coarse = gap > LEAD * (1 + _STEP)
     lead = _lead(soft.half, hard.half)
+    least = gap if coarse else LEAD
+    # Soft's half is at 0 or later, so hard's own time is the largest lead there could be.
+    soon = bool(np.minimum(hard.half, 1.0).mean() <= least)
     earlier = side(
         f"half of the rise at {_when(soft)} of the cut with {soft_name} (rises in "
         f"{soft.rose.sum()} of {n} seeds) and {_when(hard)} with {hard_name} ({hard.rose.sum()} "
         f"of {n}), difference",
         lead,
-        -gap if coarse else -LEAD,
+        -least,
         "below",
         lost,
         _signed_percent,
@@ -448,9 +452,13 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
         earlier = replace(earlier, tests=(), reason=reason)
     elif earlier.tests[0].so and 2 * hard.rose.sum() < n:
         earlier = replace(earlier, reason=f"{hard_name} seldom rises within the cut")
-    elif coarse and not earlier.tests[0].so:
+    elif (coarse or soon) and not earlier.tests[0].so:
         later = evidence(lead, 0, "below", lost)
-        reason = f"the evaluations lie up to {_percent(gap)} of the cut apart"
+        reason = (
+            f"the evaluations lie up to {_percent(gap)} of the cut apart"
+            if coarse
+            else f"{hard_name} makes half of its rise too soon for a lead of {_percent(LEAD)}"
+        )
         earlier = replace(earlier, tests=[] if later.so else [later], reason=reason)
     stalls = side(
         f"{soft_name}'s gain in the last half of the cut, as a share of its rise",

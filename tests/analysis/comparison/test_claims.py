@@ -457,7 +457,8 @@ def seeds_of(curve: np.ndarray, n: int = 6) -> list[np.ndarray]:
         (EARLY, LATE, "holds"),
         (EARLY, STEADY, "holds"),
         (LATE, EARLY, "does not hold"),
-        (EARLY, EARLY, "does not hold"),  # not earlier by a tenth
+        (LATE, LATE, "does not hold"),  # not earlier by a tenth
+        (EARLY, EARLY, "undecided"),  # half of hard's rise is too soon for a lead of a tenth
         (STEADY, LATE, "does not hold"),  # earlier, but no stall
         (FLAT, LATE, "does not hold"),
         (FLAT, FLAT, "undecided"),  # nothing was learned

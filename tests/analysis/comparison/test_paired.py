@@ -498,17 +498,31 @@ def _blanked(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=[name for name in table if name.startswith("image_")])
 
 
+def _with_one_image(table: pd.DataFrame) -> pd.DataFrame:
+    """Most instances are of one image, of which the others are no sample."""
+    table = table.copy()
+    random = np.random.default_rng(0)
+    counts = np.array([200, *[1] * 29])
+    for index in table.index[table["split"] == "test"]:
+        for metric, (part, whole) in COUNTS.items():
+            hits = random.binomial(counts, 0.7)
+            table.at[index, whole], table.at[index, part] = counts.tolist(), hits.tolist()
+            table.at[index, metric] = hits.sum() / counts.sum()
+    return table
+
+
 @pytest.mark.parametrize(
     "change",
     [
         _blanked,
+        _with_one_image,
         lambda table: table.assign(saif=table["saif"] / 2, accuracy=table["accuracy"] / 2),
         lambda table: table.assign(
             image_saif=table["image_saif"].mask(table["seed"] == 1, None),
             image_right=table["image_right"].mask(table["seed"] == 1, None),
         ),
     ],
-    ids=["older file", "another threshold or cut", "one cell without"],
+    ids=["older file", "one image has most", "another threshold or cut", "one cell without"],
 )
 def test_without_images_the_test_is_over_seeds_alone(
     change: Callable[[pd.DataFrame], pd.DataFrame],
