@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,6 +32,9 @@ TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 FEWEST_STEPS, MOST_STEPS = 3, 100
 LARGEST_STEP = 10
 """Most training FLOPs of a timed step, in `TIMED_FLOPS`, unless it has one input only."""
+
+TELL_SECONDS = 10.0
+"""Between two lines that say how far timing has come."""
 
 WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
@@ -145,6 +150,7 @@ class _Timings:
         self._plan = plan
         self.device = device
         self.known = dict(plan.packing.timed)
+        self._told = time.monotonic()
 
     def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
         """Seconds of a cell: alone, from a fork point, or its share of a pack's."""
@@ -178,8 +184,15 @@ class _Timings:
         """Seconds to train on one input, and to evaluate one."""
         key = packs.shape(cell)._replace(paradigms=(paradigm,))
         if key not in self.known:
+            self._tell()
             self.known[key] = self._train([cell], paradigm), self._evaluate(cell, paradigm)
         return self.known[key]
+
+    def _tell(self) -> None:
+        """Says now and then that timing goes on: a grid of many networks takes minutes."""
+        if time.monotonic() > self._told + TELL_SECONDS:
+            print(f"timing cells, {len(self.known)} sorts so far", file=sys.stderr, flush=True)
+            self._told = time.monotonic()
 
     def _train(self, cells: Sequence[Cell], paradigm: str) -> float:
         """Seconds in which a pack trains on one input each.

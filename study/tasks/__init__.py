@@ -60,6 +60,13 @@ def info(name: str, options: Options = NO_OPTIONS) -> TaskInfo:
     return TASKS[name].info(options)
 
 
+def as_usual(name: str, options: Options) -> Options:
+    """The options, None where a value says what None stands for: one data set has one name."""
+    usual = TASKS[name].usual if name in TASKS else {}
+    same = [option for option, value in usual.items() if getattr(options, option) == value]
+    return options._replace(**dict.fromkeys(same))
+
+
 def takes_data_dir(name: str) -> bool:
     """Whether a task reads a data set, which `--data-dir` may name."""
     return name in TASKS and TASKS[name].data_set is not None

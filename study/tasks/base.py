@@ -316,6 +316,7 @@ class Declaration:
         options: fields of `study.cell.Options` that it takes -> default; the others are None.
         data_set: the data set that it reads; None: it is bundled or made up.
         files: further places that it takes, of `study.tasks.sources.places.FILES`.
+        usual: of options whose default is None, what None stands for.
     """
 
     modality: Modality
@@ -323,3 +324,4 @@ class Declaration:
     options: Mapping[str, Any] = field(default_factory=dict)
     data_set: DataSet | None = None
     files: tuple[str, ...] = ()
+    usual: Mapping[str, Any] = field(default_factory=dict)

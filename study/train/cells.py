@@ -94,7 +94,7 @@ class CellMaker:
 
     def _cell(self, point: Mapping[str, Any]) -> Cell:
         task = point["task"]
-        options = Options(**{name: point[name] for name in Options._fields})
+        options = tasks.as_usual(task, Options(**{name: point[name] for name in Options._fields}))
         tasks.info(task, options)  # refuses options that the task does not take
         count = point["evaluations"]
         require(

@@ -113,16 +113,20 @@ def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
     amount = cell.budget.amount
     if cell.budget.unit == "mosaics":
         form = "{:,}".format
-        text = f"{amount:,} {tasks.modality(cell.task).noun} = {amount / cell.n:g} epochs"
+        text = f"{amount:,} {tasks.modality(cell.task).noun} = {_epochs(amount / cell.n)}"
         spent = {end.steps_done * cell.batch_size for end in ends}
     else:
         form = "{:.3g}".format
-        text = f"{amount:.3g} training FLOPs = {amount / soft / cell.n:g} epochs of soft"
+        text = f"{amount:.3g} training FLOPs = {_epochs(amount / soft / cell.n)} of soft"
         spent = {end.compute_flops for end in ends}
     if min(spent) < 0.99 * amount:
         texts = list(dict.fromkeys(map(form, sorted(spent))))
         text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
     return f"budget a cell: {text}"
+
+
+def _epochs(number: float) -> str:
+    return f"{number:g} epoch" + "s" * (number != 1)
 
 
 def _mean(values: list[float]) -> float:

@@ -138,11 +138,19 @@ def test_options_that_a_task_has_not_are_refused(name: str) -> None:
         message = rf"{option} is for {owners}, not for {name}\..*--set {option}=none"
         with pytest.raises(RequestError, match=message):
             tasks.info(name, own._replace(**{option: foreign[option]}))
-    for option, usual in tasks.TASKS[name].options.items():
-        if usual is None and option in ("foreground", "background"):
-            continue  # None stands for the paper's classes
+    for option in tasks.TASKS[name].options.keys() - tasks.TASKS[name].usual.keys():
         with pytest.raises(RequestError, match=f"{name} takes .*{option}"):
             tasks.info(name, own._replace(**{option: None}))
+
+
+@pytest.mark.parametrize("name", [name for name in tasks.TASKS if tasks.TASKS[name].usual])
+def test_what_none_stands_for_has_no_other_name(name: str) -> None:
+    own = OPTIONS.get(name, NO_OPTIONS)
+    written = own._replace(**tasks.TASKS[name].usual)
+    assert tasks.info(name, written).classes == tasks.info(name, own).classes
+    assert tasks.as_usual(name, written) == tasks.as_usual(name, own) == own
+    other = own._replace(foreground="+".join(tasks.info(name, own).classes[::-1]))
+    assert tasks.as_usual(name, other) == other  # other labels are other data
 
 
 def test_noise_stands_for_the_data(known: Known) -> None:

@@ -67,6 +67,7 @@ from tests.made_up.commands import called
         ("digits --set foregrounds=0", "foregrounds must be an integer >= 1, got 0"),
         ("digits --set distractors=-1", "distractors must be an integer >= 0, got -1"),
         ("digits --set background=3", "the class '3' is in foreground=3+5+8 and in background=3"),
+        ("digits --set background=", "background= has an empty name. Name each class once"),
         ("digits --set foreground=3+x", "unknown class 'x'. Valid: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."),
         ("digits --set window=7", "window is for series, not for digits"),
         ("hatexplain --set foreground=a+b", "foreground is for digits, cifar10, cifar100, series"),

@@ -48,9 +48,10 @@ def _info(
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
-    background = options.background or REST
+    background = REST if options.background is None else options.background
     if options.foreground is not None or options.background is not None:
-        foreground = foreground_names(options.foreground or joined(foreground), background)
+        given = joined(foreground) if options.foreground is None else options.foreground
+        foreground = foreground_names(given, background)
         background_names(foreground, background, classes, name)
 
     def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
@@ -108,9 +109,26 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
 _CLASSES = {"foreground": None, "background": None}
 """Options of images; None: the classes of the paper."""
 
+
+def _usual(foreground: tuple[str, ...]) -> dict[str, str]:
+    return {"foreground": joined(foreground), "background": REST}
+
+
 TASKS: Mapping[str, Declaration] = {
-    "digits": Declaration(MOSAICS, _digits, _CLASSES),
-    "cifar10": Declaration(MOSAICS, _cifar10, _CLASSES, cifar.data_set(cifar.CIFAR10)),
-    "cifar100": Declaration(MOSAICS, _cifar100, _CLASSES, cifar.data_set(cifar.CIFAR100)),
+    "digits": Declaration(MOSAICS, _digits, _CLASSES, usual=_usual(digits.DIGITS_FOREGROUND)),
+    "cifar10": Declaration(
+        MOSAICS,
+        _cifar10,
+        _CLASSES,
+        cifar.data_set(cifar.CIFAR10),
+        usual=_usual(cifar.CIFAR10_FOREGROUND),
+    ),
+    "cifar100": Declaration(
+        MOSAICS,
+        _cifar100,
+        _CLASSES,
+        cifar.data_set(cifar.CIFAR100),
+        usual=_usual(cifar.CIFAR100_FOREGROUND),
+    ),
     "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
 }
