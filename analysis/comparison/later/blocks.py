@@ -99,15 +99,16 @@ def _gap_table(gaps: pd.DataFrame, score: str) -> Table:
 def _over_fitting(gaps: pd.DataFrame, score: str) -> list[str]:
     """``lvml over-fits: ... the gap of train to test grows, accuracy by +3.1 points (...).``"""
     grows = {
-        _ACCURACY_GAP: ("rises", f"{score} by {{}} points"),
-        _LOSS_GAP: ("falls", "loss by {} nats"),
+        _ACCURACY_GAP: ("rises", 1, f"{score} by {{}} points"),
+        _LOSS_GAP: ("falls", -1, "loss by {} nats"),
     }
     found: dict[str, list[str]] = {}
     for row in gaps.to_dict("records"):
-        verdict, text = grows[row["metric"]]
+        verdict, sign, text = grows[row["metric"]]
         if row["verdict"] == verdict:
-            growth = text.format(_form(row)(row["difference"]))
-            interval = f"({_between(row, 'low', 'high')})"
+            growth = text.format(_form(row)(sign * row["difference"]))
+            low, high = sorted(sign * row[end] for end in ("low", "high"))
+            interval = f"({between(low, high, _form(row))})"
             found.setdefault(row["paradigm"], []).append(f"{growth} {interval}")
     since = f"from {_AT[_EARLY]} to {_AT[END]} of the budget"
     if not found:
