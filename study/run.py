@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from study.terminal.command import DONE, guarded, importing, run_as_command
@@ -10,10 +9,7 @@ from study.terminal.command import DONE, guarded, importing, run_as_command
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status is 0 done, 1 cells failed, 2 unusable request."""
-    if "--plan" in (sys.argv if argv is None else argv):
-        stopped = "stopped; nothing was to run"
-    else:
-        stopped = "stopped; the same command goes on where this one ended"
+    stopped = "stopped; the same command goes on where this one ended"
     return guarded("study.run", lambda: _run(argv), stopped)
 
 

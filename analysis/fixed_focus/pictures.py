@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.figures.fixed_focus import Row, curves_figure, slopes_figure
+from analysis.figures.dynamics.fixed_focus import Row, curves_figure, slopes_figure
 from analysis.fixed_focus.curves import Setting, floors, solution
 from analysis.fixed_focus.measures import WIDEST_GAP
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS

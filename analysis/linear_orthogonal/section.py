@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.figures.curvature import curvature_figure
+from analysis.figures.dynamics.curvature import curvature_figure
+from analysis.figures.dynamics.trajectories import of_pair, trajectory_figure
 from analysis.figures.illustration import illustration_figure
-from analysis.figures.trajectories import of_pair, trajectory_figure
 from analysis.groups import PARADIGMS, is_trajectory, paradigm_order
 from analysis.linear_orthogonal import closed_form, measured
 from analysis.linear_orthogonal.claims import (

@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
 from analysis.comparison.across.verdicts import Pair, pairs, verdicts_of
-from analysis.figures.plateau import plateau_figure
+from analysis.figures.dynamics.plateau import plateau_figure
 from analysis.figures.settings import factors_figure, grid_figure
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE

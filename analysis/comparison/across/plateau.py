@@ -134,7 +134,8 @@ def _half_times(comparison: Comparison, paradigm: str, num_classes: int) -> pd.D
     `half` is NaN where a seed diverged before.
     """
     rows = comparison.evaluations
-    mine = rows[(rows["paradigm"] == paradigm) & (rows["split"] == "train")]
+    of_train = (rows["paradigm"] == paradigm) & (rows["split"] == "train")
+    mine = rows.loc[of_train, ["seed", "mosaics_seen", "loss", "status"]]
     found = {}
     curves = dict(tuple(mine.sort_values("mosaics_seen").groupby("seed")))
     if max(map(len, curves.values()), default=0) < FEWEST_POINTS:

@@ -21,6 +21,7 @@ from study.tasks.mosaics.linear_orthogonal import (
     base_vectors,
     vector_names,
 )
+from study.tasks.sources.fetched import DataSet
 from study.tasks.sources.places import Places
 
 _Read = Callable[[Places], BaseImages]
@@ -110,25 +111,18 @@ _CLASSES = {"foreground": None, "background": None}
 """Options of images; None: the classes of the paper."""
 
 
-def _usual(foreground: tuple[str, ...]) -> dict[str, str]:
-    return {"foreground": joined(foreground), "background": REST}
+def _of_images(
+    info: Callable[[Options], TaskInfo],
+    foreground: tuple[str, ...],
+    data_set: DataSet | None = None,
+) -> Declaration:
+    usual = {"foreground": joined(foreground), "background": REST}
+    return Declaration(MOSAICS, info, _CLASSES, data_set, usual=usual)
 
 
 TASKS: Mapping[str, Declaration] = {
-    "digits": Declaration(MOSAICS, _digits, _CLASSES, usual=_usual(digits.DIGITS_FOREGROUND)),
-    "cifar10": Declaration(
-        MOSAICS,
-        _cifar10,
-        _CLASSES,
-        cifar.data_set(cifar.CIFAR10),
-        usual=_usual(cifar.CIFAR10_FOREGROUND),
-    ),
-    "cifar100": Declaration(
-        MOSAICS,
-        _cifar100,
-        _CLASSES,
-        cifar.data_set(cifar.CIFAR100),
-        usual=_usual(cifar.CIFAR100_FOREGROUND),
-    ),
+    "digits": _of_images(_digits, digits.DIGITS_FOREGROUND),
+    "cifar10": _of_images(_cifar10, cifar.CIFAR10_FOREGROUND, cifar.data_set(cifar.CIFAR10)),
+    "cifar100": _of_images(_cifar100, cifar.CIFAR100_FOREGROUND, cifar.data_set(cifar.CIFAR100)),
     "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
 }

@@ -326,7 +326,7 @@ def test_wide_intervals_do_not_squeeze_the_means(results: Results) -> None:
 def test_colours_darken_with_alpha_and_every_line_has_its_marker() -> None:
     from matplotlib.colors import to_rgb
 
-    from analysis.figures.fixed_focus import ordered_styles
+    from analysis.figures.dynamics.fixed_focus import ordered_styles
 
     styles = ordered_styles(5)
     grey = [np.dot(to_rgb(style.colour), (0.2126, 0.7152, 0.0722)) for style in styles]

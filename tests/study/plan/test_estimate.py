@@ -53,6 +53,18 @@ def test_on_a_cpu_nothing_is_packed_unless_asked_for(
         assert estimate.choose_packing(plan(digits), name).choice == name
 
 
+def test_timing_says_how_far_it_is(
+    digits: MosaicTask, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [Schedule.single(name, 0.1) for name in ("soft", "hard")]
+    two = "timing cells, 0 sorts so far\ntiming cells, 1 sorts so far\n"
+    for seconds, told in ((60.0, ""), (0.0, two)):
+        monkeypatch.setattr(estimate, "TELL_SECONDS", seconds)
+        given = plan(digits, schedules=both)
+        estimate.cell_seconds(given, given.cells)
+        assert capsys.readouterr().err == told
+
+
 @dataclasses.dataclass(frozen=True)
 class Gpu:
     """Stands for the timing of a GPU; what follows from it is the real thing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -138,4 +139,20 @@ def test_the_page_says_who_over_fits(comparison: Comparison) -> None:
     assert over[0].startswith(
         "soft over-fits: from 10 % to 100 % of the budget the gap of train to test grows, "
         "accuracy by +4.9 points ("
+    )
+
+
+def test_a_gap_of_losses_grows_by_a_positive_number(tmp_path: Path) -> None:
+    results = make_results(tmp_path)
+    for seed, late in zip(SEEDS, SAIF / 10, strict=True):
+        for name in ("soft", "lvml"):
+            cell = make_cell(name, seed=seed, evaluation_points=POINTS)
+            falling = {"loss": (0.3, 0.2, late)} if name == "soft" else {}
+            write(results, cell, 0.8, 0.9, loss=0.3, points=POINTS, curves=falling)
+    blocks = longer_blocks(only(results))
+    (over,) = [b.text for b in blocks if isinstance(b, Text) and "over-fits:" in b.text]
+    low, high = stats.ttest_1samp(0.3 - SAIF / 10, 0).confidence_interval(0.95)
+    assert over == (
+        "soft over-fits: from 10 % to 100 % of the budget the gap of train to test grows, "
+        f"loss by +{(0.3 - SAIF / 10).mean():.3f} nats (+{low:.3f} to +{high:.3f})."
     )

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from analysis.figures.dynamics.trajectories import Pair, of_pair
 from analysis.figures.style import GREY, TEXT, dress, foot, line_styles, shared_legend
-from analysis.figures.trajectories import Pair, of_pair
 
 ROWS = {
     "eigenvalue_max": "largest eigenvalue",
