@@ -31,7 +31,10 @@ _MODULES = (
     long,
 )
 
+REGISTERED: dict[str, SearchSpace] = {}
+"""Studies from outside the project by name, see `study.parts`."""
+
 
 def all_studies() -> dict[str, SearchSpace]:
     """Every declared study by name."""
-    return {module.SPACE.name: module.SPACE for module in _MODULES}
+    return {**{module.SPACE.name: module.SPACE for module in _MODULES}, **REGISTERED}

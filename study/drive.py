@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from study import tasks
+from study import parts, tasks
 from study.cell import AnyCell, Cell
 from study.cell.version import code_version, source_digest
 from study.cell.work import Work
@@ -69,6 +69,7 @@ def work_of(request: Request, plan: Plan) -> Work:
         share=plan.share,
         threads=plan.threads,
         **request.places._asdict(),
+        parts=parts.loaded(),
         micro_batch=request.micro_batch,
         checkpoint_every=request.checkpoint_every,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from study.parts import add_parts, load_parts
 from study.terminal.command import DONE, FAILED, Parser, guarded, importing, run_as_command
 from study.terminal.options import add_places, places_of
 
@@ -20,6 +21,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.launch.repetition import repeat
         from study.results import Results
 
+    load_parts(argv)
     found = repeat(Results(args.results_dir), args.cell_id, places)
     print(found.text)
     return DONE if found.equal else FAILED
@@ -29,6 +31,7 @@ def _parser() -> Parser:
     parser = Parser("study.repeat", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
     parser.add_argument("cell_id", metavar="CELL_ID", help="id of a cell, or the beginning of it")
+    add_parts(parser)
     add_places(parser)
     return parser
 

@@ -19,8 +19,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
     with importing():
-        from study.choice import Choice
-        from study.closing import close
+        from study.concluding.choice import Choice
+        from study.concluding.closing import close
         from study.drive import opened, train, work_of
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run

@@ -10,6 +10,7 @@ from typing import Any
 from search_spaces import SearchSpace, all_studies
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
+from study.parts import add_parts, load_parts
 from study.plan.axes import resolve
 from study.request import Request
 from study.search.space import in_order
@@ -22,11 +23,14 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     """Parses the command line into a request.
 
     Raises:
-        RequestError: an option is unknown or wrong, or options contradict each other.
+        RequestError: an option is unknown or wrong, options contradict each other, or a file of
+            parts cannot be imported.
     """
+    load_parts(argv)
     options = parser()
     args = options.parse_args(argv)
     asked = vars(args)
+    del asked["parts"]
     studies = all_studies()
     name, changes = asked.pop("study"), tuple(asked.pop("set"))
     if name not in studies:
@@ -126,6 +130,7 @@ def parser() -> argparse.ArgumentParser:
         help="values of axes; AXIS@hard=V is for one paradigm or task, AXIS@m:20=V for a value of "
         "another axis, AXIS@hard@m:20=V where both hold",
     )
+    add_parts(built)
     add_training_options(built)
     add(
         "--select",
@@ -220,5 +225,6 @@ examples:
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
   python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005
   python -m study.run cifar10 --preset paper --plan --write-cells cells.json
+  python -m study.run digits --with my_parts.py --set paradigm=soft,my-paradigm
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
 """

@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     with importing():
-        from study.relog import relog
+        from study.concluding.relog import relog
         from study.results import Results
 
     return FAILED if relog(Results(args.results_dir), args.study, args.tracking) else DONE

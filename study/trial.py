@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from study.errors import RequestError
+from study.parts import add_parts, load_parts
 from study.terminal.command import (
     DONE,
     FAILED,
@@ -40,6 +41,7 @@ def _run(argv: Sequence[str] | None) -> int:
     with importing():
         from study.launch.cell_list import CellList
 
+    load_parts(argv)
     listed = CellList.read(args.cells)
     with importing():
         from study import hardware
@@ -142,6 +144,7 @@ def _parser() -> Parser:
     parser = Parser("study.trial", _ABOUT, _EXAMPLES)
     add = parser.add_argument
     add("--cells", required=True, metavar="FILE", help="of study.run --plan --write-cells FILE")
+    add_parts(parser)
     add_training_options(parser)
     add("--device", choices=("cpu", "cuda"), help="default: a GPU if there is one")
     add("--threads", type=positive, metavar="N", help="CPU threads; default: all cores")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import logging
 import os
 import shutil
@@ -321,7 +322,7 @@ def _train_here(
         if job is None:  # the source failed, or had nothing more
             continue
         running.started("here")
-        carry_out(train, job.of(work), report)
+        carry_out(functools.partial(train, job.of(work), report), report)
         running.completed("here")
 
 

@@ -20,7 +20,7 @@ SPACE = SearchSpace(
                 "n": (2_000,),
                 "architecture": ("perceptron",),
                 "batch_size": (32,),
-                "epochs": By("m", {1_024: (2,), 4_096: (1,)}, otherwise=(60,)),
+                "epochs": By("m", {1_024: (1,), 4_096: (0.5,)}, otherwise=(60,)),
                 "paradigm": _PARADIGMS,
                 "lr": (0.03,),
                 "switch_point": (0.3,),

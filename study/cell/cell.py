@@ -86,6 +86,8 @@ class Cell(AnyCell):
         background: of mosaics, the classes of the other segments, or rest; None: all others.
         window: of series, steps of a segment, >= 1.
         transformer: of one-shot images, the sizes of the network.
+        sources: of its model, task and inference, those from outside the project: role, name and
+            digest of the file that registered it, joined by spaces; None: all are its own.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -126,6 +128,7 @@ class Cell(AnyCell):
     background: str | None = None
     window: int | None = None
     transformer: TransformerSettings | None = None
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         require(is_int(self.m) and self.m >= 2, "m", self.m, "an integer >= 2")
@@ -177,9 +180,6 @@ class Cell(AnyCell):
             require(
                 value is None or (is_int(value) and least <= value <= LARGEST_M), name, value, rule
             )
-        named = (self.foregrounds or 1) + (self.distractors or 0)
-        rule = f"less than m={self.m}, as the background is a segment, too"
-        require(named < self.m, "foregrounds and distractors together", named, rule)
         for name, known in (
             ("label_rule", LABEL_RULES),
             ("rationale_rule", RATIONALE_RULES),
@@ -321,6 +321,7 @@ class Cell(AnyCell):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Cell:
         phases = tuple(Phase(**phase) for phase in values["schedule"]["phases"])
+        sources = values.get("sources")
         return cls(
             **{
                 **values,
@@ -330,6 +331,7 @@ class Cell(AnyCell):
                 "network": _settings(NetworkSettings, values.get("network")),
                 "decoder": _settings(DecoderSettings, values.get("decoder")),
                 "transformer": _settings(TransformerSettings, values.get("transformer")),
+                "sources": None if sources is None else tuple(sources),
             }
         )
 

@@ -41,6 +41,7 @@ class Phase:
         teacher_forcing: of captions, the share of words in [0, 1] before which the decoder reads
             the true word, not its own; None: all.
         weight_decay: of Adam, the share of a weight, > 0, that is added to its gradient; None: 0.
+        source: digest of the file that registered the paradigm; None: it is the project's own.
     """
 
     paradigm: str
@@ -50,11 +51,11 @@ class Phase:
     encoder_lr: float | None = None
     teacher_forcing: float | None = None
     weight_decay: float | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
-        require(
-            self.paradigm in PARADIGMS, "paradigm", self.paradigm, f"one of {', '.join(PARADIGMS)}"
-        )
+        rule = f"one of {', '.join(PARADIGMS)}, or of a file given with --with FILE"
+        require(self.paradigm in PARADIGMS, "paradigm", self.paradigm, rule)
         require(is_positive(self.lr), "learning rate", self.lr, "a number > 0")
         require(
             is_positive(self.until) and self.until <= 1,

@@ -13,20 +13,31 @@ from study import __version__
 def code_version() -> str:
     """The package's version with the commit, ``0.1.0+1a2b3c4-dirty``.
 
-    Without git, as in a copy on a cluster, the digest of the source stands for the commit.
+    Without git, as in a copy on a cluster, the digest of the source stands for the commit. So it
+    does where the package is installed within a repository that is not its own.
     """
     try:
-        git = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=Path(__file__).parents[1],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+        _git("ls-files", "--error-unmatch", __file__)
+        return f"{__version__}+{_git('describe', '--always', '--dirty')}"
     except (OSError, subprocess.SubprocessError):
         return f"{__version__}+source.{source_digest()[:8]}"
-    return f"{__version__}+{git.stdout.strip()}"
+
+
+def _git(*arguments: str) -> str:
+    """What git prints in this folder.
+
+    Raises:
+        OSError, subprocess.SubprocessError: there is no git, or it fails.
+    """
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
+    )
+    return done.stdout.strip()
 
 
 @functools.cache

@@ -41,6 +41,8 @@ class Work:
             such command; every file is searched for the cells.
         source: `study.cell.version.source_digest` of the command; None: not compared.
         networks: results directory with the networks that cells take apart; None: `results`.
+        parts: files of parts, name and text, which a worker imports before it makes the cells
+            (`study.parts.PartFile`).
         dry_run: whether to record nothing.
 
     Raises:
@@ -66,6 +68,7 @@ class Work:
     mark: str | None = None
     source: str | None = None
     networks: str | None = None
+    parts: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
 
     def __post_init__(self) -> None:

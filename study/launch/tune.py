@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from study import parts
 from study.cell.events import Report
 from study.cell.work import Work
 from study.errors import RequestError
@@ -165,16 +166,21 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # the judge's node was lost: all cells go on
 
-        carry_out(train, Work.from_dict(config, KINDS[config["kind"]].cell), report)
+        def carried_out() -> None:
+            parts.load(parts.PartFile(*each) for each in config["parts"])
+            parts.load_installed()
+            train(Work.from_dict(config, KINDS[config["kind"]].cell), report)
+
+        carry_out(carried_out, report)
 
     return trial
 
 
-def carry_out(train: Train, work: Work, report: Report) -> None:
+def carry_out(trial: Callable[[], object], report: Report) -> None:
     """Runs a trial; reports why it failed instead of raising."""
     failure = None
     try:
-        train(work, report)
+        trial()
     except Exception as error:
         failure = failure_of(error)
     if failure is not None:  # outside the except clause, which holds on to tensors

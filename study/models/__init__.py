@@ -11,7 +11,7 @@ from study.errors import unknown
 if TYPE_CHECKING:
     from study.models.base import Model
 
-_ARCHITECTURES: dict[str, dict[str, str]] = {
+_OWN: dict[str, dict[str, str]] = {
     "scripts": {"cifar10": "images:scripts_cifar10", "cifar100": "images:scripts_cifar100"},
     "paper": {"cifar10": "images:paper_cifar10", "cifar100": "images:paper_cifar100"},
     "small": {"cifar10": "images:small", "cifar100": "images:small"},
@@ -26,7 +26,13 @@ _ARCHITECTURES: dict[str, dict[str, str]] = {
         "digits-one-shot": "attention_paths:attention_paths",
     },
 }
-"""Name -> task -> module of this package and its builder (`study.models.base.Builder`)."""
+"""Name -> task -> module of this package and its builder."""
+
+ARCHITECTURES: dict[str, dict[str, str]] = {
+    name: {task: f"{__name__}.{place}" for task, place in by_task.items()}
+    for name, by_task in _OWN.items()
+}
+"""Name -> task -> module and builder (`study.models.base.Builder`)."""
 
 
 class Captions(NamedTuple):
@@ -45,7 +51,7 @@ class Captions(NamedTuple):
 
 def takes_network(name: str, task: str) -> bool:
     """Whether `study.cell.NetworkSettings` can change an architecture of a task."""
-    return _ARCHITECTURES.get(name, {}).get(task, "").startswith("images:")
+    return _OWN.get(name, {}).get(task, "").startswith("images:")
 
 
 def further_of(cell: Cell) -> tuple[Any, ...]:
@@ -62,7 +68,7 @@ def further_of(cell: Cell) -> tuple[Any, ...]:
 
 def names(task: str) -> list[str]:
     """The architectures that are defined for a task."""
-    return [name for name, by_task in _ARCHITECTURES.items() if task in by_task]
+    return [name for name, by_task in ARCHITECTURES.items() if task in by_task]
 
 
 def build(
@@ -95,5 +101,5 @@ def build(
     """
     if name not in names(task):
         raise unknown(f"architecture for {task}", name, names(task))
-    builder = pkgutil.resolve_name(f"study.models.{_ARCHITECTURES[name][task]}")
+    builder = pkgutil.resolve_name(ARCHITECTURES[name][task])
     return builder(input_shape, num_classes, width, seed, precision, *further)

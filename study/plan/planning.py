@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from study import tasks
+from study import parts, tasks
 from study.cell import Options
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU, has_gpu
@@ -142,7 +142,9 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
         yield _here
     elif cluster is not None:
         gpus = plan.gpus_per_trial or 0
-        yield functools.partial(cluster.call, threads=plan.threads, gpus=gpus)
+        yield functools.partial(
+            cluster.call, parts.with_parts, parts.loaded(), threads=plan.threads, gpus=gpus
+        )
     elif not _uses_gpu(plan, None):
         yield _here
     else:
@@ -150,7 +152,9 @@ def where_it_trains(plan: Plan, cluster: Cluster | None) -> Iterator[Callable[..
         ignore = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is the command's
         with ProcessPoolExecutor(1, context, signal.signal, ignore) as process:
             try:
-                yield lambda function, *arguments: process.submit(function, *arguments).result()
+                yield lambda *call: process.submit(
+                    parts.with_parts, parts.loaded(), *call
+                ).result()
             except BrokenProcessPool as error:
                 raise RequestError(
                     "the process that times cells on the GPU died; what it printed is above. Is "

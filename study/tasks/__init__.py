@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
@@ -20,7 +20,7 @@ from study.tasks.series import known as series_known
 from study.tasks.sources import fetched
 from study.tasks.sources.places import NO_PLACES, Places
 
-TASKS: Mapping[str, Declaration] = {
+TASKS: dict[str, Declaration] = {
     **mosaics_known.TASKS,
     **posts_known.TASKS,
     **captions_known.TASKS,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from search_spaces.base import By
+from search_spaces.base import By, Values
 from study import models, tasks
 from study.cell import (
     ACTIVATIONS,
@@ -80,10 +80,25 @@ def _of_captions(value: object) -> By:
     return By("task", dict.fromkeys(tasks.taking("encoder"), (value,)), otherwise=(None,))
 
 
+class _Defaults(Mapping[str, Values]):
+    """Task -> default of an option, of all tasks that take it, those registered later, too."""
+
+    def __init__(self, option: str) -> None:
+        self._option = option
+
+    def __getitem__(self, task: str) -> Values:
+        return (tasks.taking(self._option)[task].options[self._option],)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tasks.taking(self._option))
+
+    def __len__(self) -> int:
+        return len(tasks.taking(self._option))
+
+
 def _of_some_tasks(option: str) -> By:
     """Defaults of an axis that only tasks with this option have: each task its own."""
-    takers = tasks.taking(option).items()
-    return By("task", {name: (task.options[option],) for name, task in takers}, otherwise=(None,))
+    return By("task", _Defaults(option), otherwise=(None,))
 
 
 def _of_transformers(about: str) -> Axis:

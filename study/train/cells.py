@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from study import models, tasks
+from study import models, parts, tasks
 from study.cell import (
     HYBRIDS,
     Budget,
@@ -117,6 +117,9 @@ class CellMaker:
             transformer=_settings(TransformerSettings, point, options.pixels, "one-shot images"),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
+            sources=parts.sources(
+                model=point["architecture"], task=task, inference=point["inference"]
+            ),
             **{name: point[name] for name in named},
             **_sizes(point, facts),
             **options._asdict(),
@@ -188,6 +191,7 @@ def _schedule(point: Mapping[str, Any]) -> Schedule:
         "weight_decay": point["weight_decay"],
     }
     first = {**common, "teacher_forcing": share}
+    first["source"] = parts.digest_of("paradigm", point["paradigm"])
     if (hard := HYBRIDS.get(point["paradigm"])) is None:
         return Schedule(Phase(point["paradigm"], lr, **first).dropping(0, drop))
     second = {**common, "teacher_forcing": forced(of_hard("teacher_forcing"))}

@@ -89,6 +89,12 @@ def _why_not_mosaics(cell: Cell) -> str | None:
         return (
             "the closed form is of one foreground segment: leave foregrounds and distractors out"
         )
+    named = (cell.foregrounds or 1) + (cell.distractors or 0)
+    if named >= cell.m:
+        return (
+            f"foregrounds and distractors together must be less than m={cell.m}, as the "
+            f"background is a segment, too, got {named}"
+        )
     return None
 
 

@@ -6,7 +6,7 @@ import functools
 
 import torch
 
-from study import tasks
+from study import parts, tasks
 from study.cell import Cell, Options
 from study.cell.events import Ended, Report
 from study.cell.work import Work
@@ -23,6 +23,8 @@ from study.train.steps.pack_member import OnEvaluation, Outcome
 
 def run(work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
     """Trains a trial's cells as one pack; see `study.kinds.Kind.run`."""
+    for cell in work.cells:
+        parts.require(cell)
     first = work.cells[0]
     if first.decoder is not None:  # this node may lack what the driver has
         require_scorers()

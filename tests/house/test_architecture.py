@@ -18,9 +18,9 @@ from study.tasks.mosaics.mosaics import MosaicTask
 PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
-    ["study.run", "study.trial"],
-    ["study.closing", "study.track", "analysis.report"],
-    ["study.relog", "study.choice"],
+    ["study.commands", "study.run", "study.trial"],
+    ["study.concluding.closing", "study.track", "analysis.report"],
+    ["study.concluding"],
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
     ["analysis.heads"],
@@ -35,13 +35,14 @@ STOREYS = [
         "analysis.section",
         "analysis.comparison",
     ],
-    ["study.drive"],
+    ["study.drive", "study.check"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
     ["study.heads"],
     ["study.train", "study.posterior"],
+    ["study.parts"],
     ["study.train.steps"],
     ["study.train.budget", "study.evaluate"],
     ["study.tasks"],
@@ -78,7 +79,7 @@ MAY_IMPORT = {
     | {"study.search.halving"},
     "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"},
     "optuna": {"study.search.search", "study.search.space", "study.search.suggestions"},
-    "analysis": {"study.choice", "study.closing", "study.relog"},
+    "analysis": {"study.concluding.choice", "study.concluding.closing", "study.concluding.relog"},
 }
 """Package -> the only modules of `study` that know it."""
 

@@ -56,7 +56,7 @@ def short_timing() -> Iterator[None]:
 @pytest.fixture
 def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """For commands of which the recorded cells are looked at alone."""
-    monkeypatch.setattr("study.closing.report", lambda *_: 0)
+    monkeypatch.setattr("study.concluding.closing.report", lambda *_: 0)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,7 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
 
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(results)]
     monkeypatch.setattr("study.plan.planning.planned", slowly)
-    monkeypatch.setattr("study.closing.close", ended)
+    monkeypatch.setattr("study.concluding.closing.close", ended)
     assert run.main(arguments) == DONE
     monkeypatch.setattr("study.plan.planning.planned", lambda *_: compact(Results(results)))
     assert run.main(arguments) == UNUSABLE

@@ -73,29 +73,6 @@ def _info(
     )
 
 
-def _digits(options: Options) -> TaskInfo:
-    return _info(
-        "digits",
-        (1, 8, 8),
-        digits.DIGITS_FOREGROUND,
-        digits.load_digits,
-        digits.VALIDATION_SHARE,
-        options,
-        digits.DIGITS_CLASSES,
-    )
-
-
-def _cifar10(options: Options) -> TaskInfo:
-    foreground, read, classes = cifar.CIFAR10_FOREGROUND, cifar.load_cifar10, cifar.CIFAR10_CLASSES
-    return _info("cifar10", (3, 32, 32), foreground, read, options=options, classes=classes)
-
-
-def _cifar100(options: Options) -> TaskInfo:
-    foreground, classes = cifar.CIFAR100_FOREGROUND, cifar.CIFAR100_CLASSES
-    read = cifar.load_cifar100
-    return _info("cifar100", (3, 32, 32), foreground, read, options=options, classes=classes)
-
-
 def _linear_orthogonal(options: Options) -> TaskInfo:
     count = options.num_classes
     if count is None or not 2 <= count <= LARGEST_NUM_CLASSES:
@@ -108,21 +85,61 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
 
 
 _CLASSES = {"foreground": None, "background": None}
-"""Options of images; None: the classes of the paper."""
+"""Options of images; None: the classes that the task declares."""
 
 
-def _of_images(
-    info: Callable[[Options], TaskInfo],
+def of_images(
+    name: str,
+    shape: tuple[int, int, int],
     foreground: tuple[str, ...],
+    read: Callable[[Places], BaseImages],
+    classes: tuple[str, ...],
+    validation_share: float = VALIDATION_SHARE,
     data_set: DataSet | None = None,
 ) -> Declaration:
+    """A task of mosaics of labelled images, which the axes foreground and background may choose.
+
+    Args:
+        name: of the task.
+        shape: of an image: (C, H, W).
+        foreground: names of the foreground classes; label k is the k-th of them.
+        read: places of its files -> the images, by `BaseImages.create`.
+        classes: names of all classes.
+        validation_share: of the train images of each class, kept for validation.
+        data_set: that it reads; None: it is bundled or made up.
+    """
+
+    def info(options: Options) -> TaskInfo:
+        return _info(name, shape, foreground, read, validation_share, options, classes)
+
     usual = {"foreground": joined(foreground), "background": REST}
     return Declaration(MOSAICS, info, _CLASSES, data_set, usual=usual)
 
 
 TASKS: Mapping[str, Declaration] = {
-    "digits": _of_images(_digits, digits.DIGITS_FOREGROUND),
-    "cifar10": _of_images(_cifar10, cifar.CIFAR10_FOREGROUND, cifar.data_set(cifar.CIFAR10)),
-    "cifar100": _of_images(_cifar100, cifar.CIFAR100_FOREGROUND, cifar.data_set(cifar.CIFAR100)),
+    "digits": of_images(
+        "digits",
+        (1, 8, 8),
+        digits.DIGITS_FOREGROUND,
+        digits.load_digits,
+        digits.DIGITS_CLASSES,
+        digits.VALIDATION_SHARE,
+    ),
+    "cifar10": of_images(
+        "cifar10",
+        (3, 32, 32),
+        cifar.CIFAR10_FOREGROUND,
+        cifar.load_cifar10,
+        cifar.CIFAR10_CLASSES,
+        data_set=cifar.data_set(cifar.CIFAR10),
+    ),
+    "cifar100": of_images(
+        "cifar100",
+        (3, 32, 32),
+        cifar.CIFAR100_FOREGROUND,
+        cifar.load_cifar100,
+        cifar.CIFAR100_CLASSES,
+        data_set=cifar.data_set(cifar.CIFAR100),
+    ),
     "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
 }

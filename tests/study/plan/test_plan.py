@@ -380,6 +380,12 @@ def test_a_wider_grid_only_adds_cells(some: dict[str, list], more: dict[str, lis
     assert rest.finished == ids
 
 
+def test_more_foregrounds_than_segments_are_skipped_with_the_reason() -> None:
+    laid_out = plan("foregrounds", "m=4,12", "foregrounds=2,4", "distractors=0", "paradigm=soft")
+    assert {(cell.m, cell.foregrounds) for cell in laid_out.cells} == {(4, 2), (12, 2), (12, 4)}
+    assert "less than m=4" in laid_out.skipped[0].reason
+
+
 def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
     laid_out = plan("digits", "epochs=0.2", "n=100", "batch_size=10", "switch_point=0.05,0.5")
     skipped = {skip.what.split(" ")[0] for skip in laid_out.skipped}

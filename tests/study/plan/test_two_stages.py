@@ -12,7 +12,7 @@ import pytest
 from analysis import compare, load
 from study.cell import Cell
 from study.cell.work import Work
-from study.choice import Choice
+from study.concluding.choice import Choice
 from study.errors import RequestError
 from study.launch.failures import Failure
 from study.launch.job_queue import Job, Jobs

@@ -124,7 +124,7 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
 def test_one_study_alone_with_its_progress(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.relog.FILE_INTERVAL", 0.0)
+    monkeypatch.setattr("study.concluding.relog.FILE_INTERVAL", 0.0)
     status, printed, errors = main(capsys, results.url, "--study", "other")
     assert status == 0
     assert "/2 cells are in MLflow" in errors
@@ -201,7 +201,7 @@ def test_what_cannot_be_logged_is_counted(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("study.relog.PATIENCE", 0.2)
+        patch.setattr("study.concluding.relog.PATIENCE", 0.2)
         patch.setattr("study.tracking.tracker.DOWN_SECONDS", 0.2)
         patch.setattr("study.tracking.tracker.FIRST_PAUSE", 0.1)
         patch.setattr("study.tracking.tracker.LONGEST_PAUSE", 0.1)

@@ -10,7 +10,7 @@ import pytest
 from analysis.comparison.compare import compare_results
 from analysis.conclude import chosen
 from study.cell import Cell
-from study.choice import Choice
+from study.concluding.choice import Choice
 from study.launch.workplace import opened_here
 from study.results import Results
 from study.run_options import requested

@@ -1,0 +1,1 @@
+"""A paradigm, a network, a task and a study for attention-study."""

@@ -1,0 +1,107 @@
+"""The command `python -m study.check FILE`: checks parts of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from study import parts
+from study.errors import RequestError
+from study.terminal.command import DONE, FAILED, Parser, guarded, importing
+from study.terminal.options import add_places, places_of
+
+if TYPE_CHECKING:
+    from study.check.promises import Promise
+    from study.parts.origin import Sort
+    from study.tasks.sources.places import Places
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status is 0 all kept, 1 some broken or 2 unusable request."""
+    return guarded("study.check", lambda: _run(argv), "stopped")
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    places = places_of(args)
+    parts.load(args.files)
+    parts.load_installed()
+    files = set(args.files)
+    found = [(*key, origin.file) for key, origin in parts.ORIGINS.items()]
+    found = [each for each in found if not files or each[2] in files]
+    if not found:
+        raise RequestError(
+            f"{', '.join(args.files) or 'no installed package'} registers nothing. Call "
+            "register_paradigm, register_model, register_task or register_study of study.parts."
+        )
+    broken = total = 0
+    for sort, name, file in found:
+        print(f"{sort} {name} ({file})")
+        for text, how in _checked(sort, name, file, places):
+            total += 1
+            broken += bool(how)
+            print(
+                f"  {'BROKEN' if how else 'ok':<6} {text}{f': {how}' if how else ''}", flush=True
+            )
+    print(
+        f"{broken} of {total} promises are broken" if broken else f"all {total} promises are kept"
+    )
+    return FAILED if broken else DONE
+
+
+def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[str, str]]:
+    """What a part promises, and how it breaks that, or nothing."""
+    with importing():
+        from study import models, paradigms
+        from study.check import of_models, of_paradigms, of_studies, of_tasks
+        from study.check.promises import Promise, kept
+
+    def promised(promises: Sequence[Promise], part: Any) -> Iterator[tuple[str, str]]:
+        for each, how in kept(promises, part, file):
+            yield each.text, how
+
+    paradigm, task, architecture = "soft", "digits", "perceptron"
+    if sort == "study":
+        yield from promised(of_studies.PROMISES, of_studies.study_of(name))
+        return
+    if sort == "paradigm":
+        yield from promised(of_paradigms.PROMISES, paradigms.get(name))
+        paradigm = name
+    if sort == "model":
+        at_hand = of_studies.task_at_hand(list(models.ARCHITECTURES[name]), places)
+        if at_hand is None:
+            return
+        yield from promised(of_models.PROMISES, of_models.Architecture(name, at_hand))
+        task, architecture = at_hand, name
+    if sort == "task":
+        yield from promised(of_tasks.PROMISES, of_tasks.Loaded(name, places))
+        known = of_studies.first_architecture(name)
+        if known is None:
+            return
+        task, architecture = name, known
+    tiny = Promise(
+        f"trains a tiny study of {task} with {paradigm} and {architecture} to its end",
+        lambda _: of_studies.tiny_study(paradigm, task, architecture, places),
+    )
+    yield from promised([tiny], None)
+
+
+def _parser() -> Parser:
+    parser = Parser("study.check", _ABOUT, _EXAMPLES)
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="of parts; default: those of installed packages"
+    )
+    add_places(parser)
+    return parser
+
+
+_ABOUT = """Checks paradigms, models, tasks and studies of your own against what the project
+promises of its own: losses against their gradients, masks, costs against the calls that are made,
+seeds, shapes, and a tiny study to its end. Exit status: 0 all promises are kept; 1 some are
+broken; 2 unusable request."""
+
+_EXAMPLES = """
+examples:
+  python -m study.check my_parts.py
+  python -m study.check my_task.py --data-dir ~/data/mine
+"""

@@ -1,0 +1,111 @@
+"""What every study promises, and a tiny study of each part to its end."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import search_spaces
+from search_spaces.base import Preset, SearchSpace
+from study import models, tasks
+from study.cell import Options
+from study.cell.version import code_version
+from study.cell.work import Work
+from study.check.promises import Promise, promise, require
+from study.launch.trial import train_cells
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.results import Results
+from study.tasks.base import ONE_SHOT, Facts
+from study.tasks.sources.places import Places
+
+PROMISES: list[Promise] = []
+
+_TINY: Mapping[str, Any] = {
+    "m": (4,),
+    "n": (120,),
+    "batch_size": (16,),
+    "epochs": (2,),
+    "lr": (0.01,),
+    "seed": (0,),
+    "evaluations": (2,),
+    "train_metrics_size": (40,),
+    "validation_size": (40,),
+    "test_size": (40,),
+}
+
+
+@promise("has a preset quick, and presets whose cells can be laid out", to=PROMISES)
+def lays_out(space: SearchSpace) -> None:
+    require("quick" in space.presets, "it has no preset quick, which is the default")
+    for preset in space.presets:
+        make_plan(space, preset, resolve(space, preset, []), _nominal)
+
+
+@promise("chooses options on other seeds than it confirms them on", to=PROMISES)
+def confirms(space: SearchSpace) -> None:
+    for name in space.presets:
+        axes = resolve(space, name, [])
+        fresh, tuned = axes.get("confirm", (None,)), axes["seed"]
+        if not (isinstance(fresh, tuple) and isinstance(tuned, tuple)):
+            continue
+        both = sorted(set(fresh) & set(tuned))
+        require(not both, f"preset {name} confirms on seeds that it tunes on: {both}")
+
+
+def _nominal(task: str, options: Options) -> Facts:
+    return tasks.info(task, options).nominal
+
+
+def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> None:
+    """Plans, trains, evaluates and records one cell.
+
+    Raises:
+        Broken: it does not end well.
+        RequestError: it cannot run.
+    """
+    own: dict[str, Any] = {"paradigm": (paradigm,), "architecture": (architecture,)}
+    if tasks.modality(task) is ONE_SHOT:
+        own["m"] = (3,)
+    space = SearchSpace("check", task, "", {"quick": Preset("", {**_TINY, **own})})
+
+    def facts_of(task: str, options: Options) -> Facts:
+        return tasks.load(task, places, options).facts
+
+    plan = make_plan(space, "quick", resolve(space, "quick", []), facts_of)
+    with tempfile.TemporaryDirectory(prefix="study-check-") as folder:
+        results = Results(folder)
+        results.prepare()
+        work = Work(
+            study="check",
+            results=folder,
+            code_version=code_version(),
+            cells=plan.cells,
+            gpu=False,
+            **places._asdict(),
+        )
+        train_cells(work)
+        rows = results.cells().merge(results.evaluations(), on="cell_id")
+    reasons = set(rows["status_reason"].dropna())
+    require((rows["status"] == "done").all(), f"its training ended as {', '.join(reasons)}")
+    require(rows["loss"].notna().all(), "an evaluation has no loss")
+
+
+def task_at_hand(of_tasks: list[str], places: Places) -> str | None:
+    """The first of these tasks whose data needs no download; None: there is none."""
+    for name in of_tasks:
+        options = Options(**tasks.TASKS[name].options) if name in tasks.TASKS else None
+        if options is not None and (places.data_dir or tasks.at_hand(name, places, options)):
+            return name
+    return None
+
+
+def first_architecture(task: str) -> str | None:
+    """The first model of a task; None: it has none."""
+    return next(iter(models.names(task)), None)
+
+
+def study_of(name: str) -> SearchSpace:
+    """A study by its name."""
+    return search_spaces.all_studies()[name]

@@ -1,0 +1,23 @@
+"""Parts from outside the project: paradigms, models, tasks and studies that a file registers.
+
+A file of parts calls the functions `register_...` when it is imported; `--with FILE` imports it,
+and so does the entry point group `attention_study.parts` of an installed package. What a part
+determines is hashed with the digest of its file: a changed file makes other cells.
+"""
+
+from study.parts.loading import ENTRY_POINTS as ENTRY_POINTS
+from study.parts.loading import PartFile as PartFile
+from study.parts.loading import load as load
+from study.parts.loading import load_installed as load_installed
+from study.parts.loading import loaded as loaded
+from study.parts.loading import with_parts as with_parts
+from study.parts.option import add_parts as add_parts
+from study.parts.option import load_parts as load_parts
+from study.parts.origin import ORIGINS as ORIGINS
+from study.parts.origin import digest_of as digest_of
+from study.parts.origin import require as require
+from study.parts.origin import sources as sources
+from study.parts.register import register_model as register_model
+from study.parts.register import register_paradigm as register_paradigm
+from study.parts.register import register_study as register_study
+from study.parts.register import register_task as register_task

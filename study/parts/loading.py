@@ -1,0 +1,134 @@
+"""Imports files of parts, here and on workers, which get their text."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from study.errors import RequestError
+from study.parts.origin import DIGEST, text_digest
+
+T = TypeVar("T")
+
+ENTRY_POINTS = "attention_study.parts"
+"""Group of entry points of installed packages, each naming a module that registers parts."""
+
+
+class PartFile(NamedTuple):
+    """A file of parts, as it travels to workers.
+
+    Attributes:
+        name: its path as the user typed it, for messages.
+        text: of the file.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def module(self) -> str:
+        """The name of its module: that of its text, so that a changed file is another module."""
+        return f"attention_study_parts_{text_digest(self.text)}"
+
+
+_LOADED: dict[str, PartFile] = {}
+"""Module -> file of parts, of all that this process has imported from `--with`."""
+
+
+def loaded() -> tuple[PartFile, ...]:
+    """The files that this process has imported, for its workers."""
+    return tuple(_LOADED.values())
+
+
+def load(files: Iterable[str | PartFile]) -> None:
+    """Imports files of parts; one that is imported already is left alone.
+
+    Args:
+        files: paths, or files as they travel.
+
+    Raises:
+        RequestError: a file cannot be read or imported; the message names its line.
+    """
+    for each in files:
+        file = each if isinstance(each, PartFile) else _read(each)
+        if file.module in _LOADED:
+            continue
+        module = types.ModuleType(file.module)
+        module.__file__ = file.name
+        setattr(module, DIGEST, text_digest(file.text))
+        # So that tracebacks, also on workers, show lines of it.
+        lines = file.text.splitlines(keepends=True)
+        linecache.cache[file.name] = (len(file.text), None, lines, file.name)
+        sys.modules[file.module] = module
+        try:
+            exec(compile(file.text, file.name, "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[file.module]
+            raise RequestError(f"{_where(error, file.name)}{_why(error)}") from error
+        _LOADED[file.module] = file
+
+
+def load_installed() -> None:
+    """Imports the parts of installed packages, by their entry points.
+
+    Raises:
+        RequestError: one cannot be imported; the message names its package.
+    """
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as error:
+            raise RequestError(
+                f"the parts {point.value} of the package {_package(point)} cannot be imported: "
+                f"{_why(error)} Mend it, or uninstall the package."
+            ) from error
+
+
+def with_parts(files: Sequence[PartFile], function: Callable[..., T], *arguments: object) -> T:
+    """Calls a function in another process, which may not have imported the files yet.
+
+    Raises:
+        RequestError: a file cannot be imported there.
+    """
+    load(files)
+    load_installed()
+    return function(*arguments)
+
+
+def _read(path: str) -> PartFile:
+    try:
+        return PartFile(path, Path(path).read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise RequestError(f"--with {path} is no Python file: it is no text.") from error
+    except OSError as error:
+        raise RequestError(f"--with {path} cannot be read ({error.strerror}).") from error
+
+
+def _where(error: Exception, name: str) -> str:
+    """``my_parts.py, line 12: ``, the line of the file that failed."""
+    if isinstance(error, SyntaxError) and error.filename == name:
+        return f"{name}, line {error.lineno}: "
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == name]
+    return f"{name}, line {lines[-1]}: " if lines else f"{name}: "
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, as a sentence."""
+    if isinstance(error, RequestError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f"there is no module {error.name!r}. A file of parts stands alone, as workers get "
+            "its text: install what it imports, there as well."
+        )
+    return f"{type(error).__name__}: {error}".rstrip(".") + "."
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.module

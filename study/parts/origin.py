@@ -1,0 +1,108 @@
+"""Which file registered a name, by the digest of its text."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from study.cell import Cell
+from study.errors import RequestError
+
+Sort = Literal["paradigm", "model", "task", "study"]
+
+DIGEST = "__parts_digest__"
+"""Name of a module's attribute: digest of its text, of a module that has no file to be read."""
+
+
+class Origin(NamedTuple):
+    """The file that registered a name.
+
+    Attributes:
+        file: its path where it was first read, or its name.
+        digest: of its text.
+    """
+
+    file: str
+    digest: str
+
+
+ORIGINS: dict[tuple[Sort, str], Origin] = {}
+"""Sort and name -> its file, of all that is registered; the project's own names are not."""
+
+
+def text_digest(text: str | bytes) -> str:
+    """16 hexadecimal digits that stand for the text of a file."""
+    encoded = text.encode() if isinstance(text, str) else text
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def caller(package: str) -> Origin:
+    """The file whose code called into a package.
+
+    Raises:
+        RequestError: the caller is in no file, such as a prompt.
+    """
+    frame: Any = sys._getframe(1)
+    while frame and str(frame.f_globals.get("__name__", "")).startswith(package):
+        frame = frame.f_back
+    names = frame.f_globals if frame else {}
+    file = names.get("__file__")
+    if file is None:
+        raise RequestError(
+            "parts are registered by a file, so that its digest can be part of the cells. Write "
+            "them into one, and give it with --with FILE."
+        )
+    return Origin(file, names.get(DIGEST) or text_digest(Path(file).read_bytes()))
+
+
+def digest_of(sort: Sort, name: str) -> str | None:
+    """The digest of the file that registered a name; None: the name is the project's own."""
+    origin = ORIGINS.get((sort, name))
+    return origin and origin.digest
+
+
+def sources(**names: str | None) -> tuple[str, ...] | None:
+    """What a cell keeps of the parts that it uses besides its paradigms; None: it uses none.
+
+    Args:
+        names: role of a part (`model`, `task`, or `inference` of a paradigm) -> its name.
+    """
+    found = []
+    for role, name in sorted(names.items()):
+        sort: Any = "paradigm" if role == "inference" else role
+        if name is not None and (digest := digest_of(sort, name)):
+            found.append(f"{role} {name} {digest}")
+    return tuple(found) or None
+
+
+def require(cell: Cell) -> None:
+    """Refuses to run a cell with other parts than it was planned with.
+
+    Raises:
+        RequestError: a part is missing here, or its file is another one.
+    """
+    needed: dict[tuple[str, str], str | None] = {
+        ("paradigm", phase.paradigm): phase.source for phase in cell.schedule.phases
+    }
+    for source in cell.sources or ():
+        role, name, planned = source.split(" ")
+        needed["paradigm" if role == "inference" else role, name] = planned
+    here: Mapping[Any, Origin] = ORIGINS
+    for key, digest in needed.items():
+        origin = here.get(key)
+        if (origin and origin.digest) == digest:
+            continue
+        what = f"the {key[0]} {key[1]}"
+        if origin is None:
+            raise RequestError(
+                f"cell {cell.id} uses {what} of a file with digest {digest}. Give that file with "
+                "--with FILE."
+            )
+        raise RequestError(
+            f"cell {cell.id} uses {what} of a file with digest {digest}, but {origin.file} has "
+            f"digest {origin.digest}: it changed, or this machine has another version of it. "
+            "Run the command again to plan with the new one."
+        )

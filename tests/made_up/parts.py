@@ -1,0 +1,48 @@
+"""Files of parts for tests, and a context that forgets what they register."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import search_spaces
+from study import models, paradigms, parts, tasks
+from study.parts import loading
+
+PROJECT = Path(__file__).parents[2]
+EXAMPLE = PROJECT / "examples" / "my-attention" / "src" / "my_attention" / "parts.py"
+
+HALF = '''
+from study.paradigms.soft import Soft
+from study.parts import register_paradigm
+
+@register_paradigm
+class Half(Soft):
+    """Soft attention to scores of half their size."""
+
+    name = "half"
+    exact = "half"
+
+    def attend(self, scores):
+        return (scores / 2).softmax(dim=1)
+'''
+"""Registers a paradigm."""
+
+
+@contextlib.contextmanager
+def forgotten() -> Iterator[None]:
+    """What is registered meanwhile is forgotten behind."""
+    with contextlib.ExitStack() as stack:
+        for known in (
+            paradigms.REGISTERED,
+            models.ARCHITECTURES,
+            tasks.TASKS,
+            search_spaces.REGISTERED,
+            parts.ORIGINS,
+            loading._LOADED,
+        ):
+            stack.enter_context(patch.dict(known))  # type: ignore[arg-type]
+        yield
+        paradigms._made.cache_clear()

@@ -1,0 +1,114 @@
+"""`python -m study.check` finds planted faults in the example, and says in words what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from study import check
+from study.check import of_studies
+from study.terminal.command import DONE, FAILED
+from tests.made_up.commands import called, one_line
+from tests.made_up.parts import EXAMPLE, forgotten
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    with forgotten():
+        yield
+
+
+def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    status, printed, errors = called(check.main, capsys, str(EXAMPLE))
+    assert (status, errors) == (DONE, "")
+    assert "BROKEN" not in printed
+    for part in ("paradigm sparsemax", "model tiny-convolutions", "task shapes", "study shapes"):
+        assert f"{part} ({EXAMPLE})" in printed
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ('reduction="none")', 'reduction="mean")', "losses() of 7 mosaics has shape ()"),
+        (
+            "attended.classifier(attended.mixture)\n        return functional",
+            "attended.classifier(attended.mixture.detach())\n        return functional",
+            "the gradient for the weights of focus and classifier is not that of the loss",
+        ),
+        (".clamp(min=0)\n\n    def cost", ".abs()\n\n    def cost", "the sum of attention (1) is"),
+        (
+            "return m * focus_flops + classifier_flops",
+            "return focus_flops + classifier_flops",
+            "cost() says 12 for 5 segments, but the loss makes 5 calls of f and 1 of g, 52",
+        ),
+        ("mixes = True", "mixes = False", "mixes = False, but the classifier saw more"),
+        (".softmax(dim=1)\n\n    def attend", "\n\n    def attend", "probabilities is negative"),
+        (
+            'exact = "sparsemax"',
+            'exact = "sparsmax"',
+            "exact = 'sparsmax': unknown paradigm 'sparsmax'. Did you mean 'sparsemax'",
+        ),
+        ("initialise(focus, 2 * seed)", "initialise(focus, 2)", "the focus is the same for two"),
+        (
+            "initialise(classifier, 2 * seed + 1)\n",
+            "initialise(classifier, torch.randint(99, ()).item())\n",
+            "draws from PyTorch's global random stream",
+        ),
+        (", nn.Flatten(0), precision", ", precision", "the focus gives (6, 1) for 6 segments"),
+        (
+            "nn.Conv2d(channels, filters, 3),",
+            "nn.Conv2d(channels, filters, 3), nn.PReLU(),",
+            "no cost is known for a PReLU layer",
+        ),
+        (
+            "nn.ReLU(),",
+            "nn.BatchNorm2d(filters, track_running_stats=False), nn.ReLU(),",
+            "the focus on a batch and one by one is off by",
+        ),
+        ("np.random.default_rng(0)", "np.random.default_rng()", "loaded twice, its data are not"),
+        ('"disc", "square", "cross")', '"disc", "sqare", "cross")', "unknown class 'sqare'"),
+        ("tuple(range(100, 108))", "tuple(range(1, 9))", "on seeds that it tunes on: [1]"),
+        ('"n": (2_000,)', '"nn": (2_000,)', "unknown axis in preset quick of shapes 'nn'"),
+        ('"quick": Preset', '"fast": Preset', "it has no preset quick"),
+    ],
+)  # fmt: skip
+def test_a_planted_fault_is_found_and_named(
+    right: str,
+    wrong: str,
+    found: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(of_studies, "tiny_study", lambda *_: None)
+    text = EXAMPLE.read_text()
+    assert text.count(right) == 1
+    file = tmp_path / "faulty.py"
+    file.write_text(text.replace(right, wrong))
+    status, printed, _ = called(check.main, capsys, str(file))
+    broken = [line for line in printed.splitlines() if "BROKEN" in line]
+    assert status == FAILED, printed
+    assert any(found in line for line in broken), printed
+
+
+def test_an_error_in_a_part_is_shown_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "faulty.py"
+    file.write_text(EXAMPLE.read_text().replace("excess = largest_first", "excess = largest"))
+    status, printed, _ = called(check.main, capsys, str(file))
+    number = file.read_text().splitlines().index("        excess = largest.cumsum(dim=1) - 1") + 1
+    assert status == FAILED
+    assert f"NameError: name 'largest' is not defined, {file}, line {number}" in printed
+
+
+def test_a_file_that_registers_nothing_is_told_how(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "empty.py"
+    file.write_text("")
+    status, line = one_line(check.main, capsys, str(file))
+    assert status == 2
+    assert "empty.py registers nothing. Call register_paradigm" in line

@@ -1,0 +1,233 @@
+"""Files that register paradigms, models, tasks and studies: their cells, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import analysis
+from search_spaces import all_studies
+from study import parts, repeat, run, tasks, trial
+from study.cell import Cell, Options
+from study.cell.work import Work
+from study.errors import RequestError
+from study.launch.trial import train_cells
+from study.plan.axes import resolve
+from study.plan.grid import make_plan
+from study.results import Results
+from study.tasks.base import Facts
+from study.terminal.command import DONE
+from tests.conftest import trials_here, without_pictures
+from tests.made_up.commands import called, one_line
+from tests.made_up.comparisons import make_results
+from tests.made_up.parts import EXAMPLE, HALF, forgotten
+
+NET = """
+from study.models.images import perceptron
+from study.parts import register_model
+
+@register_model("mine", tasks=("digits",))
+def mine(*sizes):
+    return perceptron(*sizes)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    with forgotten():
+        yield
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a file of parts; its path."""
+
+    def write(text: str) -> str:
+        file = tmp_path / "my_parts.py"
+        file.write_text(text)
+        return str(file)
+
+    return write
+
+
+def cells(*changes: str, study: str = "digits") -> tuple[Cell, ...]:
+    space = all_studies()[study]
+
+    def facts(task: str, options: Options) -> Facts:
+        return replace(tasks.info(task, options).nominal, digest="0" * 16)
+
+    small = ["m=4", "n=120", "epochs=2", "lr=0.1", "seed=0", "confirm=none", "test_size=50"]
+    return make_plan(space, "quick", resolve(space, "quick", [*small, *changes]), facts).cells
+
+
+def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
+    written: Callable[[str], str],
+) -> None:
+    before = {cell.id for cell in cells("paradigm=soft,hybrid")}
+    parts.load([written(HALF)])
+    assert {cell.id for cell in cells("paradigm=soft,hybrid")} == before
+    soft, half = cells("paradigm=soft,half", "switch_point=0.5")
+    parts.load([written(HALF.replace("/ 2", "/ 3"))])
+    (third,) = cells("paradigm=half")
+    assert third.id != half.id
+    assert third.comparison_id == half.comparison_id == soft.comparison_id
+    assert third.first_phase_id != half.first_phase_id
+    for cell in (half, third):
+        assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
+
+
+def test_a_network_of_another_file_is_another_comparison(written: Callable[[str], str]) -> None:
+    parts.load([written(NET)])
+    (one,) = cells("paradigm=soft", "architecture=mine")
+    parts.load([written(NET + "\n")])
+    (other,) = cells("paradigm=soft", "architecture=mine")
+    assert one.comparison_id != other.comparison_id
+    assert Cell.from_dict(one.to_dict()) == one
+
+
+def test_inference_by_a_part_is_part_of_the_cell(written: Callable[[str], str]) -> None:
+    parts.load([written(HALF)])
+    (one,) = cells("paradigm=soft", "inference=half")
+    parts.load([written(HALF + "\n")])
+    (other,) = cells("paradigm=soft", "inference=half")
+    assert one.id != other.id
+
+
+def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
+    written: Callable[[str], str], digits: Any, tmp_path: Path
+) -> None:
+    results = make_results(tmp_path / "results").url
+    with forgotten():
+        parts.load([written(HALF)])
+        (planned,) = cells("paradigm=half")
+        planned = replace(planned, data_digest=digits.facts.digest)
+        work = Work(study="digits", results=results, code_version="", cells=(planned,))
+    with pytest.raises(RequestError, match="Give that file with --with FILE"):
+        train_cells(work)
+    with forgotten():
+        parts.load([written(HALF + "\n")])
+        with pytest.raises(RequestError, match="it changed, or this machine has another version"):
+            train_cells(work)
+    parts.load([written(HALF)])
+    assert train_cells(work) == {planned.id: "done"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\x00", "my_parts.py: SyntaxError: source code string cannot contain null bytes"),
+        ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax"),
+        ("\n\nx = 1 / 0\n", "my_parts.py, line 3: ZeroDivisionError: division by zero"),
+        ("import no_such_thing\n", "line 1: there is no module 'no_such_thing'. A file of parts"),
+        (HALF.replace('name = "half"', 'name = "soft"'), "line 5: the paradigm soft is taken by"),
+        (HALF.replace('name = "half"', 'name = "hybrid"'), "the paradigm hybrid is taken by the"),
+        (HALF.replace('name = "half"', 'name = "a+b"'), "'a+b' cannot be typed as the name of a"),
+        (HALF.replace("(Soft)", ""), "Half is no class on study.paradigms.base.Paradigm"),
+        (
+            "from study.paradigms.base import Paradigm\n"
+            "from study.parts import register_paradigm\n"
+            "@register_paradigm\nclass Bare(Paradigm):\n    name = exact = 'bare'\n",
+            "Bare lacks mixes, cost(), losses(), probabilities(), which every paradigm declares",
+        ),
+        (HALF + "    def cost(self, f, g, m):\n        return 0\n", "the cost of Half is 0 for"),
+        (NET.replace('"mine"', '"perceptron"'), "the model perceptron is taken by the project"),
+        (
+            NET.replace('("digits",)', '"digits"'),
+            "the tasks of the model mine are a",
+        ),
+        ("from study.parts import register_task\nregister_task('t', 3)", "the task t is no study"),
+        ("from study.parts import register_study\nregister_study(3)", "3 is no search_spaces"),
+    ],
+)
+def test_a_part_that_cannot_be_registered_is_one_clear_line(
+    text: str,
+    message: str,
+    written: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, line = one_line(run.main, capsys, "digits", "--plan", "--with", written(text))
+    assert status == 2
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("nowhere.py", "--with nowhere.py cannot be read (No such file or directory)"),
+        ("/usr/bin/env", "--with /usr/bin/env is no Python file: it is no text."),
+    ],
+)
+def test_a_file_that_is_none_is_named(
+    file: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, line = one_line(run.main, capsys, "digits", "--plan", "--with", file)
+    assert (status, message in line) == (2, True), line
+
+
+def test_a_prompt_registers_nothing() -> None:
+    code = HALF.replace("\nfrom", "\n__file__ = None\nfrom", 1)
+    with pytest.raises(RequestError, match="parts are registered by a file"):
+        exec(code, {"__name__": "prompt"})
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A study of the example's task, with its network and paradigm, to the report."""
+    results = str(tmp_path_factory.mktemp("parts") / "results")
+    with forgotten(), trials_here(), without_pictures():
+        assert run.main([*SHAPES, "--results", results, "--tracking", "none"]) == DONE
+    return results
+
+
+SHAPES = (
+    "shapes", "--with", str(EXAMPLE), "--set", "n=200", "epochs=2", "lr=0.1", "seed=0",
+    "confirm=100-101", "paradigm=soft,sparsemax", "test_size=100",
+)  # fmt: skip
+
+
+def test_a_study_of_parts_runs_to_its_verdicts(recorded: str) -> None:
+    (found,) = analysis.compare_results(recorded)
+    assert found.task == "shapes"
+    assert found.architecture == "tiny-convolutions"
+    assert list(found.summary["paradigm"]) == ["soft", "sparsemax"]
+    assert set(found.paired["first"]) | set(found.paired["second"]) == {"soft", "sparsemax"}
+
+
+def test_its_cells_are_recognised_and_repeated(
+    recorded: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with forgotten():
+        _, printed, _ = called(run.main, capsys, *SHAPES, "--results", recorded, "--plan")
+    assert "4 cells: 4 done already, 0 to run" in printed
+    rows = Results(recorded).cells()
+    cell_id = rows.loc[rows["paradigm"] == "sparsemax", "cell_id"].iloc[0]
+    status, line = one_line(repeat.main, capsys, recorded, cell_id)
+    assert (status, "sparsemax" in line, "--with FILE" in line) == (2, True, True), line
+    with_parts = functools.partial(called, repeat.main, capsys, recorded, cell_id)
+    status, printed, _ = with_parts("--with", str(EXAMPLE))
+    assert status == DONE, printed
+
+
+def test_listed_cells_train_without_ray(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed, results = str(tmp_path / "cells.json"), str(tmp_path / "results")
+    with forgotten():
+        changes = [each for each in SHAPES if "=" in each and not each.startswith("confirm")]
+        plan = ["shapes", "--with", str(EXAMPLE), "--plan", "--write-cells", listed, "--set"]
+        status, _, errors = called(run.main, capsys, *plan, *changes, "confirm=none")
+        assert status == DONE, errors
+    with forgotten():
+        command = ["--cells", listed, "--results", results, "--device", "cpu"]
+        status, line = one_line(trial.main, capsys, *command)
+        assert (status, "sparsemax" in line, "--with" in line) == (2, True, True), line
+    status, printed, _ = called(trial.main, capsys, *command, "--with", str(EXAMPLE))
+    assert status == DONE, printed
+    rows = Results(results).cells()
+    assert set(rows["paradigm"]) == {"soft", "sparsemax"}
