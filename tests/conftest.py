@@ -66,7 +66,7 @@ ALLOWED_SKIPS = frozenset(
         "needs Chromium, which .ci/run installs",
         "needs sshd, rsync and ip, which .ci/run installs",
         "needs the right to make namespaces",
-        "needs uv and a package registry for the environment of a GPU machine",
+        "needs uv and a package registry",
         "needs aeon, which `uv sync --extra series` installs",
     }
 )

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from study.results import Results
 from tests.conftest import PROJECT
+from tests.made_up.parts import HALF
 from tests.made_up.small_study import assert_whole, start, wait_for, wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -181,3 +184,24 @@ def test_what_cannot_train_is_refused_before_any_cell(nodes: Nodes, tmp_path: Pa
     assert found, plan
     hours, cost = map(float, found.groups())
     assert cost == pytest.approx(2.5 * hours, rel=0.06)
+
+
+def test_parts_travel_to_workers(nodes: Nodes, tmp_path: Path) -> None:
+    """The file is a pipe, which only the command can have read."""
+    there = [nodes.add(name) for name in ("one", "other")]
+    pipe, results = tmp_path / "my_parts.py", tmp_path / "results"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_text, args=(HALF,), daemon=True).start()
+    small = "n=120 m=4 epochs=2 lr=0.1 seed=0-1 confirm=none paradigm=half test_size=50"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "study.run", "digits", "--with", str(pipe)),
+            *("--address", nodes.address, "--results", str(results), "--tracking", "none"),
+            *("--set", *small.split()),
+        ],
+        cwd=PROJECT, capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+    for node in there:
+        nodes.lose(node)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(Results(results).cells()["paradigm"]) == ["half", "half"]

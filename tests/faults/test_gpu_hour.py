@@ -49,7 +49,7 @@ CELLS = 2 * 4 * SEEDS
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The interpreter of an environment as the GPU machine has it."""
     if shutil.which("uv") is None:
-        pytest.skip("needs uv and a package registry for the environment of a GPU machine")
+        pytest.skip("needs uv and a package registry")
     folder = tmp_path_factory.mktemp("gpu-machine")
     newer = installed()
     packages = (*PACKAGES, *(OF_THIS_PYTHON if newer else ("numpy", "scipy")))
@@ -61,7 +61,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode:
             print(done.stderr)
-            pytest.skip("needs uv and a package registry for the environment of a GPU machine")
+            pytest.skip("needs uv and a package registry")
     return own
 
 

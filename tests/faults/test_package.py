@@ -1,0 +1,93 @@
+"""The project and a repository of one's own, installed from wheels and used from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import analysis
+from study.results import Results
+from tests.conftest import PROJECT
+
+EXAMPLE = PROJECT / "examples" / "my-attention"
+TINY = "n=200 epochs=2 lr=0.1 seed=0 confirm=100-101 paradigm=soft,sparsemax test_size=100"
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Call:
+    """Calls a command of an environment that has both wheels, in a folder far from the source.
+
+    What they depend on is this environment's own: to install it takes minutes.
+    """
+    if shutil.which("uv") is None:
+        pytest.skip("needs uv and a package registry")
+    folder = tmp_path_factory.mktemp("package")
+    wheels, venv = folder / "wheels", folder / "venv"
+    for source in (PROJECT, EXAMPLE):
+        build = ["uv", "build", "--quiet", "--wheel", "--out-dir", str(wheels), str(source)]
+        subprocess.run(build, check=True)
+    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    python = venv / "bin" / "python"
+    install = ["uv", "pip", "install", "--quiet", "--python", str(python), "--no-deps"]
+    subprocess.run([*install, *map(str, wheels.glob("*.whl"))], check=True)
+    (site,) = venv.glob("lib/python*/site-packages")
+    # A .pth within that folder is not followed, so its editable install of this project is not.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def call(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [venv / "bin" / command, *arguments],
+            cwd=elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+
+    return call
+
+
+def test_it_is_imported_from_the_wheel(installed: Call) -> None:
+    code = "import study, analysis, search_spaces; print(study.__file__)"
+    done = installed("python", "-c", code)
+    assert "site-packages" in done.stdout, done.stderr
+    versions = "from study.cell.version import code_version; print(code_version())"
+    assert "+source." in installed("python", "-c", versions).stdout
+
+
+def test_a_repository_of_ones_own_is_found_checked_and_run(
+    installed: Call, tmp_path: Path
+) -> None:
+    """By its entry point, so without --with, also on Ray's workers."""
+    checked = installed("attention-study", "check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "paradigm sparsemax" in checked.stdout
+    results = str(tmp_path / "results")
+    arguments = ("shapes", "--results", results, "--tracking", "none", "--set", *TINY.split())
+    ran = installed("attention-study", "run", *arguments)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "sparsemax - soft" in ran.stdout
+    assert len(Results(results).cells()) == 4
+    (comparison,) = analysis.compare_results(results)
+    assert list(comparison.summary["paradigm"]) == ["soft", "sparsemax"]
+    reported = installed("attention-study", "report", results)
+    assert reported.returncode == 0, reported.stderr
+
+
+def test_a_command_that_is_none_is_named(installed: Call) -> None:
+    done = installed("attention-study", "rum")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Did you mean 'run'?" in done.stderr
+    assert "check" in installed("attention-study", "--help").stdout
