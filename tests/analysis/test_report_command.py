@@ -22,7 +22,7 @@ from analysis.comparison.report.text import verdict_text
 from analysis.conclude import write_report
 from analysis.page.files import Unwritable
 from analysis.report import main
-from study import closing
+from study.concluding import closing
 from study.drive import Trained
 from study.launch.workplace import Workplace
 from study.plan.plan import Plan

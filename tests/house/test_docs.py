@@ -16,6 +16,7 @@ from study.run_options import requested
 from study.train.axes import AXES
 from tests.conftest import PROJECT
 from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.parts import forgotten
 
 DOCUMENTS = [
     PROJECT / "README.md",
@@ -65,7 +66,11 @@ def test_a_snippet_runs_as_it_stands(
 ) -> None:
     """Each by itself, and all that it prints can be read: no column is left out."""
     monkeypatch.chdir(directory)
-    exec(compile(SNIPPETS[snippet], snippet, "exec"), {"__name__": "__main__"})
+    file = directory / "snippet.py"
+    file.write_text(SNIPPETS[snippet])
+    with forgotten():
+        code = compile(SNIPPETS[snippet], snippet, "exec")
+        exec(code, {"__name__": "__main__", "__file__": str(file)})
     assert "..." not in capsys.readouterr().out
 
 
@@ -180,4 +185,8 @@ def test_a_study_command_is_understood(
     monkeypatch.chdir(tmp_path)
     for file in re.findall(r"--weights (\S+)", command):
         Path(file).touch()
-    assert requested(shlex.split(command)).space.name in command, place
+    for file in re.findall(r"--with (\S+)", command):
+        mine = (text for name, text in SNIPPETS.items() if name.startswith(place))
+        Path(file).write_text(next(text for text in mine if "register_" in text))
+    with forgotten():
+        assert requested(shlex.split(command)).space.name in command, place
