@@ -159,7 +159,7 @@ def threshold_panels(
     titles = {text: metric_name("saif", edge, task) for text, edge in at.items()}
     firsts = {text: edges.index(edge) for text, edge in at.items()}
     start = f"{threshold:g}"
-    shown = ColumnDataSource(dict(sources[start].data))
+    shown = ColumnDataSource(dict(sources[start].data), name="saif")
     outline = ColumnDataSource({"first": [firsts[start]]})
 
     panel = _panel(
