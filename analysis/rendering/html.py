@@ -196,7 +196,8 @@ def _interactive(block: Interactive) -> str:
     """Hidden where no script runs."""
     options = "".join(f"<option>{escape(name)}</option>" for name in block.figures)
     alone = " hidden" if len(block.figures) == 1 else ""
-    items = json.dumps([_item(figures) for figures in block.figures.values()])
+    figures = [_item(each) for each in block.figures.values()]
+    items = json.dumps(figures, separators=(",", ":"))
     items = items.replace("<", r"\u003c")  # which would end the script; to JSON it is the same
     return (
         f'<figure class="interactive" hidden><h4>{escape(block.title)}</h4>'
