@@ -49,8 +49,9 @@ def watch(
                         found = conclude(results, question)
                         found.require(published)
                         so_far = _so_far(found, results, running=there[1])
+                        partial = f"{so_far} This page loads itself again."
                         path = found.write(
-                            folder, published=published, partial=so_far, reload=interval
+                            folder, published=published, partial=partial, reload=interval
                         )
                         line, seen = f"{so_far} Report: {path}", there
                 except Unwritable:
@@ -76,4 +77,5 @@ def _so_far(found: Conclusions, results: Results, running: bool) -> str:
         more = "no command is running with them now"
     else:
         more = "an object store does not tell whether a study is running"
-    return f"So far {len(shown_cells(found.sections))} cells are recorded; {more}."
+    count = len(shown_cells(found.sections))
+    return f"So far {count} {'cell is' if count == 1 else 'cells are'} recorded; {more}."

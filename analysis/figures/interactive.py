@@ -6,6 +6,7 @@ Bokeh, which draws them in the reader's browser, takes a second to import: impor
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -86,11 +87,12 @@ def curve_panels(
     styles = line_styles(pd.concat(curves.values())["paradigm"])
     drawn: dict[str, list[GlyphRenderer]] = {name: [] for name in styles}
     noun = instances(task)
+    columns = max(1, min(len(styles), _NARROWEST // (_HANDLE + _LETTER * max(map(len, styles)))))
     panels = []
     for metric, curve in curves.items():
         unit, x_label = x_unit(axis, curve[AXES[axis]].max(), noun)
         panel = _panel(
-            height=340,
+            height=310 + 26 * math.ceil(len(styles) / columns),  # with its legend
             min_width=_NARROWEST,
             x_axis_label=_POWER.sub(lambda power: f"10{power[1].translate(_RAISED)}", x_label),
             y_axis_label=metric_label(metric, threshold, task),
@@ -109,13 +111,12 @@ def curve_panels(
         spent = {"spent": "@spent", "of the budget": "@share %"}
         _hover(panel, _said(score, confidence) | spent)
         panels.append(panel)
-    entry = _HANDLE + _LETTER * max(map(len, styles))
     for panel in panels:
         legend = Legend(
             # The lines of all panels, so that a click hides them in all.
             items=[LegendItem(label=name, renderers=lines) for name, lines in drawn.items()],
             orientation="horizontal",
-            ncols=max(1, min(len(styles), _NARROWEST // entry)),
+            ncols=columns,
             click_policy="hide",
             location="left",
             margin=0,
@@ -167,7 +168,7 @@ def threshold_panels(
         min_width=_NARROWEST,
         title=titles[start],
         x_axis_label=f"% of the {modality.counted}",
-        x_range=Range1d(-_BESIDE, 112),  # with room for the numbers
+        x_range=Range1d(-_BESIDE, 118),  # with room for the numbers
         y_range=[*reversed(styles)],
     )
     panel.xaxis.ticker = FixedTicker(ticks=[*range(0, 101, 20)])
@@ -191,7 +192,9 @@ def threshold_panels(
         _heat_map(heatmaps[name], seeds_label(name, [seeds[name]]), outline, modality)
         for name in paradigm_order(heatmaps)
     ]
-    grid = {"display": "grid", "grid-template-columns": "repeat(auto-fit, minmax(165px, 1fr))"}
+    # On a phone two beside each other.
+    columns = "repeat(auto-fit, minmax(min(45%, 200px), 1fr))"
+    grid = {"display": "grid", "grid-template-columns": columns}
     beside = row(*maps, sizing_mode="stretch_width", styles=grid)
     return column(slider, panel, beside, sizing_mode="stretch_width", spacing=8)
 
@@ -263,6 +266,7 @@ def _heat_map(
         "first", bins, bins, "first",
         fill_alpha=0, line_color=VERMILION, line_width=2.5, source=outline,
     )  # fmt: skip
+    panel.title.text_font_size = "10px"
     panel.axis.ticker = FixedTicker(ticks=[*range(bins + 1)])
     panel.axis.major_label_overrides = {i: f"{edge:g}" for i, edge in enumerate(edges)}
     panel.grid.visible = False

@@ -44,12 +44,12 @@ def test_a_page_follows_a_study(
         yield  # once more without a directory
         results = make_results(place)
         with results.lock():
-            for number, paradigm in enumerate(("soft", "hard"), start=1):
-                assert not (number == 1 and page.exists())
+            assert not page.exists()
+            for paradigm, so_far in (("soft", "1 cell is"), ("hard", "2 cells are")):
                 write(results, make_cell(paradigm))
                 yield
                 text = page.read_text()
-                assert f"So far {number} cells are recorded; a command is running" in text
+                assert f"So far {so_far} recorded; a command is running with them" in text
                 assert "location.reload()" in text
         yield
         assert "So far 2 cells are recorded; no command is running" in page.read_text()
@@ -60,7 +60,7 @@ def test_a_page_follows_a_study(
     assert watched(study(), str(place)) == 0
     said = capsys.readouterr().out
     assert said.count(f"waiting for the first cell in {place}\n") == 1
-    assert [said.count(f"So far {number} cells") for number in (1, 2)] == [1, 2]
+    assert [said.count(f"So far {number} cell") for number in (1, 2)] == [1, 2]
     assert said.endswith(f"\nstopped watching; report: {page}\n")
     text = page.read_text()
     assert "hard" in text
@@ -114,7 +114,7 @@ def test_an_object_store_does_not_tell_whether_a_study_runs(
         write(results, make_cell())
         yield
         text = results.storage.read("report/report.html").decode()
-        assert "So far 1 cells are recorded; an object store does not tell" in text
+        assert "So far 1 cell is recorded; an object store does not tell" in text
 
     assert watched(study(), results.url) == 0
 
