@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.curves import learning_curve
 from analysis.comparison.heat_maps import mean_heatmaps
 from analysis.conclude import write_report
+from analysis.figures.interactive import curve_panels
 from analysis.rendering import html
-from analysis.section.blocks import Text
+from analysis.section.blocks import Interactive, Text
 from tests.made_up.comparisons import make_cell, make_results, write
 
 if TYPE_CHECKING:
@@ -29,14 +32,14 @@ SHOWN_SAIF = f"""
   {FIGURES}.get_model_by_name("saif"))"""
 VISIBLE = f"""
 [...{FIGURES}._all_models.values()].filter(m => m.type == "GlyphRenderer" && m.visible).length"""
-CELL = f"""
-title => {{
-  const map = [...{FIGURES}._all_models.values()].find(m => m.title?.text == title);
-  const [{{el, frame}}] = Bokeh.index.query(view => view.model === map);
-  const {{x, y}} = el.getBoundingClientRect();
-  return [x + frame.x_scale.compute(4.5), y + frame.y_scale.compute(4.5)];
+PLACE = f"""
+([title, x, y]) => {{
+  const panel = [...{FIGURES}._all_models.values()].find(m => m.title?.text == title);
+  const [{{el, frame}}] = Bokeh.index.query(view => view.model === panel);
+  const box = el.getBoundingClientRect();
+  return [box.x + frame.x_scale.compute(x), box.y + frame.y_scale.compute(y)];
 }}"""
-"""Where the middle of the cell at the top right of a heat map is."""
+"""Where on the screen a point of a panel is; the first panel of curves has no title."""
 
 
 @pytest.fixture(scope="module")
@@ -172,12 +175,17 @@ def test_the_slider_recomputes_saif(page: Page, comparison: Comparison) -> None:
         assert page.evaluate(SHOWN_SAIF) == pytest.approx(shares)
 
 
-def test_pointing_at_a_cell_says_its_share(page: Page, comparison: Comparison) -> None:
+def test_a_mark_and_a_cell_say_their_numbers(page: Page, comparison: Comparison) -> None:
     _choose(page, comparison)
+    last = learning_curve(comparison.evaluations, "saif").groupby("paradigm").last()
+    mean, low, high = 100 * last.loc["lvml", ["mean", "low", "high"]].to_numpy(float)
+    page.mouse.move(*page.evaluate(PLACE, ["", 10, mean]))
+    for said in ("lvml (n=6)", f"{mean:.1f} %", f"{low:.1f} to {high:.1f}", "1e6 training FLOPs"):
+        page.get_by_text(said, exact=True).first.wait_for()
     heatmaps = mean_heatmaps(comparison.chosen, comparison.choice)
     page.locator(".interactive figcaption").scroll_into_view_if_needed()
     for name in ("hybrid", "lvml"):
-        page.mouse.move(*page.evaluate(CELL, f"{name} (n=6)"))
+        page.mouse.move(*page.evaluate(PLACE, [f"{name} (n=6)", 4.5, 4.5]))
         page.get_by_text(f"{100 * heatmaps[name][-1, -1]:.1f} %").wait_for()
     page.get_by_text("attention on the foreground:").wait_for()
 
@@ -201,10 +209,27 @@ def test_it_asks_for_nothing(browser: Browser, report: Path, comparison: Compari
     page.goto(report.as_uri())
     _choose(page, comparison)
     page.locator(".noUi-handle").press("ArrowLeft")
-    page.mouse.move(*page.evaluate(CELL, "soft (n=6)"))
+    page.mouse.move(*page.evaluate(PLACE, ["soft (n=6)", 4.5, 4.5]))
     page.wait_for_timeout(300)
     assert set(asked) <= {"file", "data"}
     assert asked.count("file") == 1
+    page.close()
+
+
+def test_a_name_runs_no_code(browser: Browser, tmp_path: Path) -> None:
+    """In a legend, and in what a mark says."""
+    name = '<img src="x" onerror="document.title = 1">'
+    curve = {"paradigm": [name], "compute_flops": [1e6], "budget_fraction": [1.0]}
+    curve |= {"num_seeds": [1], "mean": [0.5], "low": [0.5], "high": [0.5]}
+    figures = curve_panels({"saif": pd.DataFrame(curve)})
+    path = tmp_path / "report.html"
+    path.write_text(html.render("safe", [Interactive(name, name, {name: figures})]))
+    page = browser.new_page(viewport=WIDE, offline=True)  # type: ignore[arg-type]
+    page.goto(path.as_uri())
+    page.locator(".bk-label").get_by_text(name).wait_for()
+    page.mouse.move(*page.evaluate(PLACE, ["", 1, 50]))
+    page.get_by_text(f"{name} (n=1)").wait_for()
+    assert page.title() == "safe"
     page.close()
 
 
