@@ -122,12 +122,12 @@ def write_report(
             the message says what to do.
     """
     results = opened(results)
-    running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
+    partial = opening.partial_note(results)
     question = Question(study, cell_ids, budget, select, axis, threshold, interpolate)
     found = conclude(results, question)
     found.require()
     notes = [*notes, *opening.missing(found.sections, cell_ids)]
-    return found.write(out_dir, title, notes, published, running)
+    return found.write(out_dir, title, notes, published, partial)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +175,10 @@ class Conclusions:
         mine = [each for each in self.sections if wanted & set(each.cells["cell_id"])]
         return Conclusions(self.results, self.question, mine)
 
-    def print(self, published: bool = False, running: bool = False) -> None:
+    def print(self, published: bool = False, partial: str = "") -> None:
         """Prints tables, verdicts and claims; arguments as for `write`."""
-        if running:
-            _print_paragraph(f"note: {opening.RUNNING}")
+        if partial:
+            _print_paragraph(f"note: {partial}")
         for chapter, sections in by_chapter(self.sections):
             texts = [section.text(published) for section in sections]
             for text in [*texts, *chapter.paragraphs(sections)]:
@@ -200,15 +200,18 @@ class Conclusions:
         title: str | None = None,
         notes: Sequence[str] = (),
         published: bool = False,
-        running: bool = False,
+        partial: str = "",
         results: str | None = None,
+        reload: float | None = None,
     ) -> str | Path:
         """Writes the report; else as `write_report`.
 
         Args:
             out_dir, title, notes, published: as for `write_report`.
-            running: a study runs with the results, so that they are not all that it will record.
+            partial: why these may not be all results, where they may not; see
+                `analysis.page.opening.partial_note`.
             results: what the command that repeats a cell calls the directory, by default as here.
+            reload: see `analysis.rendering.html.render`.
 
         Raises:
             Unwritable: the folder takes no report.
@@ -227,14 +230,14 @@ class Conclusions:
                 blocks = list(each.blocks(shown, results or self.results, published))
                 parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
             tails += chapter.tail(sections)
-        page = opening.head(self.sections, notes, running)
+        page = opening.head(self.sections, notes, partial)
         page += [*across, *matrix_blocks(self.sections)]
         if len(parts) > 1:
             page.append(Contents([(name, anchor) for name, anchor, _ in parts]))
         for name, anchor, blocks in parts:
             page += [Heading(name, 2, anchor), *blocks]
         page += tails
-        files["report.html"] = html.render(title, page).encode()
+        files["report.html"] = html.render(title, page, reload).encode()
         files["report.md"] = markdown.render(title, page).encode()
         folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"

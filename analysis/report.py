@@ -27,9 +27,13 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.results import Results, ResultsError
 
     results, out = Results(asked.pop("results_dir")), asked.pop("out")
-    published = asked.pop("published")
+    published, interval = asked.pop("published"), asked.pop("watch")
+    question = Question(**asked)
     try:
-        _report(results, out, Question(**asked), published)
+        if interval is None:
+            _report(results, out, question, published)
+        else:
+            _watch(results, out, question, published, interval)
     except Unwritable as error:
         raise ResultsError(f"{error} Choose a folder with --out DIR.") from error
     return DONE
@@ -49,21 +53,40 @@ def _report(results: Results, out_dir: str | None, question: Question, published
     """
     from analysis.conclude import conclude
     from analysis.page.files import refuse_unwritable
+    from analysis.page.opening import partial_note
     from study.results import report_folder
 
     folder = out_dir or report_folder(results.url, question.study)
     if out_dir or results.storage.exists("cells"):
         refuse_unwritable(folder)
-    running = results.is_running()  # before it is read: a study that ends meanwhile is partly seen
+    partial = partial_note(results)
     found = conclude(results, question)
     found.require(published)
-    found.print(published, running)
-    path = found.write(folder, published=published, running=running)
+    found.print(published, partial)
+    path = found.write(folder, published=published, partial=partial)
     print(f"report: {path}")
+
+
+def _watch(
+    results: Results, out_dir: str | None, question: Question, published: bool, interval: float
+) -> None:
+    """Writes the report again and again; see `_report` and `analysis.watch.watch`."""
+    with importing():
+        from analysis.page.files import refuse_unwritable
+        from analysis.watch import watch
+        from study.results import local_path, report_folder
+
+    path = local_path(results.url)
+    if path is not None and path.is_file():
+        results.require()  # there will never be a directory
+    folder = out_dir or report_folder(results.url, question.study)
+    refuse_unwritable(folder)
+    watch(results, folder, question, published, interval)
 
 
 def _parser() -> Parser:
     from analysis.groups import AXES
+    from study.terminal.options import seconds
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
@@ -115,6 +138,15 @@ def _parser() -> Parser:
         help="show Table 1 of the paper beside CIFAR-10, CIFAR-100, HateXplain and MSCOCO, and "
         "a prototype's numbers beside attention paths",
     )
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=seconds,
+        const=30.0,
+        metavar="SECONDS",
+        help="write report.html again whenever a cell is recorded, until Ctrl-C; the page loads "
+        "itself again, too. Seconds between two looks at the results: 30, if not given",
+    )
     return parser
 
 
@@ -129,6 +161,7 @@ _EXAMPLES = """examples:
   python -m analysis.report results --study hatexplain --published
   python -m analysis.report results --study fixed-focus
   python -m analysis.report results --axis seconds
+  python -m analysis.report results --watch
   python -m analysis.report s3://bucket/results --budget 2e12
   python -m analysis.report s3://bucket/results --out reports/cifar10
 """

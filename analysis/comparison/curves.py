@@ -11,6 +11,14 @@ from analysis.statistics import t_interval
 from analysis.words import METRICS
 
 
+def common(curve: pd.DataFrame) -> pd.DataFrame:
+    """The evaluations of `learning_curve` that all seeds have.
+
+    A mean over different seeds than before would look like progress.
+    """
+    return curve[curve["num_seeds"] == curve["num_cells"]]
+
+
 def learning_curve(
     evaluations: pd.DataFrame,
     metric: str,

@@ -46,7 +46,7 @@ def compute_figure(
         task: of the curve; empty: of mosaics.
     """
     complete = curve[curve["num_seeds"] == curve["num_cells"]]
-    unit, x_label = _unit(axis, complete[AXES[axis]].max(), instances(task))
+    unit, x_label = x_unit(axis, complete[AXES[axis]].max(), instances(task))
     figure, axes = panel()
     lines = by_paradigm(complete)
     for i, (name, style) in enumerate(line_styles(lines).items()):
@@ -72,7 +72,7 @@ def compute_figure(
     return finished(figure, x_label, metric_label(metric, threshold, task), text)
 
 
-def _unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:
+def x_unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:
     """How much one unit of the x axis is, and the axis' label."""
     if not largest > 0:  # NaN, too
         largest = 1.0

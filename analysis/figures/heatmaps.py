@@ -68,6 +68,11 @@ def outlined_share(heatmap: NDArray[np.float64], threshold: float, task: str = "
     return None if first is None else float(heatmap[first:, first:].sum())
 
 
+def text_colour(share: float) -> str:
+    """Of the number in a cell that is the darker the larger its share."""
+    return "white" if share > 0.6 else "black"
+
+
 def _first_bin(threshold: float, edges: Sequence[float]) -> int | None:
     """The bin that begins at the threshold."""
     return edges.index(threshold) if threshold in edges[:-1] else None
@@ -95,7 +100,7 @@ def _draw(
                 ha="center",
                 va="center",
                 fontsize=TEXT,
-                color="white" if share > 0.6 else "black",
+                color=text_colour(share),
             )
     if first is not None:
         corner = (first - 0.5, first - 0.5)

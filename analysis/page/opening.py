@@ -6,11 +6,20 @@ from collections.abc import Collection, Sequence
 
 from analysis.section.base import Section, by_chapter
 from analysis.section.blocks import Block, Text
+from study.results import Results
 
-RUNNING = (
+_RUNNING = (
     "A command is running with these results: where it is a study, the numbers are partial, of "
     "the cells that have ended so far. Make the report again when it has ended."
 )
+
+
+def partial_note(results: Results) -> str:
+    """Why the results may not be all that there will be; empty where nothing says so.
+
+    Ask before they are read: a study that ends meanwhile is partly seen.
+    """
+    return _RUNNING if results.is_running() else ""
 
 
 def title(sections: Sequence[Section], study: str | None = None) -> str:
@@ -22,19 +31,23 @@ def title(sections: Sequence[Section], study: str | None = None) -> str:
     return f"{' and '.join(about)}: {', '.join(names)}"
 
 
+def shown_cells(sections: Sequence[Section]) -> set[str]:
+    """Ids of the cells that the sections rest on."""
+    return {cell_id for section in sections for cell_id in section.cells["cell_id"]}
+
+
 def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> list[str]:
     """Says how many of the cells that were asked for have no result."""
     wanted = set(cell_ids or ())
-    present = {cell_id for section in sections for cell_id in section.cells["cell_id"]}
-    lost = len(wanted - present)
+    lost = len(wanted - shown_cells(sections))
     if not lost:
         return []
     return [f"{lost} of {len(wanted)} planned cells have no result: they failed or have not run."]
 
 
-def head(sections: Sequence[Section], notes: Sequence[str], running: bool = False) -> list[Block]:
-    """What the page answers, and what readers need to understand it."""
-    blocks: list[Block] = [Text(RUNNING, "warning")] if running else []
+def head(sections: Sequence[Section], notes: Sequence[str], partial: str = "") -> list[Block]:
+    """What the page answers, and what readers need to understand it; see `partial_note`."""
+    blocks: list[Block] = [Text(partial, "warning")] if partial else []
     for chapter, mine in by_chapter(sections):
         blocks += chapter.head(mine)
     return [*blocks, *(Text(note, "quiet") for note in notes)]

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
-from analysis.section.blocks import Block, Code, Contents, Heading, Shown, Table, Text
+from analysis.section.blocks import (
+    Block,
+    Code,
+    Contents,
+    Heading,
+    Interactive,
+    Shown,
+    Table,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d1f23; --back: #ffffff; --soft: #f3f4f6;
@@ -48,6 +62,10 @@ figcaption { margin-top: .4rem; }
 img { display: block; width: 100%; height: auto; background: #ffffff; border-radius: .4rem; }
 figure img { max-width: 34rem; }
 figure.wide img { max-width: 52rem; }
+figure.interactive { margin: 1.5rem 0; }
+.interactive select { font: inherit; max-width: 100%; margin-bottom: .5rem; }
+.interactive > div { background: #ffffff; color: #1d1f23; color-scheme: light; padding: .5rem;
+  border-radius: .4rem; border: 1px solid var(--line); }
 @media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .3rem .45rem; } }
 @media print {
   :root { color-scheme: light; --text: #000000; --back: #ffffff; --soft: #f3f4f6;
@@ -57,6 +75,7 @@ figure.wide img { max-width: 52rem; }
   .scroll { overflow: visible; }
   .pictures { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
   figure.wide img { max-width: 62%; }
+  figure.interactive { display: none; }
   p, li { max-width: none; }
   .lead { font-size: 1rem; }
   table { font-size: .75rem; }
@@ -69,13 +88,49 @@ figure.wide img { max-width: 52rem; }
 """
 
 
-def render(title: str, blocks: Sequence[Block]) -> str:
-    """The whole page; it needs no other file and no network."""
+# Bokeh says on the console what it does; of figures that are replaced nothing is left.
+_SHOW = """
+Bokeh.logger.set_level("warn");
+for (const figure of document.querySelectorAll("figure.interactive")) {
+  const items = JSON.parse(figure.querySelector("script").textContent);
+  const [place, choice] = ["div", "select"].map(name => figure.querySelector(name));
+  let shown;
+  async function show() {
+    (await shown)?.clear();
+    shown = Bokeh.embed.embed_item(items[choice.selectedIndex], place);
+  }
+  choice.addEventListener("change", show);
+  figure.hidden = false;
+  show();
+}
+"""
+
+_RELOAD = """
+let touched = 0;
+for (const kind of ["keydown", "pointerdown", "pointermove", "wheel"])
+  addEventListener(kind, () => { touched = Date.now(); }, {passive: true});
+setInterval(() => { if (Date.now() - touched > PAUSE) location.reload(); }, PAUSE);
+"""
+
+
+def render(title: str, blocks: Sequence[Block], reload: float | None = None) -> str:
+    """The whole page; it needs no other file and no network.
+
+    Args:
+        title: of the page.
+        blocks: what it shows.
+        reload: seconds after which the browser loads it again, unless its reader is at work with
+            it; None: never.
+    """
     body = []
     for shown, group in groupby(blocks, lambda block: isinstance(block, Shown)):
         pieces = [_block(block) for block in group]
         # Side by side where there is room.
         body += ['<div class="pictures">', *pieces, "</div>"] if shown else pieces
+    if any(isinstance(block, Interactive) for block in blocks):
+        body += [f"<script>{each}</script>" for each in (*_bokeh(), _SHOW)]
+    if reload:
+        body.append(f"<script>{_RELOAD.replace('PAUSE', f'{1000 * reload:g}')}</script>")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -100,6 +155,8 @@ def _block(block: Block) -> str:
             return _table(block)
         case Shown():
             return _picture(block)
+        case Interactive():
+            return _interactive(block)
 
 
 def _table(table: Table) -> str:
@@ -133,3 +190,40 @@ def _picture(shown: Shown) -> str:
         f'<img alt="{escape(shown.alt)}" src="data:image/png;base64,{data}">'
         f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
     )
+
+
+def _interactive(block: Interactive) -> str:
+    """Hidden where no script runs."""
+    options = "".join(f"<option>{escape(name)}</option>" for name in block.figures)
+    alone = " hidden" if len(block.figures) == 1 else ""
+    figures = [_item(each) for each in block.figures.values()]
+    items = json.dumps(figures, separators=(",", ":"))
+    items = items.replace("<", r"\u003c")  # which would end the script; to JSON it is the same
+    return (
+        f'<figure class="interactive" hidden><h4>{escape(block.title)}</h4>'
+        f'<select aria-label="setting"{alone}>{options}</select><div></div>'
+        f"<figcaption>{escape(block.caption)}</figcaption>"
+        f'<script type="application/json">{items}</script></figure>'
+    )
+
+
+def _item(figures: LayoutDOM) -> Any:
+    """What Bokeh's script needs to show figures; the same for the same figures."""
+    from bokeh.embed import json_item
+
+    numbers: dict[str, str] = {}
+
+    def renamed(node: dict[str, Any]) -> dict[str, Any]:
+        # Bokeh counts on through all that a process has drawn.
+        ids = [name for name in ("id", "root_id") if name in node]
+        return node | {name: numbers.setdefault(node[name], str(len(numbers))) for name in ids}
+
+    return json.loads(json.dumps(json_item(figures)), object_hook=renamed)
+
+
+def _bokeh() -> list[str]:
+    """The scripts that draw figures and their widgets, from Bokeh's package."""
+    from bokeh.util.paths import bokehjs_path
+
+    folder = bokehjs_path() / "js"
+    return [(folder / f"{name}.min.js").read_text("utf-8") for name in ("bokeh", "bokeh-widgets")]

@@ -6,14 +6,24 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from analysis.section.blocks import Block, Code, Contents, Heading, Shown, Table, Text
+from analysis.section.blocks import (
+    Block,
+    Code,
+    Contents,
+    Heading,
+    Interactive,
+    Shown,
+    Table,
+    Text,
+)
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 
 def render(title: str, blocks: Sequence[Block]) -> str:
-    """The whole text; pictures are links to the files beside it."""
-    return "\n\n".join([f"# {escape(title)}", *map(_block, blocks)]) + "\n"
+    """The whole text; pictures are links to files beside it, what is interactive is left out."""
+    texts = filter(None, map(_block, blocks))
+    return "\n\n".join([f"# {escape(title)}", *texts]) + "\n"
 
 
 def escape(text: str) -> str:
@@ -54,3 +64,5 @@ def _block(block: Block) -> str:
         case Shown():
             link = f"![{escape(block.alt)}]({quote(block.file)})"
             return f"#### {escape(block.title)}\n\n{link}\n\n{escape(block.caption)}"
+        case Interactive():
+            return ""

@@ -6,9 +6,12 @@ Each kind of section makes its blocks; `analysis.rendering` writes them. All tex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
 
 
 @dataclass(frozen=True)
@@ -73,4 +76,19 @@ class Shown:
     wide: bool = False
 
 
-Block = Heading | Text | Code | Contents | Table | Shown
+@dataclass(frozen=True, eq=False)
+class Interactive:
+    """Figures that answer to a reader of the page, where scripts run; elsewhere there are none.
+
+    Attributes:
+        title: heading.
+        caption: what they show, and how to use them.
+        figures: name of a setting -> its figures; the reader chooses the setting.
+    """
+
+    title: str
+    caption: str
+    figures: Mapping[str, LayoutDOM]
+
+
+Block = Heading | Text | Code | Contents | Table | Shown | Interactive

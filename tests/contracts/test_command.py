@@ -24,7 +24,9 @@ from tests.conftest import PROJECT
 from tests.made_up.commands import called
 from tests.made_up.comparisons import make_cell, write
 
-HEAVY = {"torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib"}
+HEAVY = {
+    "torch", "pandas", "pyarrow", "ray", "mlflow", "optuna", "scipy", "matplotlib", "bokeh",
+}  # fmt: skip
 OF_ANALYSIS = {"pandas", "pyarrow"}
 """The package `analysis` imports them for its face."""
 
@@ -135,12 +137,13 @@ COMMANDS = {
     ),
     "analysis.report": Command(
         "{}",
-        "RESULTS_DIR --budget --axis --select --out --study",
+        "RESULTS_DIR --budget --axis --select --out --study --watch",
         {
             "": "the following arguments are required: RESULTS_DIR",
             "results --budget much": "invalid float value: 'much'",
             "results --select loss": "invalid choice: 'loss'",
             "results --axis steps": "invalid choice: 'steps'",
+            "--watch results": "argument --watch: must be seconds > 0, got 'results'",
         },
         "analysis.comparison.report.chapter.pictures",
         "no report was written",

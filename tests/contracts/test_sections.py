@@ -355,6 +355,12 @@ def test_what_stands_above_and_below_renders(made: Made) -> None:
         assert text == text.strip() != ""
 
 
+def test_figures_answer_to_a_reader_where_paradigms_are_compared(made: Made) -> None:
+    """No other page pays for their scripts."""
+    page = (made.report / "report.html").read_text()
+    assert ("<script" in page) is made.chapter.compares
+
+
 def test_text_fits_the_terminal(
     made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def write(
     shares: Mapping[str, float] | None = None,
     examples: str | None = None,
     images: Mapping[str, Sequence[int]] | None = None,
+    heatmap: Sequence[float] | None = None,
     **columns: Any,
 ) -> Cell:
     """Records a cell whose scores at the last point are those given; before, they grow linearly.
@@ -128,6 +129,7 @@ def write(
             as in older versions. Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
         examples: of the last evaluation on the validation split.
         images: columns `IMAGES` of the last evaluation on the test split, whose scores follow.
+        heatmap: of every evaluation, row by row; by default it has two cells, SAIF and the rest.
         columns: other columns of the cell's row.
     """
     points = cell.evaluation_points if points is None else points
@@ -152,6 +154,8 @@ def write(
             if cell.decoder is not None:
                 of_split = of_split | _of_caption(scores["accuracy"])
             evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
+            if heatmap is not None:
+                evaluations[-1]["heatmap"] = heatmap
             if split == "validation" and fraction == 1:
                 evaluations[-1]["examples"] = examples
             if split == "test" and fraction == 1 and images:

@@ -20,6 +20,7 @@ from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.data import data_notes, share_notes
 from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
+from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
 from analysis.comparison.report.summaries import group_summaries, summary_metrics
@@ -79,7 +80,7 @@ class Comparisons(Chapter["Compared"]):
         return [verdict_text(found), text] if text else [verdict_text(found)]
 
     def head(self, sections: Sequence[Compared]) -> list[Block]:
-        """Question, answer, and what the words mean."""
+        """Question, answer, what the words mean, and figures that answer further questions."""
         found = _of(sections)
         compared = f"The paradigms are compared at {made_equal(found[0].axis, _noun(found))}."
         explanation = " ".join([*_saif(found), compared])
@@ -94,6 +95,7 @@ class Comparisons(Chapter["Compared"]):
             Heading("Answer", 2),
             *(Text(sentence, "lead") for sentence in sentences),
             *(Text(text, "quiet") for text in (explanation, *share_notes(found), *left_out)),
+            *interactive_blocks(found),
         ]
 
     def pictures(self, sections: Sequence[Compared]) -> list[Picture]:

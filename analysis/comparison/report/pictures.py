@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.compare import Comparison
-from analysis.comparison.curves import learning_curve
+from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.ineligible_options import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.comparison.report.captions import caption_pictures
@@ -169,12 +169,12 @@ def _corners_text(name: str, heatmap: Any, edges: Sequence[float]) -> str:
 
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
-    confidence = _confidence(comparison)
+    confidence = confidence_of(comparison)
     axis = quantity(comparison.axis, comparison.noun)
     for metric in METRICS:
         name = comparison.names[metric]
         curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
-        lines = by_paradigm(curve[curve["num_seeds"] == curve["num_cells"]])
+        lines = by_paradigm(common(curve))
         if not lines:
             continue
         floor = lost_score(metric, comparison.task)
@@ -305,7 +305,8 @@ def _seeds(response: pd.DataFrame) -> str:
     )
 
 
-def _confidence(comparison: Comparison) -> float:
+def confidence_of(comparison: Comparison) -> float:
+    """Of the intervals of a comparison that has numbers, in (0, 1)."""
     return float(comparison.summary["confidence"].iloc[0])
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.comparison.choice import SPREADS, SUMMARISED, further_measures
 from analysis.comparison.compare import Comparison
-from analysis.comparison.curves import learning_curve
+from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_markdown, number
 from analysis.comparison.report.text import stages
@@ -146,9 +146,7 @@ def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     """Paradigm -> name -> curve."""
     found: dict[str, dict[str, Curve]] = {}
     for metric in METRICS:
-        table = learning_curve(comparison.evaluations, metric, _SPLIT)
-        # A mean over different seeds than before would look like progress.
-        table = table[table["num_seeds"] == table["num_cells"]]
+        table = common(learning_curve(comparison.evaluations, metric, _SPLIT))
         for paradigm, rows in table.groupby("paradigm"):
             for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):
                 finite = rows[np.isfinite(rows[column])]
