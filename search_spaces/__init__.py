@@ -11,6 +11,7 @@ from search_spaces import (
     linear_orthogonal,
     mscoco,
     one_shot,
+    texts,
 )
 from search_spaces.base import SearchSpace
 from search_spaces.open_questions import ablation, foregrounds, long, scaling, series
@@ -23,6 +24,7 @@ _MODULES = (
     fixed_focus,
     linear_orthogonal,
     hatexplain,
+    texts,
     mscoco,
     attention_paths,
     one_shot,

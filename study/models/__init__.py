@@ -22,8 +22,9 @@ _ARCHITECTURES: dict[str, dict[str, str]] = {
     "perceptron": {"digits": "images:perceptron", "images": "images:perceptron"},
     "conv1d": {"series": "images:conv1d"},
     "linear": {"linear-orthogonal": "linear:linear"},
-    "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
-    "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2
+    # The first and the second model of HateXplain.
+    "embedding": {"hatexplain": "text:embedding", "texts": "text:embedding"},
+    "self-attention": {"hatexplain": "text:self_attention", "texts": "text:self_attention"},
     "show-attend-tell": {"mscoco": "captions:show_attend_tell"},
     "attention-paths": {
         "omniglot": "attention_paths:attention_paths",

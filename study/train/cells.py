@@ -67,7 +67,7 @@ class CellMaker:
                 cell.architecture,
                 cell.task,
                 facts.input_shape,
-                tasks.info(cell.task, cell.options).num_classes,
+                facts.num_classes or tasks.info(cell.task, cell.options).num_classes,
                 width=cell.width,
                 further=further,
             )

@@ -145,7 +145,7 @@ NOT_DOWNLOADED = {"mscoco"}
 SHIPPED = {"series"}
 """Data sets that an optional package ships."""
 
-YOUR_OWN = {"images"}
+YOUR_OWN = {"images", "texts"}
 """Data that only who runs the study has."""
 
 FAULTS: dict[str, Callable[[bytes], bytes | None]] = {

@@ -27,6 +27,7 @@ from tests.made_up.images import write_folders
 from tests.made_up.omniglot import write_omniglot
 from tests.made_up.posts import write_posts
 from tests.made_up.series import write_series
+from tests.made_up.texts import write_texts
 from tests.study.tasks.test_layouts import make, write_official
 
 M, N = 4, 25
@@ -42,6 +43,7 @@ DATA: Mapping[str, Callable[[Path], Path]] = {
     "cifar100": _cifar(CIFAR100),
     "images": lambda folder: write_folders(folder / "data"),
     "hatexplain": write_posts,
+    "texts": lambda folder: write_texts(folder / "data"),
     "mscoco": lambda folder: write_coco(folder / "data", coco(12, 12)),
     "omniglot": lambda folder: write_omniglot(folder / "data"),
     "series": lambda folder: write_series(folder / "data"),
@@ -52,6 +54,7 @@ OPTIONS = {
     "linear-orthogonal": Options(num_classes=3),
     "images": Options(foreground="heron+stork", pixels=8),
     "hatexplain": Options(None, "majority", "majority", 1),
+    "texts": Options(min_count=1),
     "mscoco": Options(min_count=1, encoder="small"),
     "omniglot": Options(pixels=16),
     "digits-one-shot": Options(pixels=8),
@@ -120,7 +123,8 @@ def test_a_task_reads_a_data_set_or_takes_none() -> None:
 def test_the_data_are_what_was_declared(known: Known) -> None:
     task, facts = known.task, known.task.facts
     assert task.name == known.name
-    assert task.num_classes == (known.info.num_classes or facts.input_shape[0])
+    declared = known.info.num_classes or facts.num_classes
+    assert task.num_classes == (declared or facts.input_shape[0])
     assert re.fullmatch("[0-9a-f]{16}", facts.digest)
     assert known.load().facts == facts
     if facts.sizes:

@@ -526,18 +526,8 @@ def test_a_plan_lists_the_classes(folder: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_study_of_a_folder_ends_with_its_report(folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    run_without_ray(
-        [
-            "images",
-            "--data-dir",
-            str(folder),
-            "--results",
-            str(results),
-            "--tracking",
-            "none",
-            *TINY,
-        ]
-    )
+    places = ["--data-dir", str(folder), "--results", str(results)]
+    run_without_ray(["images", *places, "--tracking", "none", *TINY])
     cells = Results(results).cells()
     assert cells["status"].tolist() == ["done"] * 4
     assert cells["num_classes"].tolist() == [2] * 4

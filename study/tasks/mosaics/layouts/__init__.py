@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from study.tasks.mosaics.layouts.common import FileNames, Found, Images, listed, nothing_in
+from study.tasks.mosaics.layouts.common import FileNames, Found, Images
 from study.tasks.mosaics.layouts.folders import (
     IMAGE_SUFFIXES,
     find_class_folders,
@@ -33,6 +33,7 @@ from study.tasks.mosaics.layouts.official import (
 from study.tasks.mosaics.layouts.own import ACCEPTED, TITLE, find_own, may_be_own
 from study.tasks.mosaics.layouts.parquet import find_parquet, read_parquet
 from study.tasks.mosaics.layouts.ubyte import read_ubyte
+from study.tasks.sources.directory import listed, nothing_in
 
 __all__ = [
     "ACCEPTED", "TITLE", "FileNames", "Found", "Images", "find", "find_own", "may_be_own",

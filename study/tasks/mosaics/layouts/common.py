@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -113,43 +112,6 @@ class Images(NamedTuple):
     def none(cls, names: FileNames) -> Images:
         """No images."""
         return cls(np.empty((0, names.pixels, names.pixels, 3), np.uint8), np.empty(0, np.int64))
-
-
-@contextlib.contextmanager
-def listed(data_dir: Path, title: str) -> Iterator[list[Path]]:
-    """Gives the visible entries of a data set's directory, which its body may read.
-
-    Raises:
-        RequestError: there is no such directory, or it cannot be read.
-    """
-    try:
-        if not data_dir.exists():
-            raise RequestError(
-                f"{data_dir} does not exist. Pass the directory that holds {title} "
-                "with --data-dir."
-            )
-        if not data_dir.is_dir():
-            raise RequestError(
-                f"{data_dir} is not a directory. Unpack it if it is an archive, and pass the "
-                "directory with --data-dir."
-            )
-        yield visible(data_dir)
-    except OSError as error:
-        raise RequestError(f"{data_dir} cannot be read ({reason_of(error)}).") from error
-
-
-def nothing_in(data_dir: Path, entries: Sequence[Path], title: str, accepted: str) -> RequestError:
-    """The error for a directory in which no layout is found."""
-    held = ", ".join(entry.name for entry in entries[:5]) + (", ..." if entries[5:] else "")
-    return RequestError(
-        f"{data_dir} {f'holds only {held}' if held else 'is empty'}: no {title} found. "
-        f"Accepted layouts: {accepted}."
-    )
-
-
-def visible(folder: Path) -> list[Path]:
-    """The entries of a folder without hidden ones, sorted by name."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def reason_of(error: BaseException) -> str:

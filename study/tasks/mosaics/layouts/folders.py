@@ -17,8 +17,8 @@ from study.tasks.mosaics.layouts.common import (
     Images,
     decode,
     reason_of,
-    visible,
 )
+from study.tasks.sources.directory import visible
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.errors import RequestError
-from study.tasks.mosaics.layouts.common import FileNames, Found, listed, nothing_in, visible
+from study.tasks.mosaics.layouts.common import FileNames, Found
 from study.tasks.mosaics.layouts.folders import IMAGE_SUFFIXES, natural
 from study.tasks.mosaics.layouts.official import find_official
 from study.tasks.mosaics.layouts.parquet import (
@@ -24,7 +24,15 @@ from study.tasks.mosaics.layouts.parquet import (
 )
 from study.tasks.mosaics.layouts.ubyte import NAMES as UBYTE_NAMES
 from study.tasks.mosaics.layouts.ubyte import classes_of, find_ubyte
-from study.tasks.sources import splits
+from study.tasks.sources.directory import (
+    SPLIT_NAMES,
+    files_by_split,
+    listed,
+    nothing_in,
+    require_one,
+    split_named,
+    visible,
+)
 
 TITLE = "images of your own"
 ACCEPTED = (
@@ -87,7 +95,7 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
         own = (
             _find_official(data_dir, known)
             or _find_ubyte(data_dir, folders)
-            or _find_parquet(data_dir, folders)
+            or _find_parquet(data_dir, entries)
             or _find_folders(folders[1:])
         )
     if own is None:
@@ -126,17 +134,9 @@ def _find_ubyte(data_dir: Path, folders: Sequence[Path]) -> Own | None:
     every = [found for each in dict.fromkeys(places) if (found := find_ubyte(each)) is not None]
     if not every:
         return None
-    _require_one(data_dir, [found.train[0].parent for found in every])
+    require_one(data_dir, [found.train[0].parent for found in every])
     names = FileNames(TITLE, classes_of(every[0]))
     return Own(every[0], names, f"the train and test images of {every[0].train[0].parent}")
-
-
-def _require_one(data_dir: Path, holding: Sequence[Path]) -> None:
-    if len(holding) > 1:
-        raise RequestError(
-            f"{data_dir} holds several data sets, in {', '.join(map(str, holding))}. Pass one of "
-            "these with --data-dir."
-        )
 
 
 def _divided(
@@ -154,7 +154,7 @@ def _divided(
     train, validation, test = (parts.get(each, ()) for each in ("train", "validation", "test"))
     if not train:
         there = " and ".join(names[each] for each in parts)
-        raise RequestError(f"there is {there}, but no train split. Splits are {splits.NAMES}.")
+        raise RequestError(f"there is {there}, but no train split. Splits are {SPLIT_NAMES}.")
     if test and validation:
         note = f"{names['train']} and {names['validation']} train and validate"
         return (*train, *validation), test, f"{note}, {names['test']} tests"
@@ -175,7 +175,7 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
     """
     of_splits: dict[str, Path] = {}
     for each in folders:
-        split = splits.split_named(each.name)
+        split = split_named(each.name)
         if split is not None and any(entry.is_dir() for entry in visible(each)):
             if split in of_splits:
                 raise RequestError(
@@ -227,7 +227,7 @@ def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
                 f"{others[0]} is {what}, among images of the class {folder.name}. Move it away; "
                 f"images are {', '.join(IMAGE_SUFFIXES)}."
             )
-        images = [each for each in entries if each not in others]
+        images = () if others else entries
         found[folder] = tuple(sorted(images, key=lambda each: (natural(each.stem), each.name)))
     return found
 
@@ -248,31 +248,20 @@ def _paths(classes: Mapping[Path, tuple[Path, ...]]) -> tuple[Path, ...]:
 # Parquet
 
 
-def _find_parquet(data_dir: Path, folders: Sequence[Path]) -> Own | None:
+def _find_parquet(data_dir: Path, entries: Sequence[Path]) -> Own | None:
     """The Parquet files of a directory or of one subfolder; None if there are none.
 
     Raises:
         RequestError: see `find_own`.
     """
-    holding = {each: sorted(each.glob("*.parquet")) for each in folders}
-    holding = {each: paths for each, paths in holding.items() if paths}
-    if not holding:
+    parts = dict(files_by_split(data_dir, entries, (".parquet",)))
+    if not parts:
         return None
-    _require_one(data_dir, list(holding))
-    (paths,) = holding.values()
-    parts: dict[str, tuple[Path, ...]] = {}
-    of_none = [path for path in paths if splits.split_of_file(path.name) is None]
-    for path in paths:
-        split = splits.split_of_file(path.name) or "train"
-        parts[split] = (*parts.get(split, ()), path)
-    if of_none and len(of_none) < len(paths):
-        raise RequestError(
-            f"{of_none[0]} is of no split, other files are. Begin its name with one of "
-            f"{splits.NAMES}, or take it away."
-        )
+    called = {split: each[0].name.split("-")[0] for split, each in parts.items()}
+    if "" in parts:
+        parts, called = {"train": parts[""]}, {"train": called[""]}
     for each in parts.values():
         require_whole(each)
-    called = {split: f"{each[0].name.split('-')[0]}" for split, each in parts.items()}
     train, test, note = _divided(parts, called)
     return Own(Found("parquet", train, test), _parquet_names((*train, *test)), note)
 
