@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,11 +60,11 @@ def load_own(places: Places, pixels: int) -> BaseImages:
 
 def unchosen(base: BaseImages) -> RequestError:
     """The error for images whose foreground is not chosen; it lists the classes."""
-    first, second = base.class_names[:2]
+    example = shlex.quote(f"foreground={'+'.join(base.class_names[:2])}")
     return RequestError(
         "images takes a foreground, the classes that are labels: two or more of "
         f"{_classes_text(base.class_names, base.train_labels, base.test_labels)}. Give it with "
-        f"--set foreground={first}+{second}; all other classes are then background."
+        f"--set {example}; all other classes are then background."
     )
 
 
