@@ -97,6 +97,16 @@ def test_a_validation_split_beside_a_test_split_is_trained_on_too(tmp_path: Path
     assert "train/ and val/ train and validate, test/ tests" in base.notes[0]
 
 
+def test_a_train_split_alone_is_divided(folder: Path) -> None:
+    expected = load(folder)
+    folder.rename(folder.parent / "train")
+    (folder / "train").mkdir(parents=True)
+    (folder.parent / "train").rename(folder / "train")
+    base = load(folder)
+    assert base.digest == expected.digest
+    assert "; train/ alone is there: 20 % of the images of each class, drawn" in base.notes[0]
+
+
 def test_folders_named_as_splits_may_be_classes(folder: Path) -> None:
     (folder / "water").rename(folder / "test")
     assert load(folder).class_names == ("heron", "reed", "stork", "test")
@@ -470,6 +480,12 @@ def test_networks_take_the_shape_of_the_images() -> None:
             model = build(name, "images", shape, 4, further=(NetworkSettings(depth=-1),))
             flops = model.flops(shape)
             assert min(flops.focus, flops.classifier) > 0
+
+
+def test_a_name_with_a_blank_is_quoted_as_a_shell_takes_it(folder: Path) -> None:
+    (folder / "heron").rename(folder / "grey heron")
+    with pytest.raises(RequestError, match=r"--set 'foreground=grey heron\+reed'; all other"):
+        tasks.load("images", Places(str(folder)), Options(pixels=SIDE))
 
 
 @pytest.mark.parametrize(
