@@ -16,7 +16,7 @@ SPACE = SearchSpace(
                 "batch_size": (32,),
                 "epochs": (20,),
                 "paradigm": ("soft", "hard", "lvml", "hybrid"),
-                "lr": By("paradigm", {"hybrid": (0.03,)}, otherwise=(0.01, 0.03)),
+                "lr": By("paradigm", {"hybrid": (0.03,)}, otherwise=(0.01, 0.03, 0.06)),
                 "switch_point": (0.1, 0.4),
                 "seed": (0, 1),
                 "confirm": tuple(range(100, 108)),

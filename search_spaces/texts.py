@@ -24,7 +24,7 @@ SPACE = SearchSpace(
                 **_COMMON,
                 "batch_size": (32,),
                 "epochs": (10,),
-                "lr": (0.03, 0.1),
+                "lr": (0.01, 0.03, 0.1),
                 "switch_point": (0.4,),
                 "seed": (0, 1),
                 "confirm": tuple(range(100, 108)),
