@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,52 +24,42 @@ def made_up(label: int, number: int, size: tuple[int, int] = (SIDE, SIDE)) -> np
     return (60 * label + 30 + noise).clip(0, 255).astype(np.uint8)
 
 
-def encoded(pixels: np.ndarray, kind: str = "PNG", **options: Any) -> bytes:
+def encoded(pixels: np.ndarray, kind: str = "PNG") -> bytes:
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, kind, **options)
+    Image.fromarray(pixels).save(file, kind)
     return file.getvalue()
 
 
 def write_folders(
-    folder: Path,
-    counts: Mapping[str, int] = COUNTS,
-    split: str = "",
-    first: int = 0,
-    kind: str = "PNG",
+    folder: Path, counts: Mapping[str, int] = COUNTS, split: str = "", first: int = 0
 ) -> Path:
-    """Class folders in `folder`, or in its folder `split`, whose images are as wide as they may.
+    """Class folders in `folder`, or in its folder `split`, of images of several sizes.
 
     Args:
         first: number of the first image of each class.
     """
     for label, (name, count) in enumerate(counts.items()):
         for number in range(first, first + count):
-            path = folder / split / name / f"{number}.{kind.lower()}"
+            path = folder / split / name / f"{number}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             size = (SIDE + number % 5, SIDE + number % 3)
-            path.write_bytes(encoded(made_up(label, number, size), kind))
+            path.write_bytes(encoded(made_up(label, number, size)))
     return folder
 
 
 def write_own_parquet(
-    path: Path,
-    labels: list[Any],
-    classes: list[str] | None = None,
-    column: str = "label",
+    path: Path, labels: list[Any], column: str = "label", categories: bool = False
 ) -> Path:
-    """A file of an image for each label; `classes` are told as Hugging Face tells them."""
-    rows = [
-        {"bytes": encoded(made_up(int(str(label)[-1]), row)), "path": None}
-        for row, label in enumerate(labels)
-    ]
-    table = pa.table({"image": rows, column: labels})
-    if classes is not None:
-        features = {column: {"names": classes, "_type": "ClassLabel"}}
-        table = table.replace_schema_metadata(
-            {"huggingface": json.dumps({"info": {"features": features}})}
-        )
+    """A file of an image for each label, whose classes are told nowhere else.
+
+    Args:
+        categories: whether labels are written once, as pandas writes categories.
+    """
+    images = [{"bytes": encoded(made_up(0, row)), "path": None} for row in range(len(labels))]
+    values = pa.array(labels)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path)
+    written = values.dictionary_encode() if categories else values
+    pq.write_table(pa.table({"image": images, column: written}), path)
     return path
 
 

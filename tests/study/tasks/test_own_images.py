@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -216,6 +218,7 @@ def test_hugging_face_names_the_classes(tmp_path: Path) -> None:
     assert one.class_names == CIFAR10.class_names
 
 
+@pytest.mark.parametrize("categories", [False, True])
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
@@ -223,8 +226,11 @@ def test_hugging_face_names_the_classes(tmp_path: Path) -> None:
         (["c3", "a1", "b2"] * 5, ("a1", "b2", "c3")),
     ],
 )
-def test_other_labels_are_the_names(tmp_path: Path, labels: list, classes: tuple) -> None:
-    write_own_parquet(tmp_path / "data" / "images.parquet", labels, column="labels")
+def test_other_labels_are_the_names(
+    tmp_path: Path, labels: list, classes: tuple, categories: bool
+) -> None:
+    path = tmp_path / "data" / "images.parquet"
+    write_own_parquet(path, labels, column="labels", categories=categories)
     base = load(tmp_path / "data")
     assert base.class_names == classes
     assert np.bincount(np.r_[base.train_labels, base.test_labels]).tolist() == [5, 5, 5]
@@ -444,9 +450,6 @@ OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def _bare(path: Path, columns: dict) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.table(columns), path)
 
 

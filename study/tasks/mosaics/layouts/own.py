@@ -310,6 +310,7 @@ def _label_column(schema: Any, path: Path) -> str:
         if pa.types.is_integer(each := schema.field(name).type)
         or pa.types.is_string(each)
         or pa.types.is_large_string(each)
+        or pa.types.is_dictionary(each)  # as pandas writes categories
     ]
     named = [name for name in ("label", "labels") if name in usable]
     classes = [name for name in usable if listed_classes(schema.metadata, name) is not None]
