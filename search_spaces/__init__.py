@@ -7,9 +7,11 @@ from search_spaces import (
     digits,
     fixed_focus,
     hatexplain,
+    images,
     linear_orthogonal,
     mscoco,
     one_shot,
+    texts,
 )
 from search_spaces.base import SearchSpace
 from search_spaces.open_questions import ablation, foregrounds, long, scaling, series
@@ -18,9 +20,11 @@ _MODULES = (
     digits,
     cifar10,
     cifar100,
+    images,
     fixed_focus,
     linear_orthogonal,
     hatexplain,
+    texts,
     mscoco,
     attention_paths,
     one_shot,

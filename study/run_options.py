@@ -221,6 +221,7 @@ _EXAMPLES = """
 examples:
   python -m study.run digits
   python -m study.run cifar10 --data-dir ~/data/cifar10 --plan
+  python -m study.run images --data-dir DIR --set foreground=heron+stork
   python -m study.run cifar10 --preset paper --set m=5 seed=0-5
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
   python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005

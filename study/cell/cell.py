@@ -81,7 +81,7 @@ class Cell(AnyCell):
             of the phase.
         encoder: of captions, name in `study.models.encoders`.
         decoder: of captions, its sizes and inference.
-        pixels: of one-shot images, height and width to which they are resized, >= 1.
+        pixels: of one-shot images and your own, height and width to which they are resized, >= 1.
         foreground: of mosaics, the classes that are labels, joined by +; None: the paper's.
         background: of mosaics, the classes of the other segments, or rest; None: all others.
         window: of series, steps of a segment, >= 1.

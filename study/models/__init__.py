@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from study.models.base import Model
 
 _OWN: dict[str, dict[str, str]] = {
-    "scripts": {"cifar10": "images:scripts_cifar10", "cifar100": "images:scripts_cifar100"},
+    "scripts": {
+        "cifar10": "images:scripts_cifar10",
+        "cifar100": "images:scripts_cifar100",
+        "images": "images:scripts_cifar10",
+    },
     "paper": {"cifar10": "images:paper_cifar10", "cifar100": "images:paper_cifar100"},
-    "small": {"cifar10": "images:small", "cifar100": "images:small"},
-    "perceptron": {"digits": "images:perceptron"},
+    "small": {"cifar10": "images:small", "cifar100": "images:small", "images": "images:small"},
+    "perceptron": {"digits": "images:perceptron", "images": "images:perceptron"},
     "conv1d": {"series": "images:conv1d"},
     "linear": {"linear-orthogonal": "linear:linear"},
-    "embedding": {"hatexplain": "text:embedding"},  # HateXplain-1
-    "self-attention": {"hatexplain": "text:self_attention"},  # HateXplain-2
+    # The first and the second model of HateXplain.
+    "embedding": {"hatexplain": "text:embedding", "texts": "text:embedding"},
+    "self-attention": {"hatexplain": "text:self_attention", "texts": "text:self_attention"},
     "show-attend-tell": {"mscoco": "captions:show_attend_tell"},
     "attention-paths": {
         "omniglot": "attention_paths:attention_paths",

@@ -59,8 +59,8 @@ class Net:
             settings: what else differs; its widths are not read.
 
         Raises:
-            ValueError: fewer hidden layers than there are would be left out, or a layer is too
-                narrow for its normalisation.
+            ValueError: fewer hidden layers than there are would be left out, a layer is too
+                narrow for its normalisation, or pooling leaves nothing of so small a segment.
         """
         norm = None if settings is None else settings.normalisation
         activation = _ACTIVATIONS[None if settings is None else settings.activation]
@@ -78,6 +78,8 @@ class Net:
             channels = out
             height = ((height - seen[0]) // stride + 1) // pool
             wide = ((wide - seen[1]) // stride + 1) // pool
+            rule = "more, or the architecture one with less pooling (small, perceptron)"
+            require(min(height, wide) > 0, "pixels", input_shape[1:], rule)
         layers += [nn.Flatten(), activation()] if layers else [nn.Flatten()]
         features = channels * height * wide
         for hidden in self._hidden(settings):

@@ -236,6 +236,7 @@ class Facts:
             drawn.
         lengths: number of segments -> training inputs of that length; empty: all have m.
         notes: sentences about the data, for people.
+        num_classes: C, where the data tell it; 0: the `TaskInfo` does.
     """
 
     digest: str
@@ -243,6 +244,7 @@ class Facts:
     sizes: Mapping[str, int]
     lengths: Mapping[int, int]
     notes: tuple[str, ...] = ()
+    num_classes: int = 0
 
 
 FactsOf = Callable[[str, Options], Facts]
@@ -288,8 +290,8 @@ class TaskInfo:
         input_shape: of one segment of a mosaic or an episode: (channels, height, width); of a text
             (words,). Data of other channels or words say so in their facts.
         classes: names of the classes; of mosaics, those of the foreground; of episodes, which
-            support the query matches; of captions none, since their classes are the words of the
-            data.
+            support the query matches; of captions and of your own texts none: the words of the
+            data are the classes, or the data tell them (`Facts.num_classes`).
         load: places of its files -> the task.
         made_up: (facts, count) -> the task with noise for data, at least `count` inputs a split.
         nominal: the facts that are assumed before the data is at hand.

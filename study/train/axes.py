@@ -102,11 +102,12 @@ def _of_some_tasks(option: str) -> By:
 
 
 def _of_transformers(about: str) -> Axis:
-    """A size of the network for one-shot images."""
+    """A size of the network for one-shot images; a study of them declares it."""
+    names = [name for name in tasks.TASKS if tasks.modality(name) is tasks.ONE_SHOT]
     return Axis(
         f"of one-shot images, {about}; none: no such images",
         _count_or_none,
-        By("task", dict.fromkeys(tasks.taking("pixels"), ()), otherwise=(None,)),
+        By("task", dict.fromkeys(names, ()), otherwise=(None,)),
         "a whole number or none",
     )
 
@@ -141,13 +142,15 @@ AXES: Mapping[str, Axis] = {
         "a whole number or none",
     ),
     "pixels": Axis(
-        "of one-shot images, height and width to which they are resized; none: no such images",
+        "of one-shot images and your own, height and width to which they are resized; none: no "
+        "such images",
         _count_or_none,
         _of_some_tasks("pixels"),
         "a whole number or none",
     ),
     "foreground": Axis(
-        "of mosaics, the classes that are labels, e.g. 1+2+3; none: those of the paper",
+        "of mosaics, the classes that are labels, e.g. 1+2+3; none: those of the paper, of your "
+        "own images a list of all",
         _name_or_none,
         _of_some_tasks("foreground"),
         "names joined by +",

@@ -67,7 +67,7 @@ class CellMaker:
                 cell.architecture,
                 cell.task,
                 facts.input_shape,
-                tasks.info(cell.task, cell.options).num_classes,
+                facts.num_classes or tasks.info(cell.task, cell.options).num_classes,
                 width=cell.width,
                 further=further,
             )
@@ -107,6 +107,7 @@ class CellMaker:
         for name, least in (("foregrounds", 1), ("distractors", 0)):
             require(point[name] >= least, name, point[name], f"an integer >= {least}")
         facts = self._facts_of(task, options)
+        one_shot = tasks.modality(task) is tasks.ONE_SHOT or None
         cell = Cell(
             data_digest=facts.digest,
             schedule=_schedule(point),
@@ -114,7 +115,7 @@ class CellMaker:
             network=_network(point),
             foregrounds=None if point["foregrounds"] == 1 else point["foregrounds"],
             distractors=point["distractors"] or None,
-            transformer=_settings(TransformerSettings, point, options.pixels, "one-shot images"),
+            transformer=_settings(TransformerSettings, point, one_shot, "one-shot images"),
             budget=Budget(1),
             evaluation_points=tuple(i / count for i in range(count + 1)),
             sources=parts.sources(

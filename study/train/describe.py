@@ -98,7 +98,8 @@ def _of_mosaics(cell: Cell) -> str:
 
 def _of_classes(cell: Cell) -> str:
     """``foreground 1+2+3, background rest, window 7, ``; empty of the paper's classes."""
-    given = ((each, getattr(cell, each)) for each in ("foreground", "background", "window"))
+    names = ("foreground", "background", "window", *(() if cell.transformer else ("pixels",)))
+    given = ((each, getattr(cell, each)) for each in names)
     return "".join(f"{name} {value}, " for name, value in given if value is not None)
 
 

@@ -10,7 +10,7 @@ from study.cell import Budget, Cell, Schedule
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.storage.storage import Storage
-from study.tasks import modality
+from study.tasks import POSTS, modality
 from study.tasks.base import Facts, FactsOf
 from study.train.axes import AXES, choices
 
@@ -98,7 +98,7 @@ class Training:
         from pandas import notna
 
         held = f"alpha={row['alpha']:g} " if notna(row["alpha"]) else ""
-        model = f"{row['architecture']} " if notna(row["label_rule"]) else ""
+        model = f"{row['architecture']} " if modality(row["task"]) is POSTS else ""
         model = f"{row['encoder']} " if notna(row["encoder"]) else model
         return f"{row['paradigm']} {model}m={row['m']} {held}lr={row['lr']:g} seed={row['seed']}"
 

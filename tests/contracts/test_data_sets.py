@@ -145,6 +145,9 @@ NOT_DOWNLOADED = {"mscoco"}
 SHIPPED = {"series"}
 """Data sets that an optional package ships."""
 
+YOUR_OWN = {"images", "texts"}
+"""Data that only who runs the study has."""
+
 FAULTS: dict[str, Callable[[bytes], bytes | None]] = {
     "half": lambda content: content[: len(content) // 2],
     "page": lambda _: b"<html>",
@@ -274,7 +277,7 @@ def published(
 
 def test_every_data_set_is_tested() -> None:
     found = {name for name in tasks.TASKS if tasks.takes_data_dir(name)}
-    assert SOURCES.keys() | NOT_DOWNLOADED | SHIPPED == found
+    assert SOURCES.keys() | NOT_DOWNLOADED | SHIPPED | YOUR_OWN == found
 
 
 def test_omniglot_is_the_archives_of_its_authors() -> None:
@@ -298,6 +301,19 @@ def test_where_to_get_what_is_not_downloaded(name: str, tmp_path: Path) -> None:
     assert re.match(
         r"MSCOCO is not at hand.*\.zip.* with --data-dir DIR\. [^\n]*$", str(caught.value)
     )
+    assert entries(tmp_path / "downloads") == []
+
+
+@pytest.mark.parametrize("name", YOUR_OWN)
+def test_your_own_data_are_asked_for(name: str, tmp_path: Path) -> None:
+    places = Places(cache_dir=str(tmp_path))
+    assert not tasks.at_hand(name, places)
+    data_set = tasks.TASKS[name].data_set
+    assert data_set is not None
+    with pytest.raises(RequestError) as caught:
+        tasks.load(name, places, Options(**tasks.TASKS[name].options))
+    expected = f"{name} takes {data_set.title}: pass them with --data-dir DIR. Accepted: "
+    assert str(caught.value) == f"{expected}{data_set.accepted}."
     assert entries(tmp_path / "downloads") == []
 
 

@@ -25,6 +25,9 @@ LAYERS = {
     ],
     ("paper", "cifar100", "focus"): [*FOCUS_CONVS[:2], (2304, 512), (512, 1)],
     ("paper", "cifar100", "classifier"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 50)],
+    ("scripts", "images", "focus"): [*FOCUS_CONVS, (1024, 512), (512, 64), (64, 10), (10, 1)],
+    ("small", "images", "focus"): [(3, 16, 5), (16, 32, 3), (1152, 64), (64, 1)],
+    ("perceptron", "images", "classifier"): [(3072, 64), (64, 32), (32, 4)],
     ("perceptron", "digits", "focus"): [(64, 64), (64, 32), (32, 1)],
     ("perceptron", "digits", "classifier"): [(64, 64), (64, 32), (32, 3)],
     ("conv1d", "series", "focus"): [(12, 16, 3), (16, 32, 3), (96, 32), (32, 1)],
@@ -32,7 +35,7 @@ LAYERS = {
 }  # fmt: skip
 SHAPES = {
     "cifar10": ((3, 32, 32), 3), "cifar100": ((3, 32, 32), 50), "digits": ((1, 8, 8), 3),
-    "series": ((12, 7, 1), 3),
+    "series": ((12, 7, 1), 3), "images": ((3, 32, 32), 4),
 }  # fmt: skip
 
 

@@ -57,10 +57,9 @@ STOREYS = [
     ["study.models.encoders"],
     ["study.models.base"],
     ["study.models.flops", "study.tasks.base"],
-    ["study.models.layers"],
+    ["study.models.layers", "study.tasks.mosaics.layouts"],
     ["study.tasks.sources", "study.cell"],
     [
-        "study.tasks.mosaics.layouts",
         "study.paradigms",
         "study.storage",
         "analysis.crossed",

@@ -56,8 +56,8 @@ from study import tasks
 def section_title(comparison: Comparison) -> str:
     """Title that tells one comparison of a results directory from another."""
     settings = comparison.settings
-    names = ["m", *UNUSUAL, "foreground", "background", "window", "n", "architecture"]
-    names += ["batch_size", "precision", "inference"]
+    names = ["m", *UNUSUAL, "foreground", "background", "window", "pixels", "n"]
+    names += ["architecture", "batch_size", "precision", "inference"]
     own = {tasks.POSTS: ["label_rule", "rationale_rule"], tasks.CAPTIONS: ["encoder"]}
     names += own.get(comparison.modality, ["split"])
     names = list(dict.fromkeys([*names, "budget", *comparison.differs]))

@@ -38,10 +38,10 @@ class BaseImages:
         class_names: the name of each label.
         max_value: the pixel value that stands for 1.
         digest: 16 hexadecimal digits that stand for images, labels and class names.
+        notes: sentences about the data, for people.
     """
 
     noun = "images"
-    notes = ()
 
     train_images: np.ndarray
     train_labels: np.ndarray
@@ -50,6 +50,7 @@ class BaseImages:
     class_names: tuple[str, ...]
     max_value: int
     digest: str
+    notes: tuple[str, ...] = ()
 
     @property
     def train_sources(self) -> np.ndarray:
@@ -72,6 +73,7 @@ class BaseImages:
         class_names: Sequence[str],
         max_value: int,
         source: str,
+        notes: Sequence[str] = (),
     ) -> BaseImages:
         """Checks base images and computes their digest.
 
@@ -106,6 +108,7 @@ class BaseImages:
             class_names,
             max_value,
             digest=prepared_form.digest_of(arrays, class_names),
+            notes=tuple(notes),
         )
 
 
@@ -149,7 +152,8 @@ def save(base: BaseImages, folder: Path) -> None:
         OSError: it cannot be written.
     """
     arrays = {name: getattr(base, name) for name in _ARRAYS}
-    rest = {"class_names": base.class_names, "max_value": base.max_value, "digest": base.digest}
+    names = ("class_names", "max_value", "digest", "notes")
+    rest = {name: getattr(base, name) for name in names}
     prepared_form.save_arrays(folder, arrays, rest, _REST)
 
 
@@ -166,6 +170,7 @@ def load(folder: Path) -> BaseImages:
             class_names=rest["class_names"],
             max_value=rest["max_value"],
             source=str(folder),
+            notes=rest.get("notes", ()),  # which older prepared forms lack
         )
         prepared_form.check_digest(base.digest, rest["digest"])
         return base

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from study.cell.seeds import stream_seed
+from study.cell.seeds import share_of_each
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.sources.bundled_digits import MAX_VALUE, read_digits
 from study.tasks.sources.cache import cache_root
@@ -39,7 +39,8 @@ def load_digits(places: Places = NO_PLACES) -> BaseImages:
 def _read() -> BaseImages:
     images, labels = read_digits()
     images = images[..., None]
-    test = _test_rows(labels)
+    test = np.zeros(len(labels), bool)
+    test[share_of_each(labels.tolist(), TEST_SHARE, "digits", "split")] = True
     return BaseImages.create(
         images[~test],
         labels[~test],
@@ -49,16 +50,3 @@ def _read() -> BaseImages:
         max_value=MAX_VALUE,
         source="scikit-learn's digits",
     )
-
-
-def _test_rows(labels: np.ndarray) -> np.ndarray:
-    """Marks the test images, `TEST_SHARE` of each class: bool (N,).
-
-    Rows are drawn by hash, so that the split depends on no library's random numbers.
-    """
-    test = np.zeros(len(labels), bool)
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label).tolist()
-        drawn = sorted(rows, key=lambda row: stream_seed("digits", "split", row))
-        test[drawn[: round(TEST_SHARE * len(rows))]] = True
-    return test

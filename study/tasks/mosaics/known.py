@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError
 from study.tasks.base import MOSAICS, UNKNOWN_DIGEST, Declaration, Facts, TaskInfo
-from study.tasks.mosaics import cifar, digits
+from study.tasks.mosaics import cifar, digits, own_images
 from study.tasks.mosaics.base_images import (
     MADE_UP_BACKGROUND,
     VALIDATION_SHARE,
@@ -45,7 +45,8 @@ def _info(
         read: places of its files -> the images.
         validation_share: of the train images of each class, kept for validation.
         options: may name the classes of foreground and background.
-        classes: all class names, so that an unknown one is refused before the data is at hand.
+        classes: all class names, so that an unknown one is refused before the data is at hand;
+            empty: the data tell them.
     """
     from study.tasks.mosaics.mosaics import MosaicTask
 
@@ -53,7 +54,8 @@ def _info(
     if options.foreground is not None or options.background is not None:
         given = joined(foreground) if options.foreground is None else options.foreground
         foreground = foreground_names(given, background)
-        background_names(foreground, background, classes, name)
+        if classes:
+            background_names(foreground, background, classes, name)
 
     def task(base: BaseImages, others: tuple[str, ...]) -> MosaicTask:
         return MosaicTask(name, base, foreground, validation_share, others)
@@ -66,11 +68,30 @@ def _info(
         shape,
         foreground,
         load=load,
-        made_up=lambda _, count: task(
-            made_up_images(shape, foreground, count), (MADE_UP_BACKGROUND,)
+        made_up=lambda facts, count: task(
+            made_up_images(facts.input_shape, foreground, count), (MADE_UP_BACKGROUND,)
         ),
         nominal=Facts(UNKNOWN_DIGEST, shape, sizes={}, lengths={}),
     )
+
+
+def _own_images(options: Options) -> TaskInfo:
+    pixels = options.pixels
+    if pixels is None or pixels < own_images.LEAST_PIXELS:
+        raise RequestError(
+            f"images takes pixels of {own_images.LEAST_PIXELS} or more, got "
+            f"{'none' if pixels is None else pixels}. Leave it out, or give it with --set "
+            "pixels=P."
+        )
+
+    def read(places: Places) -> BaseImages:
+        base = own_images.load_own(places, pixels)
+        if options.foreground is None:
+            raise own_images.unchosen(base)
+        return base
+
+    share = own_images.VALIDATION_SHARE
+    return _info(own_images.TASK, (3, pixels, pixels), _TO_BE_CHOSEN, read, share, options)
 
 
 def _linear_orthogonal(options: Options) -> TaskInfo:
@@ -86,6 +107,9 @@ def _linear_orthogonal(options: Options) -> TaskInfo:
 
 _CLASSES = {"foreground": None, "background": None}
 """Options of images; None: the classes that the task declares."""
+
+_TO_BE_CHOSEN = ("first", "second")
+"""Stand for the foreground of your own images until they can list their classes."""
 
 
 def of_images(
@@ -140,6 +164,13 @@ TASKS: Mapping[str, Declaration] = {
         cifar.load_cifar100,
         cifar.CIFAR100_CLASSES,
         data_set=cifar.data_set(cifar.CIFAR100),
+    ),
+    own_images.TASK: Declaration(
+        MOSAICS,
+        _own_images,
+        {**_CLASSES, "pixels": own_images.PIXELS},
+        own_images.DATA_SET,
+        usual={"background": REST},
     ),
     "linear-orthogonal": Declaration(MOSAICS, _linear_orthogonal, {"num_classes": None}),
 }

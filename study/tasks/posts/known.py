@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from study.cell import Options
 from study.errors import RequestError
-from study.tasks.base import POSTS, Declaration, Facts, Task, TaskInfo
-from study.tasks.posts import hatexplain
+from study.tasks.base import POSTS, Declaration, TaskInfo
+from study.tasks.posts import hatexplain, own_texts
+from study.tasks.posts.posts import Posts
 from study.tasks.sources.places import Places
 
 _SIZES = {"train": 15_383, "validation": 1_922, "test": 1_924}  # posts of HateXplain
@@ -15,8 +16,6 @@ _WORDS, _LENGTH = 24_991, 23  # vocabulary and mean words a post of its training
 
 
 def _hatexplain(options: Options) -> TaskInfo:
-    from study.tasks.posts.texts import made_up_texts, nominal_facts, text_task
-
     label_rule, rationale_rule = options.label_rule, options.rationale_rule
     if label_rule is None or rationale_rule is None or options.min_count is None:
         raise RequestError(
@@ -24,15 +23,44 @@ def _hatexplain(options: Options) -> TaskInfo:
             "them out, or give them with --set."
         )
 
-    def load(places: Places) -> Task:
-        posts = hatexplain.load_posts(places, label_rule, rationale_rule)
-        return text_task("hatexplain", posts, options)
+    def read(places: Places) -> Posts:
+        return hatexplain.load_posts(places, label_rule, rationale_rule)
 
-    def made_up(facts: Facts, count: int) -> Task:
-        return made_up_texts("hatexplain", facts, count, len(hatexplain.CLASSES))
+    return _info("hatexplain", read, options, hatexplain.CLASSES)
 
-    nominal = nominal_facts(_WORDS, _SIZES, _LENGTH)
-    return TaskInfo(nominal.input_shape, hatexplain.CLASSES, load, made_up, nominal)
+
+def _own_texts(options: Options) -> TaskInfo:
+    if options.min_count is None:
+        raise RequestError(
+            "texts takes a min_count, none is none. Leave it out, or give it with --set."
+        )
+    return _info(own_texts.TASK, own_texts.load_own, options)
+
+
+def _info(
+    name: str,
+    read: Callable[[Places], Posts],
+    options: Options,
+    classes: tuple[str, ...] = (),
+) -> TaskInfo:
+    """A task of posts.
+
+    Args:
+        name: of the task.
+        read: places of its files -> the posts.
+        options: of its data.
+        classes: names of the classes; empty: the data tell them.
+    """
+    from study.tasks.posts.texts import made_up_texts, nominal_facts, text_task
+
+    nominal = nominal_facts(_WORDS, _SIZES, _LENGTH, len(classes) or 2)
+    return TaskInfo(
+        nominal.input_shape,
+        classes,
+        load=lambda places: text_task(name, read(places), options),
+        made_up=lambda facts, count: made_up_texts(name, facts, count),
+        nominal=nominal,
+    )
 
 
 TASKS: Mapping[str, Declaration] = {
@@ -42,4 +70,5 @@ TASKS: Mapping[str, Declaration] = {
         {"label_rule": "majority", "rationale_rule": "majority", "min_count": 1},
         hatexplain.DATA_SET,
     ),
+    own_texts.TASK: Declaration(POSTS, _own_texts, {"min_count": 1}, own_texts.DATA_SET),
 }

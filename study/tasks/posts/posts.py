@@ -19,6 +19,7 @@ class Posts:
         rationales: split -> posts -> (tokens,) bool, True at the words of the rationale, at least
             one; or None if no word is marked, or the rule leaves none.
         left_out: reason, such as "in no split" -> number of posts > 0, in a fixed order.
+        notes: further sentences about them, for people.
     """
 
     classes: tuple[str, ...]
@@ -26,3 +27,4 @@ class Posts:
     labels: Mapping[str, np.ndarray]
     rationales: Mapping[str, Sequence[np.ndarray | None]]
     left_out: Mapping[str, int]
+    notes: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -132,17 +132,14 @@ class TextTask:
     Args:
         name: of the task; part of the seeds.
         posts: split -> posts.
-        num_classes: C.
         facts: of the data.
     """
 
     encoder_weights = None
 
-    def __init__(
-        self, name: str, posts: Mapping[str, NumberedPosts], num_classes: int, facts: Facts
-    ) -> None:
+    def __init__(self, name: str, posts: Mapping[str, NumberedPosts], facts: Facts) -> None:
         self.name = name
-        self.num_classes = num_classes
+        self.num_classes = facts.num_classes
         self.facts = facts
         self._posts = posts
         self._fixed = functools.lru_cache(maxsize=8)(self._drawn)
@@ -188,22 +185,22 @@ def text_task(name: str, posts: Posts, options: Options) -> TextTask:
     lengths, counts_of = np.unique(numbered["train"].lengths, return_counts=True)
     facts = Facts(
         digest=_digest(numbered, vocabulary),
+        num_classes=len(posts.classes),
         input_shape=(len(vocabulary) + _FIRST_WORD,),
         sizes={split: len(numbered[split].labels) for split in SPLITS},
         lengths=dict(zip(lengths.tolist(), counts_of.tolist(), strict=True)),
         notes=tuple(_notes(posts, numbered, len(vocabulary), options)),
     )
-    return TextTask(name, numbered, len(posts.classes), facts)
+    return TextTask(name, numbered, facts)
 
 
-def made_up_texts(name: str, facts: Facts, count: int, num_classes: int) -> TextTask:
+def made_up_texts(name: str, facts: Facts, count: int) -> TextTask:
     """The task with noise for posts of real lengths, on which steps take as long.
 
     Args:
         name: of the task.
         facts: of its data.
         count: posts in each split.
-        num_classes: C.
     """
     rng = np.random.default_rng(0)
     lengths, counts = (np.array(list(each)) for each in (facts.lengths, facts.lengths.values()))
@@ -215,17 +212,20 @@ def made_up_texts(name: str, facts: Facts, count: int, num_classes: int) -> Text
             words=rng.integers(_FIRST_WORD, facts.input_shape[0], size=total, dtype=np.int32),
             rationale=rng.random(total) < 0.3,
             lengths=drawn,
-            labels=rng.integers(num_classes, size=count),
+            labels=rng.integers(facts.num_classes, size=count),
         )
     sizes = dict.fromkeys(SPLITS, count)
-    made_up = Facts("made-up", facts.input_shape, sizes, facts.lengths)
-    return TextTask(name, posts, num_classes, made_up)
+    made_up = replace(facts, digest="made-up", sizes=sizes, notes=())
+    return TextTask(name, posts, made_up)
 
 
-def nominal_facts(vocabulary_size: int, sizes: Mapping[str, int], mean_length: int) -> Facts:
+def nominal_facts(
+    vocabulary_size: int, sizes: Mapping[str, int], mean_length: int, num_classes: int
+) -> Facts:
     """The facts assumed of data that is not at hand."""
     shape = (vocabulary_size + _FIRST_WORD,)
-    return Facts(UNKNOWN_DIGEST, shape, sizes, {mean_length: sizes["train"]})
+    lengths = {mean_length: sizes["train"]}
+    return Facts(UNKNOWN_DIGEST, shape, sizes, lengths, num_classes=num_classes)
 
 
 def _numbered(posts: Posts, split: str, number_of: Mapping[str, int]) -> NumberedPosts:
@@ -267,14 +267,15 @@ def _notes(
     seldom = f" that occur at least {options.min_count} times" if options.min_count != 1 else ""
     counts = {split: f"{len(numbered[split].labels):,}" for split in SPLITS}
     known = {split: _percent((numbered[split].words != UNKNOWN).mean()) for split in SPLITS}
-    marked = {split: _percent(_marked_posts(numbered[split]).mean()) for split in SPLITS}
+    rules = ""
+    if options.label_rule is not None:
+        rules = f"; label by {options.label_rule}, rationale by {options.rationale_rule}"
     notes = [
-        f"posts: {_each(counts)}; label by {options.label_rule}, rationale by "
-        f"{options.rationale_rule}",
+        f"posts: {_each(counts)}{rules}",
+        *posts.notes,
         f"vocabulary: {words:,} words of the training split{seldom}, which are "
         f"{_each(known)} of the words",
-        f"before posts are cut at m: with a rationale {_each(marked)}; of these, the whole post "
-        f"is the rationale of {_percent(_wholly_marked(numbered['test']))} (test)",
+        _rationale_note(numbered),
         f"before posts are cut at m: {lengths.mean():.1f} words a training post in the mean, at "
         f"most {lengths.max()}",
     ]
@@ -284,6 +285,18 @@ def _notes(
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in posts.left_out.items())
         notes.append(f"posts left out: {reasons}")
     return notes
+
+
+def _rationale_note(numbered: Mapping[str, NumberedPosts]) -> str:
+    """How many posts have a rationale."""
+    shares = {split: float(_marked_posts(numbered[split]).mean()) for split in SPLITS}
+    if not any(shares.values()):
+        return "no post has a rationale: SAIF and plausibility are unknown"
+    marked = _each({split: _percent(share) for split, share in shares.items()})
+    return (
+        f"before posts are cut at m: with a rationale {marked}; of these, the whole post is the "
+        f"rationale of {_percent(_wholly_marked(numbered['test']))} (test)"
+    )
 
 
 def _marked_posts(posts: NumberedPosts) -> np.ndarray:

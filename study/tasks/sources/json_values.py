@@ -1,4 +1,4 @@
-"""Checks values that were parsed from JSON; messages show their kind, never the value."""
+"""Checks values of JSON or Parquet files; messages show their kind, never the value."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def expect(value: Any, kind: type, what: str) -> None:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value, such as "a list"."""
-    return _KINDS[type(value)]
+    """The kind of a value, such as "a list"; of one that JSON has not, the name of its type."""
+    return _KINDS.get(type(value), type(value).__name__)

@@ -1,23 +1,25 @@
-"""Readers of the layouts in which a CIFAR data set may lie on disk.
+"""Readers of the layouts in which labelled images may lie on disk.
 
     official       cifar-10-batches-py/ or cifar-100-python/, as torchvision keeps them
     parquet        train*.parquet and test*.parquet, as Hugging Face keeps them
     class folders  train/<class name>/*.png and test/<class name>/*.png
+    ubyte          the four files of MNIST; of images of your own alone
 
-`find` finds the layout of a directory and its files; `read` reads them. A faulty file raises a
-`RequestError` of one line that names the file. No file is trusted: pickles may name only what
-arrays need, and only four image formats are decoded.
+`find` finds the layout of a directory of CIFAR and its files, `find_own` that of images of your
+own, whose classes it tells; `read` reads them. A faulty file raises a `RequestError` of one line
+that names the file. No file is trusted: pickles may name only what arrays need, and only four
+image formats are decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from study.errors import RequestError
-from study.tasks.mosaics.layouts.common import FileNames, Found, Images, reason_of, visible
+from study.tasks.mosaics.layouts.common import FileNames, Found, Images
 from study.tasks.mosaics.layouts.folders import (
     IMAGE_SUFFIXES,
     find_class_folders,
@@ -28,9 +30,15 @@ from study.tasks.mosaics.layouts.official import (
     find_official,
     read_official,
 )
+from study.tasks.mosaics.layouts.own import ACCEPTED, TITLE, find_own, may_be_own
 from study.tasks.mosaics.layouts.parquet import find_parquet, read_parquet
+from study.tasks.mosaics.layouts.ubyte import read_ubyte
+from study.tasks.sources.directory import listed, nothing_in
 
-__all__ = ["FileNames", "Found", "Images", "find", "may_belong", "read"]
+__all__ = [
+    "ACCEPTED", "TITLE", "FileNames", "Found", "Images", "find", "find_own", "may_be_own",
+    "may_belong", "read",
+]  # fmt: skip
 
 
 def may_belong(name: str, names: FileNames) -> bool:
@@ -54,36 +62,21 @@ def find(data_dir: Path, names: FileNames) -> Found:
     Raises:
         RequestError: the directory is missing, empty, in no accepted layout, or incomplete.
     """
-    try:
-        if not data_dir.exists():
-            raise RequestError(
-                f"{data_dir} does not exist. Pass the directory that holds {names.title} "
-                "with --data-dir."
-            )
-        if not data_dir.is_dir():
-            raise RequestError(
-                f"{data_dir} is not a directory. Unpack it if it is an archive, and pass the "
-                "directory with --data-dir."
-            )
-        entries = visible(data_dir)
+    with listed(data_dir, names.title) as entries:
         found = (
             find_official(data_dir, names)
             or find_parquet(data_dir, entries, names)
             or find_class_folders(data_dir, names)
         )
-    except OSError as error:
-        raise RequestError(f"{data_dir} cannot be read ({reason_of(error)}).") from error
     if found is None:
-        held = ", ".join(entry.name for entry in entries[:5]) + (", ..." if entries[5:] else "")
-        raise RequestError(
-            f"{data_dir} {f'holds only {held}' if held else 'is empty'}: no {names.title} found. "
-            f"Accepted layouts: {names.accepted_layouts}."
-        )
+        raise nothing_in(data_dir, entries, names.title, names.accepted_layouts)
     return found
 
 
 def read(found: Found, names: FileNames) -> tuple[Images, Images]:
-    """Reads the train and the test images of the files that `find` found.
+    """Reads the train and the test images of the files that `find` or `find_own` found.
+
+    Without test files, there are no test images.
 
     Raises:
         RequestError: a file is damaged, of another data set, or holds a label or an image that
@@ -91,18 +84,23 @@ def read(found: Found, names: FileNames) -> tuple[Images, Images]:
     """
     if found.meta is not None:
         check_official_classes(found.meta, names)
-    if found.layout == "class folders":
-        return read_class_folders(found.train, names), read_class_folders(found.test, names)
-    read_file: Callable[[Path, FileNames], Images] = (
-        read_official if found.layout == "official" else read_parquet
-    )
+    readers: Mapping[str, Callable[[tuple[Path, ...], FileNames], Images]] = {
+        "class folders": read_class_folders,
+        "ubyte": read_ubyte,
+        "official": functools.partial(_read_each, read_official),
+        "parquet": functools.partial(_read_each, read_parquet),
+    }
     train, test = (
-        [read_file(path, names) for path in paths] for paths in (found.train, found.test)
+        readers[found.layout](paths, names) if paths else Images.none(names)
+        for paths in (found.train, found.test)
     )
-    return _concatenate(train), _concatenate(test)
+    return train, test
 
 
-def _concatenate(parts: list[Images]) -> Images:
+def _read_each(
+    read_file: Callable[[Path, FileNames], Images], paths: tuple[Path, ...], names: FileNames
+) -> Images:
+    parts = [read_file(path, names) for path in paths]
     return Images(
         np.concatenate([part.images for part in parts]),
         np.concatenate([part.labels for part in parts]),

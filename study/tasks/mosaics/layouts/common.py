@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from study.errors import RequestError
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 SIDE = 32
-"""Height and width of an image in pixels."""
+"""Height and width of an image of CIFAR in pixels."""
 
 _IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "WEBP")
 
 
 @dataclass(frozen=True)
 class FileNames:
-    """The names of one data set's files, classes and columns.
+    """The names of one data set's files, classes and columns, and the size of its images.
 
     Attributes:
         title: for messages.
@@ -33,24 +37,35 @@ class FileNames:
         label_key: key of the labels in the official files.
         label_column: column of the labels in the Parquet layout.
         misspelt: class names that published copies spell wrong, with the right ones.
+        numbered: whether labels in the Parquet layout are numbers; else they are class names.
+        pixels: height and width of an image.
+        resized: whether images of another size are resized; else they are refused.
+        mend: what to do about a damaged image, for messages.
     """
 
     title: str
     class_names: tuple[str, ...]
-    folder: str
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-    meta: str
-    meta_key: str
-    label_key: str
-    label_column: str
+    folder: str = ""
+    train: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    meta: str = ""
+    meta_key: str = ""
+    label_key: str = ""
+    label_column: str = ""
     misspelt: Mapping[str, str] = field(default_factory=dict)
+    numbered: bool = True
+    pixels: int = SIDE
+    resized: bool = False
+    mend: str = "Copy the data set again."
 
     def label(self, class_name: str) -> int | None:
-        """The label of a class name in any letter case; None if there is no such class."""
+        """The label of a class name, also in lower case; None if there is no such class."""
         name = class_name.lower()
-        name = self.misspelt.get(name, name)
-        return self.class_names.index(name) if name in self.class_names else None
+        return self._labels.get(class_name, self._labels.get(self.misspelt.get(name, name)))
+
+    @functools.cached_property
+    def _labels(self) -> Mapping[str, int]:
+        return {name: label for label, name in enumerate(self.class_names)}
 
     @property
     def accepted_layouts(self) -> str:
@@ -66,13 +81,13 @@ class Found:
     """The files of a data set.
 
     Attributes:
-        layout: one of the three.
+        layout: one of the four, of which CIFAR has the first three.
         train: the files of the train split, in the order of their images.
-        test: the files of the test split.
+        test: the files of the test split; empty: of images of your own, that is to be drawn.
         meta: the file with the class names; official layout only.
     """
 
-    layout: Literal["official", "parquet", "class folders"]
+    layout: Literal["official", "parquet", "class folders", "ubyte"]
     train: tuple[Path, ...]
     test: tuple[Path, ...]
     meta: Path | None = None
@@ -86,17 +101,17 @@ class Images(NamedTuple):
     """Some images, in order.
 
     Attributes:
-        images: (N, 32, 32, 3) uint8.
+        images: (N, P, P, 3) uint8, of P = `FileNames.pixels`.
         labels: (N,) int64 in [0, number of classes).
     """
 
     images: np.ndarray
     labels: np.ndarray
 
-
-def visible(folder: Path) -> list[Path]:
-    """The entries of a folder without hidden ones, sorted by name."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    @classmethod
+    def none(cls, names: FileNames) -> Images:
+        """No images."""
+        return cls(np.empty((0, names.pixels, names.pixels, 3), np.uint8), np.empty(0, np.int64))
 
 
 def reason_of(error: BaseException) -> str:
@@ -127,32 +142,64 @@ def check_classes(listed: list[str], path: Path, names: FileNames) -> None:
             )
 
 
-def decode(encoded: bytes | None, where: str) -> np.ndarray:
-    """The pixels of an encoded image: (32, 32, 3) uint8."""
+def decode(encoded: bytes | None, where: str, names: FileNames) -> np.ndarray:
+    """The pixels of an encoded image: (P, P, 3) uint8, see `fitted`.
+
+    Raises:
+        RequestError: it is damaged, has more than 8 bits, or another size that is to be refused.
+    """
     from PIL import Image
 
     if encoded is None:
-        raise RequestError(f"{where} holds no image bytes.")
+        raise RequestError(f"{where} holds no image bytes. {names.mend}")
+    side = names.pixels
     try:
         with Image.open(io.BytesIO(encoded), formats=_IMAGE_FORMATS) as image:
             size, mode = image.size, image.mode
-            pixels = None
-            if size == (SIDE, SIDE):
-                pixels = np.asarray(image if mode == "RGB" else image.convert("RGB"))
+            fits, deep = names.resized or size == (side, side), mode.startswith(("I", "F"))
+            pixels = fitted(image, side) if fits and not deep else None
     except Exception as error:  # a damaged image can raise anything
         reason = "unknown format" if "cannot identify" in str(error) else reason_of(error)
         raise RequestError(
-            f"{where} is damaged or no PNG, JPEG, BMP or WebP image ({reason}). Copy the data set "
-            "again."
+            f"{where} is damaged or no PNG, JPEG, BMP or WebP image ({reason}). {names.mend}"
         ) from error
-    if pixels is None:
+    if not fits:
         raise RequestError(
-            f"{where} is {size[0]} x {size[1]} pixels, must be {SIDE} x {SIDE}. Pass the data set "
+            f"{where} is {size[0]} x {size[1]} pixels, must be {side} x {side}. Pass the data set "
             "at its own size."
         )
-    if mode.startswith(("I", "F")):  # conversion would clip these
-        raise RequestError(f"{where} has more than 8 bits a channel ({mode}), must have 8.")
+    if pixels is None:  # conversion would clip it
+        raise RequestError(
+            f"{where} has more than 8 bits a channel ({mode}), must have 8. Convert it."
+        )
     return pixels
+
+
+def fitted(image: Image, side: int) -> np.ndarray:
+    """An image as (side, side, 3) uint8; of one that has that size, the pixels themselves.
+
+    It is turned upright as its camera says, put on white where it is transparent, cut to the
+    square in its middle, and resized with antialiasing (bicubic).
+    """
+    from PIL import Image as images
+    from PIL import ImageOps
+
+    image.draft("RGB", (2 * side, 2 * side))  # a large JPEG is decoded no larger than needed
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.has_transparency_data:
+        white = images.new("RGBA", image.size, "white")
+        image = images.alpha_composite(white, image.convert("RGBA"))
+    square = ImageOps.fit(image.convert("RGB"), (side, side), images.Resampling.BICUBIC)
+    return np.asarray(square)
+
+
+def fitted_all(images: np.ndarray, side: int) -> np.ndarray:
+    """Images (N, H, W, 3) or (N, H, W) uint8 as (N, side, side, 3), see `fitted`."""
+    from PIL import Image
+
+    if images.shape[1:] == (side, side, 3):
+        return images
+    return np.stack([fitted(Image.fromarray(each), side) for each in images])
 
 
 def check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,13 @@ import numpy as np
 
 from study.errors import RequestError, unknown
 from study.tasks.mosaics.layouts.common import (
-    SIDE,
     FileNames,
     Found,
     Images,
     decode,
     reason_of,
-    visible,
 )
+from study.tasks.sources.directory import visible
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
@@ -66,12 +66,12 @@ def _class_images(data_dir: Path, split: str, names: FileNames) -> tuple[Path, .
 
     def order(path: Path) -> tuple[Any, ...]:
         label = names.label(path.parent.name) if repeated else 0
-        return label, _natural(path.stem), path.name
+        return label, natural(path.stem), path.name
 
     return tuple(sorted(paths, key=order))
 
 
-def _natural(stem: str) -> list[str | int]:
+def natural(stem: str) -> list[str | int]:
     """A sort key that puts 2 before 10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", stem)]
 
@@ -82,11 +82,16 @@ def read_class_folders(paths: tuple[Path, ...], names: FileNames) -> Images:
     Raises:
         RequestError: a file is damaged or of another size.
     """
-    images = np.empty((len(paths), SIDE, SIDE, 3), np.uint8)
-    for row, path in enumerate(paths):
+
+    def pixels(path: Path) -> np.ndarray:
         try:
             encoded = path.read_bytes()
         except OSError as error:
             raise RequestError(f"{path} cannot be read ({reason_of(error)}).") from error
-        images[row] = decode(encoded, str(path))
+        return decode(encoded, str(path), names)
+
+    images = np.empty((len(paths), names.pixels, names.pixels, 3), np.uint8)
+    with ThreadPoolExecutor() as pool:  # Pillow decodes without Python's lock
+        for row, each in enumerate(pool.map(pixels, paths)):
+            images[row] = each
     return Images(images, np.array([names.label(path.parent.name) for path in paths], np.int64))

@@ -19,6 +19,7 @@ from study.tasks.mosaics.layouts.common import (
     Images,
     check_classes,
     check_labels,
+    fitted_all,
     reason_of,
 )
 
@@ -125,7 +126,8 @@ def read_official(path: Path, names: FileNames) -> Images:
         raise RequestError(f"the images in {path} must be uint8 (N, {width}), got {got}.")
     labels = _integers(content[names.label_key], str(path))
     check_labels(labels, len(data), len(names.class_names), str(path))
-    return Images(data.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1), labels)
+    images = data.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+    return Images(fitted_all(images, names.pixels), labels)
 
 
 def _integers(values: Any, where: str) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,6 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.layouts.common import (
-    SIDE,
     FileNames,
     Found,
     Images,
@@ -54,20 +55,29 @@ def find_parquet(data_dir: Path, entries: list[Path], names: FileNames) -> Found
 
 
 def _split_shards(folder: Path, shards: list[Path], split: str) -> tuple[Path, ...]:
-    """The files of a split; refuses one that is incomplete, e.g. two of ``...-of-00003``."""
+    """The files of a split; refuses one that is missing or incomplete."""
     paths = tuple(path for path in shards if path.name.startswith(split))
     if not paths:
         raise RequestError(
             f"{folder} has no {split}*.parquet: the {split} split is missing. Both are needed."
         )
+    require_whole(paths)
+    return paths
+
+
+def require_whole(paths: tuple[Path, ...]) -> None:
+    """Refuses a split that lacks files, such as one of two files ``...-of-00003``.
+
+    Raises:
+        RequestError: it names one that is there.
+    """
     for path in paths:
         promised = re.search(r"-of-(\d+)\.parquet$", path.name)
         if promised and int(promised[1]) != len(paths):
             raise RequestError(
                 f"{path} is one of {int(promised[1])} files, {len(paths)} of them found in "
-                f"{folder}. Copy the data set again."
+                f"{path.parent}. Copy the data set again."
             )
-    return paths
 
 
 def read_parquet(path: Path, names: FileNames) -> Images:
@@ -76,41 +86,72 @@ def read_parquet(path: Path, names: FileNames) -> Images:
     Raises:
         RequestError: it is damaged, of another schema, or holds a damaged image or label.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    with opened(path), pq.ParquetFile(path) as file:
+        image_column = _check_schema(file.schema_arrow, path, names)
+        count = file.metadata.num_rows
+        images = np.empty((count, names.pixels, names.pixels, 3), np.uint8)
+        labels = np.empty(count, np.int64)
+        row = 0
+        columns = [f"{image_column}.bytes", names.label_column]
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+            found = batch.column(names.label_column)
+            if found.null_count:
+                raise RequestError(
+                    f"{path} has no {names.label_column} in row "
+                    f"{row + found.is_null().index(True).as_py()}."
+                )
+            labels[row : row + len(found)] = _labels(found, names)
+            for encoded in batch.column(image_column).field("bytes"):
+                images[row] = decode(encoded.as_py(), f"row {row} of {path}", names)
+                row += 1
+    check_labels(labels, count, len(names.class_names), str(path))
+    return Images(images, labels)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[None]:
+    """Reads a Parquet file in its body.
+
+    Raises:
+        RequestError: it is damaged or no Parquet file.
+    """
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(path) as file:
-            image_column = _check_schema(file.schema_arrow, path, names)
-            count = file.metadata.num_rows
-            images = np.empty((count, SIDE, SIDE, 3), np.uint8)
-            labels = np.empty(count, np.int64)
-            row = 0
-            columns = [f"{image_column}.bytes", names.label_column]
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
-                found = batch.column(names.label_column)
-                if found.null_count:
-                    raise RequestError(
-                        f"{path} has no {names.label_column} in row "
-                        f"{row + found.is_null().index(True).as_py()}."
-                    )
-                labels[row : row + len(found)] = found.to_numpy(zero_copy_only=False)
-                for encoded in batch.column(image_column).field("bytes"):
-                    images[row] = decode(encoded.as_py(), f"row {row} of {path}")
-                    row += 1
+        yield
     except (pa.ArrowException, OSError) as error:
         raise RequestError(
             f"{path} is damaged or no Parquet file ({reason_of(error)}). Copy it again."
         ) from error
-    check_labels(labels, count, len(names.class_names), str(path))
-    return Images(images, labels)
+
+
+def image_column_of(schema: Any) -> str | None:
+    """The name of the image column: img, image, or the first that holds bytes of files."""
+    import pyarrow as pa
+
+    encoded = (
+        name
+        for name in schema.names
+        if pa.types.is_struct(each := schema.field(name).type)
+        and each.get_field_index("bytes") >= 0
+    )
+    return next((name for name in ("img", "image") if name in schema.names), next(encoded, None))
+
+
+def _labels(found: Any, names: FileNames) -> Any:
+    """The labels of a column without missing values."""
+    if names.numbered:
+        return found.to_numpy(zero_copy_only=False)
+    return [names.label(str(value)) for value in found.to_pylist()]
 
 
 def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
     """The name of the image column; refuses a file of another schema or other classes."""
     import pyarrow as pa
 
-    image_column = next((name for name in ("img", "image") if name in schema.names), None)
+    image_column = image_column_of(schema)
     missing = [] if image_column else ["img"]
     missing += [] if names.label_column in schema.names else [names.label_column]
     if image_column is None or missing:
@@ -125,17 +166,17 @@ def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
             f"column {image_column} of {path} must be a struct {{bytes, path}}, got {image}."
         )
     label = schema.field(names.label_column).type
-    if not pa.types.is_integer(label):
+    if names.numbered and not pa.types.is_integer(label):
         raise RequestError(
             f"column {names.label_column} of {path} must hold integers, got {label}."
         )
-    listed = _listed_classes(schema.metadata, names.label_column)
+    listed = listed_classes(schema.metadata, names.label_column)
     if listed is not None:
         check_classes(listed, path, names)
     return image_column
 
 
-def _listed_classes(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
+def listed_classes(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
     """The class names in a file's metadata by Hugging Face; None if there are none."""
     try:
         described = json.loads((metadata or {})[b"huggingface"])
