@@ -100,5 +100,6 @@ class Work:
         names = [field.name for field in dataclasses.fields(cls) if field.name in values]
         cells = tuple(cell.from_dict(each) for each in values["cells"])
         tuples = {name: tuple(values[name]) for name in ("confirm", "fork_steps")}
+        parts = tuple((name, text) for name, text in values["parts"])
         known = {name: values[name] for name in names}
-        return cls(**{**known, "cells": cells, **tuples})
+        return cls(**{**known, "cells": cells, **tuples, "parts": parts})

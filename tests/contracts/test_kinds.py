@@ -180,5 +180,6 @@ def test_a_cell_runs_and_is_recorded(space: SearchSpace, plan: Plan, tmp_path: P
 
 
 def test_work_travels_as_plain_values(space: SearchSpace, plan: Plan, tmp_path: Path) -> None:
-    work = work_of(space, tmp_path, plan.cells[0])
+    parts = (("mine.py", "x = 1"),)
+    work = replace(work_of(space, tmp_path, plan.cells[0]), parts=parts)
     assert Work.from_dict(json.loads(json.dumps(work.to_dict())), KINDS[space.kind].cell) == work
