@@ -8,6 +8,7 @@ import io
 import socket
 import sys
 import tarfile
+import urllib.error
 import warnings
 from collections.abc import Iterator
 
@@ -44,6 +45,7 @@ def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterat
         tarfile.TarError,
         EOFError,
     ) as error:
+        _close(error)
         reason = why(error)
         if isinstance(error, RuntimeError):
             reason = "the archive arrived damaged: its checksum is wrong"
@@ -51,6 +53,14 @@ def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterat
             f"{title} is not at hand and could not be downloaded ({reason}). Pass it with "
             f"--data-dir DIR: {accepted}. The study digits needs no download."
         ) from error
+
+
+def _close(error: BaseException | None) -> None:
+    """Closes the connections that refusals hold, of all attempts; torchvision leaves them open."""
+    while error is not None:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        error = error.__context__
 
 
 @contextlib.contextmanager
