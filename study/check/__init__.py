@@ -52,7 +52,8 @@ def _run(argv: Sequence[str] | None) -> int:
 def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple[str, str]]:
     """What a part promises, and how it breaks that, or nothing."""
     with importing():
-        from study import models, paradigms
+        from search_spaces import all_studies
+        from study import models, paradigms, tasks
         from study.check import of_models, of_paradigms, of_studies, of_tasks
         from study.check.promises import Promise, kept
 
@@ -62,25 +63,22 @@ def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple
 
     paradigm, task, architecture = "soft", "digits", "perceptron"
     if sort == "study":
-        yield from promised(of_studies.PROMISES, of_studies.study_of(name))
+        yield from promised(of_studies.PROMISES, all_studies()[name])
         return
     if sort == "paradigm":
         yield from promised(of_paradigms.PROMISES, paradigms.get(name))
         paradigm = name
     if sort == "model":
-        at_hand = of_studies.task_at_hand(list(models.ARCHITECTURES[name]), places)
-        if at_hand is None:
-            return
-        yield from promised(of_models.PROMISES, of_models.Architecture(name, at_hand))
-        task, architecture = at_hand, name
+        known = [each for each in models.ARCHITECTURES[name] if each in tasks.TASKS]
+        at_hand = [each for each in known if tasks.at_hand(each, places)]
+        task, architecture = next(iter([*at_hand, *known]), task), name
+        yield from promised(of_models.PROMISES, of_models.Architecture(name, task))
     if sort == "task":
         yield from promised(of_tasks.PROMISES, of_tasks.Loaded(name, places))
-        known = of_studies.first_architecture(name)
-        if known is None:
-            return
-        task, architecture = name, known
+        task, architecture = name, next(iter(models.names(name)), "")
+    how = f"{paradigm} and {architecture}" if architecture else f"{paradigm}, for want of a model"
     tiny = Promise(
-        f"trains a tiny study of {task} with {paradigm} and {architecture} to its end",
+        f"trains a tiny study of {task} with {how} to its end",
         lambda _: of_studies.tiny_study(paradigm, task, architecture, places),
     )
     yield from promised([tiny], None)

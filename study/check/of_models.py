@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from study import models, paradigms, tasks
 from study.cell import Options
 from study.check.promises import Promise, promise, require, require_equal
+from study.errors import unknown
 from study.models.base import Model
 from study.models.flops import evaluating, forward_flops
 from study.tasks.base import TaskInfo
@@ -35,14 +36,23 @@ class Architecture(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         return self.info.nominal.input_shape
 
-    def build(self, seed: int = 0, width: float = 1.0) -> Model:
-        classes = self.info.num_classes
-        return models.build(self.name, self.task, self.shape, classes, width=width, seed=seed)
+    @property
+    def num_classes(self) -> int:
+        return self.info.num_classes or self.info.nominal.num_classes
+
+    def build(self, seed: int = 0) -> Model:
+        return models.build(self.name, self.task, self.shape, self.num_classes, seed=seed)
 
     def segments(self, model: Model) -> Tensor:
         """(B, ...) noise, as focus and classifier take it."""
         shape = model.segment_shape or self.shape
         return torch.randn(B, *shape, generator=torch.Generator().manual_seed(0))
+
+
+@promise("takes tasks that there are", to=PROMISES)
+def takes_known_tasks(architecture: Architecture) -> None:
+    for task in models.ARCHITECTURES[architecture.name]:
+        require(task in tasks.TASKS, str(unknown("task", task, tasks.TASKS)))
 
 
 @promise("is a model with a focus of (N,) scores and a classifier of (N, C) logits", to=PROMISES)
@@ -55,7 +65,7 @@ def has_both_heads(architecture: Architecture) -> None:
     segments = architecture.segments(model)
     for what, head, shape in (
         ("focus", model.focus, (B,)),
-        ("classifier", model.classifier, (B, architecture.info.num_classes)),
+        ("classifier", model.classifier, (B, architecture.num_classes)),
     ):
         out = head(segments)
         require(
@@ -114,7 +124,7 @@ def trains_all_weights(architecture: Architecture) -> None:
     model = architecture.build()
     segments = architecture.segments(model).reshape(2, B // 2, -1)
     segments = segments.unflatten(2, model.segment_shape or architecture.shape)
-    labels = torch.arange(2) % architecture.info.num_classes
+    labels = torch.arange(2) % architecture.num_classes
     loss = paradigms.get("soft").loss(model.focus, model.classifier, segments, labels)
     loss.backward()
     heads = {"focus": model.focus, "classifier": model.classifier}

@@ -6,9 +6,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-import search_spaces
 from search_spaces.base import Preset, SearchSpace
-from study import models, tasks
+from study import tasks
 from study.cell import Options
 from study.cell.version import code_version
 from study.cell.work import Work
@@ -71,6 +70,8 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
     space = SearchSpace("check", task, "", {"quick": Preset("", {**_TINY, **own})})
 
     def facts_of(task: str, options: Options) -> Facts:
+        there = places.data_dir or tasks.at_hand(task, places, options)
+        require(there, f"not run: the data of {task} is not at hand, give --data-dir DIR")
         return tasks.load(task, places, options).facts
 
     plan = make_plan(space, "quick", resolve(space, "quick", []), facts_of)
@@ -90,22 +91,3 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
     reasons = set(rows["status_reason"].dropna())
     require((rows["status"] == "done").all(), f"its training ended as {', '.join(reasons)}")
     require(rows["loss"].notna().all(), "an evaluation has no loss")
-
-
-def task_at_hand(of_tasks: list[str], places: Places) -> str | None:
-    """The first of these tasks whose data needs no download; None: there is none."""
-    for name in of_tasks:
-        options = Options(**tasks.TASKS[name].options) if name in tasks.TASKS else None
-        if options is not None and (places.data_dir or tasks.at_hand(name, places, options)):
-            return name
-    return None
-
-
-def first_architecture(task: str) -> str | None:
-    """The first model of a task; None: it has none."""
-    return next(iter(models.names(task)), None)
-
-
-def study_of(name: str) -> SearchSpace:
-    """A study by its name."""
-    return search_spaces.all_studies()[name]

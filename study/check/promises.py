@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from study.errors import RequestError
+
 
 class Broken(Exception):
     """A promise is broken; the message says how, in plain words."""
@@ -65,7 +67,7 @@ def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[Pr
     for each in promises:
         try:
             each.check(part)
-        except Broken as broken:
+        except (Broken, RequestError) as broken:
             yield each, str(broken)
         except Exception as error:  # the part's own code may raise anything
             lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
