@@ -7,6 +7,8 @@ _POWERS_OF_FOUR = (4, 16, 64, 256, 1_024, 4_096)
 _PARADIGMS = (
     "soft", "hard", "hard-sampled", "lvml", "lvml-sampled", "hybrid", "hybrid-sampled",
 )  # fmt: skip
+_FEW = {1_024: (200,), 4_096: (200,)}
+"""Inputs of an evaluation, where they take longer than their training."""
 
 SPACE = SearchSpace(
     name="scaling",
@@ -20,16 +22,16 @@ SPACE = SearchSpace(
                 "n": (2_000,),
                 "architecture": ("perceptron",),
                 "batch_size": (32,),
-                "epochs": By("m", {1_024: (1,), 4_096: (0.5,)}, otherwise=(60,)),
+                "epochs": By("m", {1_024: (0.5,), 4_096: (0.25,)}, otherwise=(60,)),
                 "paradigm": _PARADIGMS,
                 "lr": (0.03,),
                 "switch_point": (0.3,),
                 "seed": (0,),
                 "confirm": tuple(range(100, 106)),
                 "evaluations": By("m", {1_024: (2,), 4_096: (2,)}, otherwise=(5,)),
-                "train_metrics_size": (500,),
-                "validation_size": (500,),
-                "test_size": (1_000,),
+                "train_metrics_size": By("m", _FEW, otherwise=(500,)),
+                "validation_size": By("m", _FEW, otherwise=(500,)),
+                "test_size": By("m", _FEW, otherwise=(1_000,)),
             },
         ),
         "held": Preset(
