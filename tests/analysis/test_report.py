@@ -132,8 +132,8 @@ def test_it_is_self_contained(small: Small) -> None:
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
     assert not {"link", "iframe", "object"} & set(page.tags)
     text, scripts = _parted((small.folder / "report.html").read_text())
-    assert len(scripts) == 4  # data, what draws them (two of Bokeh's), and what shows them
-    assert sum(map(len, scripts)) < 2_000_000
+    assert len(scripts) == 3  # data, Bokeh's own, packed, and what shows them
+    assert sum(map(len, scripts)) < 1_000_000
     assert "@import" not in text
     assert "url(" not in text
     assert "prefers-color-scheme: dark" in text
