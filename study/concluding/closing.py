@@ -128,6 +128,8 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
             trained.tracker.finish(found.metrics, files, found.groups)
     if trained.tracker.ui_command:
         print(f"runs:   {trained.tracker.ui_command}")
+    if trained.tracker.view:
+        print(f"view:   {trained.tracker.view}")
     return len(found.sections)
 
 

@@ -95,6 +95,7 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
         + (f", {lost} missing" if lost else "")
     )
     print(f"runs:   {store.ui_command}")
+    print(f"view:   {store.view}")
     return tracker.missing
 
 

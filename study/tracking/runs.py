@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -40,6 +41,20 @@ _SOLVED = ("accuracy_error", "accuracy_diagonal")
 
 _OF_A_CELL = ("residual", "r_hat", "effective_sample_size")
 """Their numbers of the whole cell."""
+
+
+VIEW = "answer"
+"""Name of the view of an experiment that shows what a study answers, in addresses."""
+
+_VIEWED = ["params.`paradigm`"] + [
+    f"metrics.`{name}`"
+    for name in (
+        "saif", "saif_low", "saif_high", "accuracy", "accuracy_low", "accuracy_high", "n_seeds",
+    )
+]  # fmt: skip
+
+VIEW_TAGS = {f"mlflow.sharedViewState.{VIEW}": json.dumps({"selectedColumns": _VIEWED})}
+"""Tags of an experiment by which MLflow's page knows the view, as those that it shares itself."""
 
 
 class Group(Protocol):

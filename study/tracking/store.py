@@ -33,6 +33,8 @@ from study.tracking.runs import (
     PARAMS,
     PARENT,
     TAGS,
+    VIEW,
+    VIEW_TAGS,
     Group,
     KnownRun,
     as_text,
@@ -61,6 +63,9 @@ MOST_GROUPS = 98
 """Summaries that are kept: with the study's run, fewer than 100 runs at the top. MLflow's views
 first show a hundred runs, and are slow with more."""
 
+
+_UI = "http://127.0.0.1:5000"
+"""Where `mlflow ui` shows a database, unless it is told otherwise."""
 
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -101,6 +106,7 @@ class RunStore:
         self._folder = None if asked else results.databases()  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
         self._runs: dict[str, KnownRun] = {}
+        self._experiment: str | None = None
         self._looked_up = False
         self.made = 0
         """Runs of cells that were logged so far."""
@@ -111,6 +117,15 @@ class RunStore:
         if is_server(self._uri):
             return without_password(self._uri)
         return f"uv run mlflow ui --backend-store-uri {shlex.quote(without_password(self._uri))}"
+
+    @property
+    def view(self) -> str | None:
+        """The address of the runs with the columns that answer; None while not connected."""
+        if self._experiment is None:
+            return None
+        server = self._uri.rstrip("/") if is_server(self._uri) else _UI
+        page = f"#/experiments/{self._experiment}/runs?viewStateShareKey={VIEW}"
+        return f"{without_password(server)}/{page}"
 
     @property
     def rebuild_command(self) -> str:
@@ -166,6 +181,9 @@ class RunStore:
         experiment = self._find_experiment() or self._make_experiment()
         require_writable(experiment.artifact_location)
         self._experiment = experiment.experiment_id
+        for name, text in VIEW_TAGS.items():
+            if experiment.tags.get(name) != text:
+                self._client.set_experiment_tag(self._experiment, name, text)
 
     def _find_experiment(self) -> Any:
         return self._client.get_experiment_by_name(self._study)

@@ -69,11 +69,17 @@ class Tracker(Protocol):
         """How to look at the runs."""
         ...
 
+    @property
+    def view(self) -> str | None:
+        """Where to see them, with the columns that answer."""
+        ...
+
 
 class NullTracker:
     """A tracker that does nothing."""
 
     ui_command = None
+    view = None
 
     def log_cells(
         self, cell_ids: Sequence[str], statuses: Mapping[str, str] | None = None
@@ -138,6 +144,10 @@ class MLflowTracker:
     @property
     def ui_command(self) -> str:
         return self._store.ui_command
+
+    @property
+    def view(self) -> str | None:
+        return self._store.view
 
     @property
     def missing(self) -> int:

@@ -25,6 +25,7 @@ from analysis.comparison.compare import compare
 from analysis.reading import load
 from study import track
 from study.results import Results
+from study.tracking.store import RunStore
 from tests.faults.test_tracking_server import Server
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.sockets import listening, others_hear
@@ -120,7 +121,10 @@ def test_four_summaries_are_compared_in_the_browser(
     runs = client.search_runs([experiment], "tags.role = 'summary'")
     names = {run.info.run_name: run.data.params["paradigm"] for run in runs}
 
-    page.goto(f"{uri}/#/experiments/{experiment}/runs")
+    store = RunStore(results, "digits", None)
+    store.connect()
+    assert store.view is not None
+    page.goto(store.view.replace("http://127.0.0.1:5000", uri))
     for name in names:
         page.get_by_role("link", name=name).wait_for()
     # At the top are the summaries and the study's own run; the cells are folded into it.
@@ -128,7 +132,7 @@ def test_four_summaries_are_compared_in_the_browser(
     assert shown.count() == len(names) + 1
     page.get_by_role("button", name="Toggle sidebar").click()
     close_assistant(page)
-    choose_columns(page)
+    page.locator(f"[col-id='metrics.`{COLUMNS[-1]}`']").first.wait_for()
     take_picture(page, "mlflow-runs")
     for name, paradigm in names.items():
         row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name))
@@ -164,18 +168,6 @@ def test_a_summary_shows_the_table_and_the_pictures(
     page.get_by_text("figures", exact=True).click()
     page.get_by_text("heatmaps-test.png").click()
     page.locator("img[src^='blob:'], img[src*='heatmaps-test.png']").first.wait_for()
-
-
-def choose_columns(page: Page) -> None:
-    """What a reader does who wants the answer: score, interval and n."""
-    page.get_by_role("button", name="Columns", exact=True).click()
-    offered = page.get_by_test_id("column-selector-tree").locator("[class*='tree-title']")
-    offered.first.wait_for()
-    for name in ("Dataset", "Source", "Models", *COLUMNS):
-        page.get_by_placeholder("Search columns").fill(name)
-        offered.filter(has_text=re.compile(f"^{name}$")).click()
-    page.keyboard.press("Escape")
-    page.locator(f"[col-id='metrics.`{COLUMNS[-1]}`']").first.wait_for()
 
 
 def metric_rows(page: Page) -> dict[str, list[str]]:
