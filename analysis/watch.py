@@ -65,7 +65,8 @@ def watch(
     except KeyboardInterrupt:
         if found is None:
             raise
-        path = found.write(folder, published=published, partial=partial_note(results))
+        partial = partial_note(results)  # before they are read
+        path = conclude(results, question).write(folder, published=published, partial=partial)
         print(f"\nstopped watching; report: {path}")
 
 

@@ -99,6 +99,8 @@ class Phase:
             parts.append(f"teacher_forcing={self.teacher_forcing:g}")
         if self.weight_decay is not None:
             parts.append(f"weight_decay={self.weight_decay:g}")
+        if self.source is not None:  # so that versions of a file are options of one paradigm
+            parts.append(f"({self.source[:8]})")
         return " ".join(filter(None, parts))
 
     def dropping(self, begin: float, share: float | None) -> tuple[Phase, ...]:

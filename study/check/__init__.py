@@ -26,14 +26,14 @@ def _run(argv: Sequence[str] | None) -> int:
     places = places_of(args)
     parts.load(args.files)
     parts.load_installed()
-    files = set(args.files)
-    found = [(*key, origin.file) for key, origin in parts.ORIGINS.items()]
-    found = [each for each in found if not files or each[2] in files]
+    digests = {parts.text_digest(file.text) for file in parts.loaded()}
+    found = [
+        (*key, origin.file)
+        for key, origin in parts.ORIGINS.items()
+        if not args.files or origin.digest in digests
+    ]
     if not found:
-        raise RequestError(
-            f"{', '.join(args.files) or 'no installed package'} registers nothing. Call "
-            "register_paradigm, register_model, register_task or register_study of study.parts."
-        )
+        raise RequestError("no installed package registers parts. Name a file that does.")
     broken = total = 0
     for sort, name, file in found:
         print(f"{sort} {name} ({file})")
@@ -43,9 +43,7 @@ def _run(argv: Sequence[str] | None) -> int:
             print(
                 f"  {'BROKEN' if how else 'ok':<6} {text}{f': {how}' if how else ''}", flush=True
             )
-    print(
-        f"{broken} of {total} promises are broken" if broken else f"all {total} promises are kept"
-    )
+    print(f"broken: {broken} of {total} promises" if broken else f"all {total} promises are kept")
     return FAILED if broken else DONE
 
 

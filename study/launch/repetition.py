@@ -291,7 +291,7 @@ def _cell(kind: Kind, recorded: Mapping[Any, Any]) -> AnyCell:
         cell = kind.cell.from_dict(json.loads(recorded["cell"]))
     except (KeyError, TypeError, ValueError) as error:
         raise RequestError(
-            f"cell {cell_id} cannot be read by this version ({error}). Repeat it with code "
+            f"cell {cell_id} cannot be read ({error}). Give what it needs, or repeat it with code "
             f"version {recorded['code_version']}."
         ) from error
     if cell.id != cell_id:

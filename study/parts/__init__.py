@@ -17,6 +17,7 @@ from study.parts.origin import ORIGINS as ORIGINS
 from study.parts.origin import digest_of as digest_of
 from study.parts.origin import require as require
 from study.parts.origin import sources as sources
+from study.parts.origin import text_digest as text_digest
 from study.parts.register import register_model as register_model
 from study.parts.register import register_paradigm as register_paradigm
 from study.parts.register import register_study as register_study

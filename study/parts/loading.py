@@ -8,11 +8,12 @@ import traceback
 import types
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import decode_source
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from study.errors import RequestError
-from study.parts.origin import DIGEST, text_digest
+from study.parts.origin import DIGEST, ORIGINS, text_digest
 
 T = TypeVar("T")
 
@@ -67,10 +68,16 @@ def load(files: Iterable[str | PartFile]) -> None:
         linecache.cache[file.name] = (len(file.text), None, lines, file.name)
         sys.modules[file.module] = module
         try:
-            exec(compile(file.text, file.name, "exec"), module.__dict__)
-        except Exception as error:
+            code = compile(file.text, file.name, "exec", dont_inherit=True)
+            exec(code, module.__dict__)
+        except (Exception, SystemExit) as error:
             del sys.modules[file.module]
             raise RequestError(f"{_where(error, file.name)}{_why(error)}") from error
+        if not any(origin.digest == text_digest(file.text) for origin in ORIGINS.values()):
+            raise RequestError(
+                f"{file.name} registers nothing. Call register_paradigm, register_model, "
+                "register_task or register_study of study.parts in it."
+            )
         _LOADED[file.module] = file
 
 
@@ -83,7 +90,7 @@ def load_installed() -> None:
     for point in entry_points(group=ENTRY_POINTS):
         try:
             point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RequestError(
                 f"the parts {point.value} of the package {_package(point)} cannot be imported: "
                 f"{_why(error)} Mend it, or uninstall the package."
@@ -103,14 +110,14 @@ def with_parts(files: Sequence[PartFile], function: Callable[..., T], *arguments
 
 def _read(path: str) -> PartFile:
     try:
-        return PartFile(path, Path(path).read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise RequestError(f"--with {path} is no Python file: it is no text.") from error
+        return PartFile(path, decode_source(Path(path).read_bytes()))
+    except (UnicodeDecodeError, SyntaxError) as error:
+        raise RequestError(f"{path} is no Python file: it is no text.") from error
     except OSError as error:
-        raise RequestError(f"--with {path} cannot be read ({error.strerror}).") from error
+        raise RequestError(f"{path} cannot be read ({error.strerror}).") from error
 
 
-def _where(error: Exception, name: str) -> str:
+def _where(error: BaseException, name: str) -> str:
     """``my_parts.py, line 12: ``, the line of the file that failed."""
     if isinstance(error, SyntaxError) and error.filename == name:
         return f"{name}, line {error.lineno}: "
@@ -118,7 +125,7 @@ def _where(error: Exception, name: str) -> str:
     return f"{name}, line {lines[-1]}: " if lines else f"{name}: "
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     """What went wrong, as a sentence."""
     if isinstance(error, RequestError):
         return str(error)
@@ -127,7 +134,8 @@ def _why(error: Exception) -> str:
             f"there is no module {error.name!r}. A file of parts stands alone, as workers get "
             "its text: install what it imports, there as well."
         )
-    return f"{type(error).__name__}: {error}".rstrip(".") + "."
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}".rstrip(".") + "."
 
 
 def _package(point: EntryPoint) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,11 @@ class Origin(NamedTuple):
 
     file: str
     digest: str
+
+    def same_file(self, other: Origin) -> bool:
+        """Whether it is one file, maybe changed since, or a copy, as of an installed package."""
+        same = os.path.realpath(self.file) == os.path.realpath(other.file)
+        return same or self.digest == other.digest
 
 
 ORIGINS: dict[tuple[Sort, str], Origin] = {}
@@ -104,5 +110,5 @@ def require(cell: Cell) -> None:
         raise RequestError(
             f"cell {cell.id} uses {what} of a file with digest {digest}, but {origin.file} has "
             f"digest {origin.digest}: it changed, or this machine has another version of it. "
-            "Run the command again to plan with the new one."
+            "Plan anew with this one, or give the one with that digest."
         )

@@ -123,7 +123,7 @@ def _take(sort: Sort, name: Any, known: Iterable[str]) -> None:
             f"{name!r} cannot be typed as the name of a {sort}: take letters, digits, - and _."
         )
     origin, before = caller("study.parts"), ORIGINS.get((sort, name))
-    if name in known and (before is None or before.file != origin.file):
+    if name in known and (before is None or not before.same_file(origin)):
         whose = "the project" if before is None else before.file
         raise RequestError(f"the {sort} {name} is taken by {whose}: choose another name.")
     ORIGINS[sort, name] = origin

@@ -26,7 +26,7 @@ def foreground_names(foreground: str, background: str) -> tuple[str, ...]:
     if len(names) < 2:
         raise RequestError(
             f"foreground must name two classes or more, got {foreground!r}. Join their names by "
-            "+, e.g. --set foreground=1+2+3."
+            f"+: --set foreground={foreground}+OTHER."
         )
     others = () if background == REST else _names("background", background)
     for name in names:

@@ -23,9 +23,13 @@ SPLIT_NAMES = "train, validation (or val, valid, dev) and test"
 """The names of splits, for messages."""
 
 
+_OF_FILE_MANAGERS = ("thumbs.db", "desktop.ini")
+
+
 def visible(folder: Path) -> list[Path]:
-    """The entries of a folder without hidden ones, sorted by name."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    """The entries of a folder without hidden ones and those of file managers, sorted by name."""
+    entries = (path for path in folder.iterdir() if path.name.lower() not in _OF_FILE_MANAGERS)
+    return sorted(path for path in entries if not path.name.startswith("."))
 
 
 @contextlib.contextmanager

@@ -79,6 +79,8 @@ def test_the_file_is_part_of_the_cells_that_use_it_and_of_no_others(
     assert third.id != half.id
     assert third.comparison_id == half.comparison_id == soft.comparison_id
     assert third.first_phase_id != half.first_phase_id
+    # So that the analysis takes them for options of one paradigm, not for seeds of one option.
+    assert third.schedule.text != half.schedule.text
     for cell in (half, third):
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
@@ -123,7 +125,9 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
     ("text", "message"),
     [
         ("\x00", "my_parts.py: SyntaxError: source code string cannot contain null bytes"),
-        ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax"),
+        ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax."),
+        ("import sys\nsys.exit(0)\n", "my_parts.py, line 2: SystemExit: 0."),
+        ("x = 1\n", "my_parts.py registers nothing. Call register_paradigm"),
         ("\n\nx = 1 / 0\n", "my_parts.py, line 3: ZeroDivisionError: division by zero"),
         ("import no_such_thing\n", "line 1: there is no module 'no_such_thing'. A file of parts"),
         (HALF.replace('name = "half"', 'name = "soft"'), "line 5: the paradigm soft is taken by"),
@@ -160,8 +164,8 @@ def test_a_part_that_cannot_be_registered_is_one_clear_line(
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("nowhere.py", "--with nowhere.py cannot be read (No such file or directory)"),
-        ("/usr/bin/env", "--with /usr/bin/env is no Python file: it is no text."),
+        ("nowhere.py", "nowhere.py cannot be read (No such file or directory)"),
+        ("/usr/bin/env", "/usr/bin/env is no Python file: it is no text."),
     ],
 )
 def test_a_file_that_is_none_is_named(
@@ -169,6 +173,29 @@ def test_a_file_that_is_none_is_named(
 ) -> None:
     status, line = one_line(run.main, capsys, "digits", "--plan", "--with", file)
     assert (status, message in line) == (2, True), line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+def test_a_file_is_read_as_python_reads_it(encoding: str, tmp_path: Path) -> None:
+    """In its encoding, and without what this project's own files import from the future."""
+    file = tmp_path / "mine.py"
+    cookie = "# -*- coding: latin-1 -*-" if encoding == "latin-1" else ""
+    text = f"{cookie}\nTEXT = 'é'\nassert TEXT == chr(233)\nclass A:\n    x: int\n"
+    file.write_text(f"{text}assert A.__annotations__ == {{'x': int}}\n{HALF}", encoding)
+    parts.load([str(file)])
+    assert cells("paradigm=half")
+
+
+def test_a_copy_of_a_file_may_be_there(tmp_path: Path, written: Callable[[str], str]) -> None:
+    """Such as that of an installed package whose file is given, too."""
+    copy = tmp_path / "installed.py"
+    copy.write_text(HALF)
+    parts.load([written(HALF)])
+    exec(compile(HALF, str(copy), "exec"), {"__name__": "installed", "__file__": str(copy)})
+    other = tmp_path / "other.py"
+    other.write_text(HALF + "\n")
+    with pytest.raises(RequestError, match="the paradigm half is taken by"):
+        exec(compile(HALF, str(other), "exec"), {"__name__": "other", "__file__": str(other)})
 
 
 def test_a_prompt_registers_nothing() -> None:

@@ -328,7 +328,8 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a file that is no image": (
         lambda folder: _write(folder / "heron" / "notes.txt", b"x"),
-        "{folder}/heron/notes.txt is no image, among images of the class heron. Move it away;",
+        "{folder}/heron/notes.txt is in no accepted format, among images of the class heron. Move "
+        "it away;",
     ),
     "a folder in a class": (
         lambda folder: (folder / "heron" / "young").mkdir(),
@@ -354,7 +355,11 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a plus in a name": (
         lambda folder: (folder / "reed").rename(folder / "reed+grass"),
         "{folder}: the class 'reed+grass' cannot be named by --set foreground=A+B, where + and "
-        "commas separate names. Rename the class.",
+        "commas separate names and rest stands for all others. Rename the class.",
+    ),
+    "a class that is called rest": (
+        lambda folder: (folder / "reed").rename(folder / "rest"),
+        "{folder}: the class 'rest' cannot be named by",
     ),
     "no train split": (
         lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],

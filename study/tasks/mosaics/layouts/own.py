@@ -44,6 +44,7 @@ LEAST_CLASSES = 3
 """Two of the foreground, one of the background."""
 
 _FORBIDDEN = "+,"
+_REST = "rest"  # study.tasks.mosaics.classes.REST
 _MEND = "Replace the image, or take it away."
 
 
@@ -107,10 +108,10 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
 
 def _check_names(classes: Sequence[str], data_dir: Path) -> None:
     for name in classes:
-        if set(name) & set(_FORBIDDEN) or name != name.strip():
+        if set(name) & set(_FORBIDDEN) or name != name.strip() or name == _REST:
             raise RequestError(
                 f"{data_dir}: the class {name!r} cannot be named by --set foreground=A+B, where "
-                "+ and commas separate names. Rename the class."
+                f"+ and commas separate names and {_REST} stands for all others. Rename the class."
             )
     if len(classes) < LEAST_CLASSES:
         held = ", ".join(classes)
@@ -222,7 +223,7 @@ def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
         entries = visible(folder)
         others = [each for each in entries if each.suffix.lower() not in IMAGE_SUFFIXES]
         if others and len(others) < len(entries):
-            what = "a folder" if others[0].is_dir() else "no image"
+            what = "a folder" if others[0].is_dir() else "in no accepted format"
             raise RequestError(
                 f"{others[0]} is {what}, among images of the class {folder.name}. Move it away; "
                 f"images are {', '.join(IMAGE_SUFFIXES)}."
