@@ -304,7 +304,7 @@ def test_where_to_get_what_is_not_downloaded(name: str, tmp_path: Path) -> None:
     assert entries(tmp_path / "downloads") == []
 
 
-@pytest.mark.parametrize("name", YOUR_OWN)
+@pytest.mark.parametrize("name", sorted(YOUR_OWN))
 def test_your_own_data_are_asked_for(name: str, tmp_path: Path) -> None:
     places = Places(cache_dir=str(tmp_path))
     assert not tasks.at_hand(name, places)
