@@ -124,7 +124,7 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("\x00", "my_parts.py: SyntaxError: source code string cannot contain null bytes"),
+        ("\x00", "source code string cannot contain null bytes"),
         ("def f(:\n", "my_parts.py, line 1: SyntaxError: invalid syntax."),
         ("import sys\nsys.exit(0)\n", "my_parts.py, line 2: SystemExit: 0."),
         ("x = 1\n", "my_parts.py registers nothing. Call register_paradigm"),
