@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study import parts
 from study.errors import RequestError
@@ -11,7 +11,6 @@ from study.terminal.command import DONE, FAILED, Parser, guarded, importing
 from study.terminal.options import add_places, places_of
 
 if TYPE_CHECKING:
-    from study.check.promises import Promise
     from study.parts.origin import Sort
     from study.tasks.sources.places import Places
 
@@ -55,31 +54,27 @@ def _checked(sort: Sort, name: str, file: str, places: Places) -> Iterator[tuple
         from study.check import of_models, of_paradigms, of_studies, of_tasks
         from study.check.promises import Promise, kept
 
-    def promised(promises: Sequence[Promise], part: Any) -> Iterator[tuple[str, str]]:
-        for each, how in kept(promises, part, file):
-            yield each.text, how
-
     paradigm, task, architecture = "soft", "digits", "perceptron"
     if sort == "study":
-        yield from promised(of_studies.PROMISES, all_studies()[name])
+        yield from kept(of_studies.PROMISES, all_studies()[name], file)
         return
     if sort == "paradigm":
-        yield from promised(of_paradigms.PROMISES, paradigms.get(name))
+        yield from kept(of_paradigms.PROMISES, paradigms.get(name), file)
         paradigm = name
     if sort == "model":
         known = [each for each in models.ARCHITECTURES[name] if each in tasks.TASKS]
         at_hand = [each for each in known if tasks.at_hand(each, places)]
         task, architecture = next(iter([*at_hand, *known]), task), name
-        yield from promised(of_models.PROMISES, of_models.Architecture(name, task))
+        yield from kept(of_models.PROMISES, of_models.Architecture(name, task), file)
     if sort == "task":
-        yield from promised(of_tasks.PROMISES, of_tasks.Loaded(name, places))
+        yield from kept(of_tasks.PROMISES, of_tasks.Loaded(name, places), file)
         task, architecture = name, next(iter(models.names(name)), "")
     how = f"{paradigm} and {architecture}" if architecture else f"{paradigm}, for want of a model"
     tiny = Promise(
         f"trains a tiny study of {task} with {how} to its end",
         lambda _: of_studies.tiny_study(paradigm, task, architecture, places),
     )
-    yield from promised([tiny], None)
+    yield from kept([tiny], None, file)
 
 
 def _parser() -> Parser:

@@ -70,7 +70,7 @@ def tiny_study(paradigm: str, task: str, architecture: str, places: Places) -> N
     space = SearchSpace("check", task, "", {"quick": Preset("", {**_TINY, **own})})
 
     def facts_of(task: str, options: Options) -> Facts:
-        there = places.data_dir or tasks.at_hand(task, places, options)
+        there = tasks.at_hand(task, places, options)
         require(there, f"not run: the data of {task} is not at hand, give --data-dir DIR")
         return tasks.load(task, places, options).facts
 

@@ -56,8 +56,8 @@ def require_equal(got: Tensor, expected: Tensor, what: str, rtol: float = 1e-7) 
     require(off <= bound, f"{what} is off by {off:.3g}")
 
 
-def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[Promise, str]]:
-    """Every promise with how a part breaks it; empty: it keeps it.
+def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[str, str]]:
+    """The text of every promise with how a part breaks it; empty: it keeps it.
 
     Args:
         promises: of its sort of part.
@@ -68,11 +68,11 @@ def kept(promises: Sequence[Promise], part: Any, file: str) -> Iterator[tuple[Pr
         try:
             each.check(part)
         except (Broken, RequestError) as broken:
-            yield each, str(broken)
+            yield each.text, str(broken)
         except Exception as error:  # the part's own code may raise anything
             lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
             where = f", {file}, line {lines[-1].lineno}" if lines else ""
             text = " ".join(str(error).split())
-            yield each, f"{type(error).__name__}: {text}{where}"
+            yield each.text, f"{type(error).__name__}: {text}{where}"
         else:
-            yield each, ""
+            yield each.text, ""

@@ -166,14 +166,16 @@ def _trainable(train: Train, judging: Any) -> Callable[[dict[str, Any]], None]:
             except ray.exceptions.RayActorError:
                 return False  # the judge's node was lost: all cells go on
 
-        def carried_out() -> None:
-            parts.load(parts.PartFile(*each) for each in config["parts"])
-            parts.load_installed()
-            train(Work.from_dict(config, KINDS[config["kind"]].cell), report)
-
-        carry_out(carried_out, report)
+        carry_out(lambda: train(_work(config), report), report)
 
     return trial
+
+
+def _work(config: dict[str, Any]) -> Work:
+    """The work of a trial, whose cells may name parts that this process has not imported yet."""
+    parts.load(parts.PartFile(*each) for each in config["parts"])
+    parts.load_installed()
+    return Work.from_dict(config, KINDS[config["kind"]].cell)
 
 
 def carry_out(trial: Callable[[], object], report: Report) -> None:

@@ -5,7 +5,6 @@ and so does the entry point group `attention_study.parts` of an installed packag
 determines is hashed with the digest of its file: a changed file makes other cells.
 """
 
-from study.parts.loading import ENTRY_POINTS as ENTRY_POINTS
 from study.parts.loading import PartFile as PartFile
 from study.parts.loading import load as load
 from study.parts.loading import load_installed as load_installed

@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping
+from importlib.util import decode_source
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -39,10 +40,9 @@ ORIGINS: dict[tuple[Sort, str], Origin] = {}
 """Sort and name -> its file, of all that is registered; the project's own names are not."""
 
 
-def text_digest(text: str | bytes) -> str:
-    """16 hexadecimal digits that stand for the text of a file."""
-    encoded = text.encode() if isinstance(text, str) else text
-    return hashlib.sha256(encoded).hexdigest()[:16]
+def text_digest(text: str) -> str:
+    """16 hexadecimal digits that stand for the text of a file, as `decode_source` reads it."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def caller(package: str) -> Origin:
@@ -61,7 +61,7 @@ def caller(package: str) -> Origin:
             "parts are registered by a file, so that its digest can be part of the cells. Write "
             "them into one, and give it with --with FILE."
         )
-    return Origin(file, names.get(DIGEST) or text_digest(Path(file).read_bytes()))
+    return Origin(file, names.get(DIGEST) or text_digest(decode_source(Path(file).read_bytes())))
 
 
 def digest_of(sort: Sort, name: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 
 import analysis
 from search_spaces import all_studies
-from study import paradigms
+from study import paradigms, parts
 from study.cell import PARADIGMS
 from study.cell.work import Work
 from study.check.of_paradigms import PROMISES, B, D, Problem
@@ -27,14 +27,14 @@ from study.plan.grid import make_plan
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.made_up.comparisons import make_results
 from tests.made_up.gpu import padding_computed
-from tests.made_up.sparsemax import Sparsemax
+from tests.made_up.parts import EXAMPLE, forgotten, sparsemax
 
 REFERENCES = ("soft", "hard", "lvml", "lvml-logits")
 """Of whose loss and inference there is a reference below; a paradigm need not have one."""
 
 EVERY: dict[str, Paradigm] = {
     **{name: paradigms.get(name) for name in PARADIGMS},
-    "sparsemax": Sparsemax(),  # stands for all to come: nothing below knows more of it
+    "sparsemax": sparsemax(),  # nothing below knows more of it
 }
 EXACT = [name for name, paradigm in EVERY.items() if paradigm.exact == name]
 SAMPLED = [name for name in EVERY if name not in EXACT]
@@ -217,11 +217,17 @@ def test_unknown_paradigm_names_the_nearest() -> None:
         paradigms.get("lvlm")
 
 
+@pytest.fixture
+def new_paradigm() -> Iterator[None]:
+    with forgotten():
+        parts.load([str(EXAMPLE)])
+        yield
+
+
 def test_a_new_paradigm_is_planned_trained_and_recorded(
-    digits: MosaicTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    digits: MosaicTask, tmp_path: Path, new_paradigm: None
 ) -> None:
-    """One file and one line, as CONTRIBUTING says: nothing else knows the paradigms by name."""
-    monkeypatch.setitem(paradigms.REGISTERED, "sparsemax", "tests.made_up.sparsemax:Sparsemax")
+    """Nothing but its file knows it by name."""
     space = all_studies()["digits"]
     axes = resolve(
         space,

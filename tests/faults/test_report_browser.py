@@ -20,10 +20,10 @@ from analysis.section.blocks import Interactive, Text
 from tests.made_up.comparisons import make_cell, make_results, write
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
-PHONE = {"width": 390, "height": 844}
-WIDE = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+WIDE: ViewportSize = {"width": 1280, "height": 900}
 MOST_BYTES = 3_000_000
 
 FIGURES = "Bokeh.documents.at(-1)"
@@ -77,7 +77,7 @@ class Visit:
 @pytest.fixture(params=["wide", "phone", "dark"])
 def visit(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Visit]:
     context = browser.new_context(
-        viewport=PHONE if request.param == "phone" else WIDE,  # type: ignore[arg-type]
+        viewport=PHONE if request.param == "phone" else WIDE,
         is_mobile=request.param == "phone",
         color_scheme="dark" if request.param == "dark" else "light",
         offline=True,
@@ -143,7 +143,7 @@ def test_it_prints(browser: Browser, report: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def page(browser: Browser, report: Path) -> Iterator[Page]:
     """A page whose figures are drawn."""
-    context = browser.new_context(viewport=WIDE, offline=True)  # type: ignore[arg-type]
+    context = browser.new_context(viewport=WIDE, offline=True)
     page = context.new_page()
     page.goto(report.as_uri())
     page.locator(".noUi-handle").wait_for()
@@ -203,7 +203,7 @@ def test_a_click_in_a_legend_hides_a_paradigm(page: Page, comparison: Comparison
 
 def test_it_asks_for_nothing(browser: Browser, report: Path, comparison: Comparison) -> None:
     """With a network at hand, whatever a reader does."""
-    page = browser.new_page(viewport=WIDE)  # type: ignore[arg-type]
+    page = browser.new_page(viewport=WIDE)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.partition(":")[0]))
     page.goto(report.as_uri())
@@ -224,7 +224,7 @@ def test_a_name_runs_no_code(browser: Browser, tmp_path: Path) -> None:
     figures = curve_panels({"saif": pd.DataFrame(curve)})
     path = tmp_path / "report.html"
     path.write_text(html.render("safe", [Interactive(name, name, {name: figures})]))
-    page = browser.new_page(viewport=WIDE, offline=True)  # type: ignore[arg-type]
+    page = browser.new_page(viewport=WIDE, offline=True)
     page.goto(path.as_uri())
     page.locator(".bk-label").get_by_text(name).wait_for()
     page.mouse.move(*page.evaluate(PLACE, ["", 1, 50]))

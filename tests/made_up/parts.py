@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import search_spaces
 from study import models, paradigms, parts, tasks
+from study.paradigms.base import Paradigm
 from study.parts import loading
 
 PROJECT = Path(__file__).parents[2]
@@ -31,18 +33,26 @@ class Half(Soft):
 """Registers a paradigm."""
 
 
+def sparsemax() -> Paradigm:
+    """The example's paradigm, which stands for all to come."""
+    with forgotten():
+        parts.load([str(EXAMPLE)])
+        return paradigms.get("sparsemax")
+
+
 @contextlib.contextmanager
 def forgotten() -> Iterator[None]:
     """What is registered meanwhile is forgotten behind."""
+    registries: tuple[dict[Any, Any], ...] = (
+        paradigms.REGISTERED,
+        models.ARCHITECTURES,
+        tasks.TASKS,
+        search_spaces.REGISTERED,
+        parts.ORIGINS,
+        loading._LOADED,
+    )
     with contextlib.ExitStack() as stack:
-        for known in (
-            paradigms.REGISTERED,
-            models.ARCHITECTURES,
-            tasks.TASKS,
-            search_spaces.REGISTERED,
-            parts.ORIGINS,
-            loading._LOADED,
-        ):
-            stack.enter_context(patch.dict(known))  # type: ignore[arg-type]
+        for known in registries:
+            stack.enter_context(patch.dict(known))
         yield
         paradigms._made.cache_clear()

@@ -69,6 +69,20 @@ def background_names(
     return names
 
 
+def refuse_unnameable(names: Sequence[str], source: object) -> None:
+    """Refuses classes whose names options cannot hold.
+
+    Raises:
+        RequestError: a name has a separator or blanks around it, or is `REST`.
+    """
+    for name in names:
+        if set(name) & {_JOIN, ","} or name != name.strip() or name == REST:
+            raise RequestError(
+                f"{source}: the class {name!r} cannot be named by --set foreground=A+B, where "
+                f"+ and commas separate names and {REST} stands for all others. Rename the class."
+            )
+
+
 def joined(names: Sequence[str]) -> str:
     """Class names as an option names them."""
     return _JOIN.join(names)

@@ -14,6 +14,7 @@ from study.cell.seeds import share_of_each
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
+from study.tasks.mosaics.classes import refuse_unnameable
 from study.tasks.mosaics.layouts import ACCEPTED, TITLE, Images, find_own, may_be_own, read
 from study.tasks.mosaics.layouts.own import Own
 from study.tasks.sources.cache import cache_root
@@ -90,6 +91,7 @@ DATA_SET = DataSet(
 
 def _load_from(data_dir: Path, pixels: int, cache: Path) -> BaseImages:
     own = find_own(data_dir, pixels, _KNOWN)
+    refuse_unnameable(own.names.class_names, data_dir)
     known = fingerprint(f"{_PREPARED_VERSION} {own.found.layout} {pixels}", own.found.files)
     folder = cache / "prepared" / f"{TASK}-{known}"
     return prepared(folder, lambda: _read(data_dir, own, pixels))

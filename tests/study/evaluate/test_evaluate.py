@@ -17,7 +17,7 @@ from study.paradigms.base import Paradigm
 from study.tasks.mosaics.mosaics import Mosaics, MosaicTask
 from tests.conftest import tiny_cell
 from tests.made_up.gpu import waits
-from tests.made_up.sparsemax import Sparsemax
+from tests.made_up.parts import sparsemax
 
 probabilities = st.floats(0, 1)
 pairs = st.lists(st.tuples(probabilities, probabilities), min_size=1, max_size=50)
@@ -87,7 +87,7 @@ def test_other_edges(values: list[tuple[float, float]], edges: tuple[float, ...]
 
 @pytest.mark.parametrize(
     "paradigm",
-    [*map(paradigms.get, ("soft", "hard", "lvml")), Sparsemax()],
+    [*map(paradigms.get, ("soft", "hard", "lvml")), sparsemax()],
     ids=lambda paradigm: paradigm.name,
 )
 def test_evaluation_in_batches_equals_the_definition(

@@ -43,8 +43,6 @@ ACCEPTED = (
 LEAST_CLASSES = 3
 """Two of the foreground, one of the background."""
 
-_FORBIDDEN = "+,"
-_REST = "rest"  # study.tasks.mosaics.classes.REST
 _MEND = "Replace the image, or take it away."
 
 
@@ -88,8 +86,7 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
 
     Raises:
         RequestError: the directory is missing or in no accepted layout; a file is damaged, no
-            image, or of no split; a class is empty; there are too few classes; or a class has a
-            name that options cannot hold.
+            image, or of no split; a class is empty; or there are too few classes.
     """
     with listed(data_dir, TITLE) as entries:
         folders = [data_dir, *(entry for entry in entries if entry.is_dir())]
@@ -101,18 +98,12 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
         )
     if own is None:
         raise nothing_in(data_dir, entries, TITLE, ACCEPTED)
-    _check_names(own.names.class_names, data_dir)
+    _require_several(own.names.class_names, data_dir)
     names = dataclasses.replace(own.names, title=TITLE, pixels=pixels, resized=True, mend=_MEND)
     return own._replace(names=names)
 
 
-def _check_names(classes: Sequence[str], data_dir: Path) -> None:
-    for name in classes:
-        if set(name) & set(_FORBIDDEN) or name != name.strip() or name == _REST:
-            raise RequestError(
-                f"{data_dir}: the class {name!r} cannot be named by --set foreground=A+B, where "
-                f"+ and commas separate names and {_REST} stands for all others. Rename the class."
-            )
+def _require_several(classes: Sequence[str], data_dir: Path) -> None:
     if len(classes) < LEAST_CLASSES:
         held = ", ".join(classes)
         raise RequestError(
