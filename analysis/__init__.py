@@ -1,9 +1,9 @@
 """Reads a results directory: equal compute, choice of options, intervals, tables, figures, report.
 
-Analysis is table in, numbers out: nothing here trains, logs or changes a results directory. It
-knows of `study` only the schema of the results (`study.results`), the closed forms
-(`study.theory`), how wide a terminal is (`study.terminal`) and how a command ends
-(`study.terminal.command`).
+Analysis is table in, numbers out: nothing here trains, logs or changes a results directory, but
+that `record` makes one of runs that were trained elsewhere. It knows of `study` only the schema of
+the results (`study.results`), the closed forms (`study.theory`), how wide a terminal is
+(`study.terminal`) and how a command ends (`study.terminal.command`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
     from analysis.reading import load
+    from analysis.recording import record
 
 __all__ = [
     "choose",
@@ -23,10 +24,16 @@ __all__ = [
     "comparisons",
     "equal_compute",
     "load",
+    "record",
     "summarise",
 ]
 
-_MODULES = {"choose": "comparison.choice", "summarise": "comparison.choice", "load": "reading"}
+_MODULES = {
+    "choose": "comparison.choice",
+    "summarise": "comparison.choice",
+    "load": "reading",
+    "record": "recording",
+}
 
 
 def __getattr__(name: str) -> Any:

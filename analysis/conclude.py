@@ -87,10 +87,11 @@ def write_report(
     study: str | None = None,
     cell_ids: Collection[str] | None = None,
     budget: float | None = None,
-    select: Select = "accuracy",
+    select: Select | None = None,
     axis: Axis = "flops",
     threshold: float | None = None,
     interpolate: bool = False,
+    test: Sequence[str] | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
     published: bool = False,
@@ -107,7 +108,7 @@ def write_report(
         results: path, URL or an open `Results`.
         out_dir: path or URL of a folder, made if missing; files of an older report in it are
             replaced.
-        study, cell_ids, budget, select, axis, threshold, interpolate: see
+        study, cell_ids, budget, select, axis, threshold, interpolate, test: see
             `analysis.section.base.Question`. How many of `cell_ids` have no result is said.
         title: of the page.
         notes: paragraphs for the page, e.g. skipped cells and why.
@@ -123,7 +124,7 @@ def write_report(
     """
     results = opened(results)
     partial = opening.partial_note(results)
-    question = Question(study, cell_ids, budget, select, axis, threshold, interpolate)
+    question = Question(study, cell_ids, budget, select, axis, threshold, interpolate, test)
     found = conclude(results, question)
     found.require()
     notes = [*notes, *opening.missing(found.sections, cell_ids)]

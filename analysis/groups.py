@@ -44,7 +44,8 @@ LINEAR_ORTHOGONAL = "linear-orthogonal"
 ONE_SHOT_TASKS = ("omniglot", "digits-one-shot")
 """Tasks whose networks are trained so that their heads can be scored."""
 
-Select = Literal["accuracy", "saif"]
+Select = str
+"""Name of the measure that chooses among options: ``accuracy``, ``saif``, or one of its own."""
 
 Axis = Literal["flops", "seconds", "mosaics"]
 

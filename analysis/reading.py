@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
@@ -20,6 +20,7 @@ from study.results import (
     Results,
     ResultsError,
     agree,
+    unknown,
 )
 
 T = TypeVar("T")
@@ -44,8 +45,9 @@ def load(
         cell_ids: keep these cells only; ids without a result are ignored.
 
     Returns:
-        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`. Metrics are fractions in [0, 1]
-        (`loss` in nats), compute in FLOPs, times in seconds; counts are nullable integers.
+        The columns of `CELLS_SCHEMA` and `EVALUATIONS_SCHEMA`, and one for each measure of its own
+        that a recorded run has. Metrics are fractions in [0, 1] (`loss` in nats), compute in
+        FLOPs, times in seconds; counts are nullable integers.
 
     Raises:
         ResultsError: not a readable results directory.
@@ -62,7 +64,22 @@ def load(
         )
 
     table = read_or_refuse(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
-    return table.astype(dict.fromkeys(_COUNTS, "Int64"))
+    return with_measures(table).astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a column for each measure in the JSON of their column `measures`."""
+    texts = rows["measures"].dropna() if "measures" in rows else pd.Series()
+    if texts.empty:
+        return rows
+    measures = pd.DataFrame([json.loads(text) for text in texts], texts.index, dtype=float)
+    return rows.join(measures.drop(columns=rows.columns, errors="ignore"))
+
+
+def measures_of(rows: pd.DataFrame) -> list[str]:
+    """The names in the JSON of the column `measures`, sorted; none in a table without it."""
+    texts = rows["measures"].dropna() if "measures" in rows else ()
+    return sorted({name for text in texts for name in json.loads(text)})
 
 
 def cells_of(
@@ -100,12 +117,21 @@ def of_study(
         return cells
     names = sorted(cells["study"].unique())
     if study not in names:
-        near = difflib.get_close_matches(study, names, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ResultsError(
-            f"{results.url} holds no study {study!r}.{hint} It holds: {', '.join(names)}."
-        )
+        raise ResultsError(f"{results.url}: {unknown('study', study, names)}")
     return cells[cells["study"] == study].reset_index(drop=True)
+
+
+def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with whole numbers as such in each column that has no missing value.
+
+    Beside cells that lack it, as recorded runs do, a column was read as floats.
+    """
+    whole = [
+        field.name
+        for field in CELLS_SCHEMA
+        if pa.types.is_integer(field.type) and cells[field.name].notna().all()
+    ]
+    return cells.astype(dict.fromkeys(whole, "int64"))
 
 
 def each_once(rows: pd.DataFrame) -> pd.DataFrame:

@@ -86,7 +86,7 @@ def _watch(
 
 def _parser() -> Parser:
     from analysis.groups import AXES
-    from study.terminal.options import seconds
+    from study.terminal.options import names, seconds
 
     parser = Parser("analysis.report", _ABOUT, _EXAMPLES)
     parser.add_results_dir()
@@ -126,10 +126,17 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--select",
-        choices=("accuracy", "saif"),
-        default="accuracy",
+        metavar="MEASURE",
         help="validation score that chooses the learning rate and switch point: accuracy (of "
-        "captions Bleu-4), or saif, which uses the hidden foreground (default: accuracy)",
+        "captions Bleu-4), saif, which uses the hidden foreground, or a measure of recorded runs "
+        "(default: accuracy)",
+    )
+    parser.add_argument(
+        "--test",
+        type=names,
+        metavar="MEASURE,...",
+        help="measures whose differences are tested, with commas between them (default: saif, "
+        "accuracy and those of recorded runs, as far as they are known)",
     )
     parser.add_argument("--study", metavar="NAME", help="only the cells that this study recorded")
     parser.add_argument(
@@ -161,6 +168,7 @@ _EXAMPLES = """examples:
   python -m analysis.report results --study hatexplain --published
   python -m analysis.report results --study fixed-focus
   python -m analysis.report results --axis seconds
+  python -m analysis.report results --study recorded --select dice --test dice,accuracy
   python -m analysis.report results --watch
   python -m analysis.report s3://bucket/results --budget 2e12
   python -m analysis.report s3://bucket/results --out reports/cifar10

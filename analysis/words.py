@@ -15,7 +15,7 @@ from analysis.groups import Axis
 from study import tasks, terminal
 
 METRICS = ("saif", "accuracy")
-"""The two columns by which paradigms are compared."""
+"""The two columns by which paradigms are compared; recorded runs may have others."""
 
 _LISTED = 11  # longest list whose values are named one by one: as many as the default evaluations
 _OF_A_CELL = ("schedule", "seed")  # the cells of a comparison share all else
@@ -57,6 +57,8 @@ def setting_name(task: str, m: int, architecture: str) -> str:
 
     Studies of text always compare several architectures, studies of mosaics only on request.
     """
+    if not m:  # of recorded runs it need not be known
+        return task
     return f"{task} {architecture} m={m}" if is_text(task) else f"{task} m={m}"
 
 
@@ -66,7 +68,7 @@ def full_name(settings: Mapping[str, Any]) -> str:
     Args:
         settings: as `study.cell.Cell.to_dict` gives it.
     """
-    name = setting_name(settings["task"], settings["m"], settings["architecture"])
+    name = setting_name(settings["task"], settings.get("m", 0), settings.get("architecture", ""))
     unusual = setting_words(settings, ["inference"]), setting_words(settings, UNUSUAL)
     return ", ".join([" ".join([name, *unusual[0]]), *unusual[1], *unusual_rules(settings)])
 
@@ -168,14 +170,14 @@ def metric_name(metric: str, threshold: float | None = None, task: str = "") -> 
     """``SAIF``, or what people call the accuracy: ``accuracy``, of captions ``Bleu-4``.
 
     Args:
-        metric: one of `METRICS`; another keeps its name.
+        metric: one of `METRICS`; another, as of recorded runs, keeps its name.
         threshold: of SAIF; said where it is not the task's own. None: the task's own.
         task: name of the task; empty: of mosaics.
     """
     if metric == "accuracy":
         return tasks.modality(task).score
     if metric != "saif":
-        return metric
+        return metric.replace("_", " ")
     usual = threshold in (None, tasks.modality(task).saif_threshold)
     return "SAIF" if usual else f"SAIF at threshold {threshold:g}"
 
@@ -185,19 +187,16 @@ def score_name(*names: str) -> str:
     return " or ".join(dict.fromkeys(tasks.modality(name).score for name in names or ("",)))
 
 
-def lost_scores(*names: str) -> str:
+def lost_scores(*names: str, metrics: Iterable[str] = METRICS) -> str:
     """What a diverged cell of tasks counts as: ``SAIF 0 and accuracy 1/C``."""
-    known = dict.fromkeys(tasks.modality(name) for name in names or ("",))
-    return f"SAIF 0 and {' or '.join(dict.fromkeys(map(_lost, known)))}"
+    of_each = ([lost_score(metric, name) for name in names or ("",)] for metric in metrics)
+    return listed([" or ".join(dict.fromkeys(texts)) for texts in of_each])
 
 
 def lost_score(metric: str, task: str = "") -> str:
     """The same of one metric: ``SAIF 0``, ``accuracy 1/C``."""
-    return "SAIF 0" if metric == "saif" else _lost(tasks.modality(task))
-
-
-def _lost(modality: tasks.Modality) -> str:
-    return f"{modality.score} {'1/C' if modality.chance else 0}"
+    chance = metric == "accuracy" and tasks.modality(task).chance
+    return f"{metric_name(metric, task=task)} {'1/C' if chance else 0}"
 
 
 def amount(value: float, axis: Axis, noun: str = "mosaics") -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from study.cell import AnyCell, Cell
 from study.cell.axis import Axis
 from study.cell.events import Ended, Report
-from study.cell.work import Work
+from study.cell.work import RECORDED, Work
+from study.errors import RequestError
 from study.heads.kind import HEADS
 from study.posterior.kind import POSTERIOR
 from study.storage.storage import Storage
@@ -189,5 +190,14 @@ def kind_name(row: Mapping[Any, Any]) -> str:
 
 
 def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:
-    """As `kind_name`, the kind itself."""
+    """As `kind_name`, the kind itself.
+
+    Raises:
+        RequestError: another training loop trained the cell, so it is of none.
+    """
+    if kind_name(row) == RECORDED:
+        raise RequestError(
+            f"run {row['cell_id']} was trained elsewhere and recorded by analysis.record: only "
+            "the training loop that trained it can do that again."
+        )
     return KINDS[kind_name(row)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,18 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     table[measured.columns] = measured
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
     # A value that is not finite is not known: a done cell may have an infinite loss.
-    metrics = [name for name in (*METRICS, *FURTHER) if name in table]
+    metrics = [name for name in (*METRICS, *FURTHER, *found.measures) if name in table]
     metrics = [name for name in metrics if name != "foreground_share"]  # it is of the data
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
-    _refuse_impossible(table)
+    _refuse_impossible(table, found.measures)
     table["axis"] = cut.axis
     table["cut"] = found.fraction[cell]
     table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell])
-    table["last_saif"] = table["saif"]
-    table["last_accuracy"] = table["accuracy"]
+    for name in ("saif", "accuracy", *found.measures):
+        table[f"last_{name}"] = table[name]
     table.loc[table["diverged"], metrics] = np.nan
     table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
+    table.loc[table["diverged"], found.measures] = 0.0
     for task in table["task"].unique():
         lost = table["diverged"] & (table["task"] == task)
         for measure in tasks.modality(task).measures:
@@ -77,9 +79,9 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
     return shares.transform("max").eq(0)
 
 
-def _refuse_impossible(table: pd.DataFrame) -> None:
+def _refuse_impossible(table: pd.DataFrame, measures: Sequence[str]) -> None:
     """Refuses metrics outside [0, 1], but those that are no fractions or may exceed 1."""
-    for name in sorted(({*METRICS, *FURTHER} - _UNBOUNDED) & set(table)):
+    for name in sorted(({*METRICS, *FURTHER, *measures} - _UNBOUNDED) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
         if wrong.any():
             row = table[wrong].iloc[0]

@@ -39,14 +39,15 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
 
     A diverged cell has the same score on every image. Images are known where the counts of all
     other cells are there and average to the scores: not in older files, at an earlier cut, at
-    another threshold of SAIF, between evaluations, or of Bleu, which is no share of instances.
+    another threshold of SAIF, between evaluations, of Bleu, which is no share of instances, or of
+    other measures.
     Where one image has most of the instances, the others cannot say how much images vary: they
     count as not known.
 
     Args:
         rows: (S,) one a cell of one comparison, with `diverged`, the metric, and perhaps the
             columns `study.results.IMAGES`.
-        metric: saif or accuracy.
+        metric: saif, accuracy or another column of fractions.
     """
     score = np.round(rows[metric].to_numpy(np.float64, na_value=np.nan), _DIGITS)
     kept = ~rows["diverged"].to_numpy(bool)
@@ -63,6 +64,8 @@ def _shares(
     rows: pd.DataFrame, metric: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """(S, I) shares and (I,) instances; None where they are not known."""
+    if metric not in _COUNTS:
+        return None
     part, whole = _COUNTS[metric]
     if part not in rows or rows.empty or rows[[part, whole]].isna().any(axis=None):
         return None

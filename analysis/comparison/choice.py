@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,17 +13,28 @@ from analysis.comparison.stages import tested, tuning
 from analysis.crossed import crossed_mean
 from analysis.groups import AXES, GROUP, OPTION, Select, best_first, in_order, rows_of
 from analysis.statistics import named_interval
+from analysis.words import METRICS
 from study import tasks
-from study.results import ResultsError
+from study.results import ResultsError, unknown
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
-SPREADS = ("saif_seed_se", "saif_image_se", "accuracy_seed_se", "accuracy_image_se")
-"""Standard errors of `summarise`: over seeds, and over images."""
 
 _SHARED = [
-    *GROUP, "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit", "cut",
-    "axis", "comparison_id",
+    *GROUP, "kind", "n", "architecture", "batch_size", "precision", "budget_amount", "budget_unit",
+    "cut", "axis", "comparison_id",
 ]  # fmt: skip
+
+
+def spreads(metrics: Iterable[str]) -> list[str]:
+    """Standard errors of `summarise`: over seeds, and over images."""
+    return [f"{metric}_{what}_se" for metric in metrics for what in ("seed", "image")]
+
+
+def summarised_metrics(columns: Iterable[Hashable]) -> list[str]:
+    """The metrics of a summary with these columns: those whose spreads it has, else `METRICS`."""
+    end = "_seed_se"
+    found = [name.removesuffix(end) for name in map(str, columns) if name.endswith(end)]
+    return found or [*METRICS]
 
 
 def further_measures(task: str) -> list[str]:
@@ -30,15 +42,62 @@ def further_measures(task: str) -> list[str]:
     return [measure.column for measure in tasks.modality(task).measures]
 
 
-def options(at_budget: pd.DataFrame) -> pd.DataFrame:
+def known_metrics(at_budget: pd.DataFrame, measures: Iterable[str] = ()) -> list[str]:
+    """The metrics that any cell of a comparison has recorded; the usual two where none has.
+
+    Args:
+        at_budget: as `equal_compute` gives it.
+        measures: of recorded runs, in which case they are columns of `at_budget`.
+    """
+    names = [*METRICS, *measures]
+    return [name for name in names if at_budget[f"last_{name}"].notna().any()] or [*METRICS]
+
+
+def asked_metrics(
+    at_budget: pd.DataFrame,
+    measures: Sequence[str],
+    select: Select | None,
+    test: Sequence[str] | None,
+) -> tuple[Select, Sequence[str]]:
+    """The metric that chooses in a comparison, and those that are tested.
+
+    Args:
+        at_budget: as `equal_compute` gives it, of one comparison.
+        measures: of recorded runs, of any comparison.
+        select: the metric asked for; None: accuracy, or the only one that is known.
+        test: the metrics asked for; None: all that are known.
+
+    Raises:
+        ResultsError: no cell has recorded one that was asked for, or `select` has to be given.
+    """
+    task = at_budget["task"].iloc[0]
+    first = [name for name in measures if name == select]  # before the others of their own
+    known = known_metrics(at_budget, dict.fromkeys([*first, *measures]))
+    # Where no cell has recorded the usual ones, no option can be chosen, which is said there.
+    if select is not None and select not in (*known, *METRICS):
+        raise ResultsError(f"--select: {unknown(f'measure of {task}', select, known)}")
+    for name in test or ():
+        if name not in known:
+            raise ResultsError(f"--test: {unknown(f'measure of {task}', name, known)}")
+    if select is None and "accuracy" not in known and len(known) > 1:
+        raise ResultsError(
+            f"the runs of {task} have no accuracy to choose options by. Name the measure that "
+            f"chooses, --select {known[0]}; recorded: {', '.join(known)}."
+        )
+    usual = "accuracy" if "accuracy" in known else known[0]
+    return select or usual, tuple(test or known)
+
+
+def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
     """Validation scores of every option that was tried, on the seeds that tune.
 
     Args:
         at_budget: as `equal_compute` gives it.
+        metrics: that may choose, perhaps repeated.
 
     Returns:
         One row an option: the columns of GROUP and OPTION, `num_seeds`, `num_diverged`,
-        `num_censored`, the seed means `validation_accuracy`, `validation_saif` (fractions) and
+        `num_censored`, the seed means of the metrics, as `validation_accuracy` (fractions), and
         `validation_loss` (nats), each missing if a seed has none (the loss if one diverged),
         `num_unswitched`, the seeds that were still in the first phase of their schedule at the
         cut, `can_be_chosen`, and `num_options` of its group.
@@ -65,7 +124,7 @@ def options(at_budget: pd.DataFrame) -> pd.DataFrame:
         num_censored=("censored", "sum"),
         num_unswitched=("unswitched", "sum"),
     )
-    for metric in ("accuracy", "saif", "loss"):
+    for metric in dict.fromkeys([*metrics, "loss"]):
         table[f"validation_{metric}"] = groups[metric].mean(skipna=False)
     table = table.reset_index()
     whole = (table["num_censored"] == 0) & (table["num_unswitched"] == 0)
@@ -86,23 +145,19 @@ def choose(at_budget: pd.DataFrame, select: Select = "accuracy") -> pd.DataFrame
 
     Args:
         at_budget: as `equal_compute` gives it.
-        select: `accuracy`, or `saif`, which uses the hidden foreground: say so beside the result.
+        select: `accuracy`; `saif`, which uses the hidden foreground: say so beside the result; or
+            a measure that recorded runs have.
 
     Returns:
         One row a group: the columns of `options`, and `select`.
 
     Raises:
-        ValueError: `select` is neither.
+        ValueError: `select` is none of these.
         ResultsError: there are no validation evaluations.
     """
-    require_select(select)
-    return best_of(options(at_budget), select)
-
-
-def require_select(select: str) -> None:
-    """Raises a ValueError unless `select` is a metric to choose by."""
-    if select not in ("accuracy", "saif"):
-        raise ValueError(f"select must be accuracy or saif, got {select!r}")
+    if select not in METRICS and f"last_{select}" not in at_budget:
+        raise ValueError(f"select must be accuracy, saif or a recorded measure, got {select!r}")
+    return best_of(options(at_budget, [*METRICS, select]), select)
 
 
 def best_of(options: pd.DataFrame, select: Select) -> pd.DataFrame:
@@ -118,11 +173,31 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
         options: as `options` gives them.
         select: see `choose`.
     """
+    if not _validated(options):
+        eligible = options[options["can_be_chosen"] & has_score(options, select)]
+        return in_order(eligible, GROUP + OPTION)
     return best_first(options, GROUP, f"validation_{select}", OPTION)
 
 
+def has_score(options: pd.DataFrame, select: Select) -> pd.Series:
+    """Whether each option of a comparison has the validation score that a choice takes.
+
+    Where nothing is validated, as of recorded runs it need not be, a lone option needs none.
+    """
+    known = options[f"validation_{select}"].notna()
+    return known if _validated(options) else options["num_options"].eq(1)
+
+
+def _validated(options: pd.DataFrame) -> bool:
+    return bool(options.filter(regex="^validation_").notna().any(axis=None))
+
+
 def summarise(
-    at_budget: pd.DataFrame, choice: pd.DataFrame, split: str = "test", confidence: float = 0.95
+    at_budget: pd.DataFrame,
+    choice: pd.DataFrame,
+    split: str = "test",
+    confidence: float = 0.95,
+    measures: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
 
@@ -134,6 +209,7 @@ def summarise(
         choice: as `choose` gives it.
         split: `test`, `validation` or `train`.
         confidence: of the intervals, in (0, 1).
+        measures: of recorded runs, which are summarised, too.
 
     Returns:
         One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
@@ -143,7 +219,7 @@ def summarise(
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
         SAIF and accuracy also where seeds agree, since that says nothing of further ones; all NaN
         where a seed has no value (a diverged cell has no loss); `num_images` (missing: images
-        are not known) and the standard errors `SPREADS`, fractions; `n`, `architecture`,
+        are not known) and the standard errors of `spreads`, fractions; `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
         `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
         `confidence`. Also the further measures of the modality, likewise, where they are known.
@@ -160,7 +236,8 @@ def summarise(
     rows = rows_of(choice, rows)
     further = (name for task in rows["task"].unique() for name in further_measures(task))
     known = (name for name in further if name in rows and rows[name].notna().any())
-    measured = list(dict.fromkeys([*SUMMARISED, *known]))
+    measured = list(dict.fromkeys([*SUMMARISED, *known, *measures]))
+    metrics = known_metrics(at_budget, measures)
     records = []
     for key, group in rows.sort_values("seed").groupby(GROUP):
         record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))
@@ -170,17 +247,18 @@ def summarise(
             record[spent] = float(group[spent].astype(float).max())
         for metric in measured:
             record |= named_interval(metric, group[metric], confidence)
-        record |= _crossed(group, confidence) | {"split": split, "confidence": confidence}
+        record |= _crossed(group, metrics, confidence)
+        record |= {"split": split, "confidence": confidence}
         records.append(record)
     found = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])
     return in_order(picked.merge(found, on=GROUP), GROUP)
 
 
-def _crossed(group: pd.DataFrame, confidence: float) -> dict[str, float]:
-    """SAIF and accuracy of the cells of one option, over seeds and, where known, images."""
+def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> dict[str, float]:
+    """The metrics of the cells of one option, over seeds and, where known, images."""
     record = {"num_images": math.nan}
-    for metric in ("saif", "accuracy"):
+    for metric in metrics:
         known = scores(group, metric)
         found = crossed_mean(known.values, known.weights, confidence)
         if known.by_image:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analysis.comparison.at_cut import heatmaps_of, rows_at_cut, rows_within, with_images
-from analysis.comparison.choice import best_of, options, require_select, summarise
+from analysis.comparison.choice import asked_metrics, best_of, options, summarise
 from analysis.comparison.cut import Cut, CutCells, cut_cells
 from analysis.comparison.paired import paired_table
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
 from analysis.comparison.stages import tested_choice
 from analysis.groups import Axis, Select, trains_nothing
-from analysis.reading import EVALUATION_COLUMNS
+from analysis.reading import EVALUATION_COLUMNS, whole_numbers, with_measures
 from analysis.words import (
     METRICS,
     amount,
@@ -36,7 +36,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import CONFIRM, FURTHER, IMAGES, KEY, Results, ResultsError
+from study.results import CONFIRM, FURTHER, IMAGES, KEY, RECORDED, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -47,7 +47,7 @@ _SETTINGS = [
 ]  # fmt: skip
 _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
-    "foreground_attention_mean", *FURTHER,
+    "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
@@ -67,6 +67,8 @@ class Comparison:
             cut, see `equal_compute`.
         threshold: threshold of SAIF.
         interpolated: whether values were taken between evaluations.
+        select: metric that chose the options.
+        metrics: that are tested, of those that its cells have recorded: columns of `at_budget`.
         settings: what all cells share, as `study.cell.Cell.to_dict` gives it.
         differs: fields of `settings` in which it differs from comparisons of the same name in
             the same call.
@@ -92,6 +94,7 @@ class Comparison:
     threshold: float
     interpolated: bool
     select: Select
+    metrics: Sequence[str]
     settings: dict[str, Any]
     differs: Sequence[str]
     cells: pd.DataFrame
@@ -105,7 +108,12 @@ class Comparison:
 
     @property
     def architecture(self) -> str:
-        return str(self.settings["architecture"])
+        return str(self.settings.get("architecture", ""))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether another training loop trained its runs, and `analysis.record` recorded them."""
+        return bool(self.cells["kind"].eq(RECORDED).any())
 
     @property
     def name(self) -> str:
@@ -145,17 +153,18 @@ class Comparison:
 
     @property
     def names(self) -> dict[str, str]:
-        """Metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy`` or another."""
-        return {name: metric_name(name, self.threshold, self.task) for name in METRICS}
+        """Tested metric -> its name: ``SAIF``, with its threshold if unusual, ``accuracy``."""
+        return {name: metric_name(name, self.threshold, self.task) for name in self.metrics}
 
 
 def compare(
     evaluations: pd.DataFrame,
     budget: float | None = None,
-    select: Select = "accuracy",
+    select: Select | None = None,
     axis: Axis = "flops",
     threshold: float | None = None,
     interpolate: bool = False,
+    test: Sequence[str] | None = None,
 ) -> list[Comparison]:
     """Every comparison in the table, each by itself, in the order of `comparisons`.
 
@@ -166,20 +175,22 @@ def compare(
     Args:
         evaluations: as `analysis.load` gives it.
         budget, axis, threshold, interpolate: see `equal_compute`.
-        select: metric that chooses the options, see `choose`.
+        select: metric that chooses the options, see `choose`. None: accuracy, or the only one
+            that runs have recorded.
+        test: metrics whose differences are tested; None: all that cells have recorded.
 
     Returns:
         The comparisons, an empty list where no cell is in one.
 
     Raises:
-        ResultsError: no finished cell, a missing column, or a cut that is not usable.
-        ValueError: `select` is neither.
+        ResultsError: no finished cell, a missing column, a cut that is not usable, or a metric
+            that no cell has recorded.
     """
     cut = Cut(budget, axis, interpolate, threshold)
     compared = TableSource(evaluations).compared()
     if compared is None:
         return []
-    return _compare(compared, cut, select)
+    return _compare(compared, cut, select, test)
 
 
 def compare_results(
@@ -187,10 +198,11 @@ def compare_results(
     study: str | None = None,
     cell_ids: Iterable[str] | None = None,
     budget: float | None = None,
-    select: Select = "accuracy",
+    select: Select | None = None,
     axis: Axis = "flops",
     threshold: float | None = None,
     interpolate: bool = False,
+    test: Sequence[str] | None = None,
     details: bool = True,
 ) -> list[Comparison]:
     """Every comparison in a results directory, as `compare` of what `analysis.load` gives.
@@ -205,7 +217,7 @@ def compare_results(
         study: only the cells that this study recorded. A cell that two studies share is recorded
             by the first of them, so name `cell_ids` where they are known.
         cell_ids: only these cells.
-        budget, select, axis, threshold, interpolate: as for `compare`.
+        budget, select, axis, threshold, interpolate, test: as for `compare`.
         details: read also what figures need: heat maps and earlier evaluations of the chosen
             options. Without, `evaluations` are empty and `chosen` has no heat maps.
 
@@ -214,11 +226,11 @@ def compare_results(
 
     Raises:
         ResultsError: as `compare`; unreadable results, an unknown study.
-        ValueError: `select` is neither.
     """
     cut = Cut(budget, axis, interpolate, threshold)
     try:
-        return _compare(DirectorySource(results_dir, study, cell_ids), cut, select, details)
+        source = DirectorySource(results_dir, study, cell_ids)
+        return _compare(source, cut, select, test, details)
     except NothingCompared:
         return []
 
@@ -266,9 +278,9 @@ def equal_compute(
         budget fraction that every done cell of the (task, m) has reached within the cut;
         `diverged`, whether the row is counted as diverged; `last_saif` and `last_accuracy`,
         fractions, at the last finite evaluation within the cut (`saif` and `accuracy` themselves
-        unless `diverged`). Where values are interpolated, so are `step`,
-        `mosaics_seen`, `compute_flops` and `train_seconds`; `budget_fraction` and columns not in
-        the schema are those of the earlier evaluation.
+        unless `diverged`), and likewise the measures of recorded runs. Where values are
+        interpolated, so are `step`, `mosaics_seen`, `compute_flops` and `train_seconds`;
+        `budget_fraction` and columns not in the schema are those of the earlier evaluation.
 
     Raises:
         ResultsError: no trained cell, a missing column, several comparisons of one (task, m),
@@ -287,8 +299,9 @@ def equal_compute(
     # Columns not in the schema are those of the evaluation at the cut, too.
     others = [name for name in evaluations.columns if name not in table]
     table = table.merge(evaluations[[*KEY, *others]], on=KEY, how="left")
-    columns = [name for name in evaluations.columns if name not in _CUT]
-    return table[[*columns, *_CUT]]
+    added = [*_CUT, *(f"last_{name}" for name in found.measures)]
+    columns = [name for name in evaluations.columns if name not in added]
+    return table[[*columns, *added]]
 
 
 def comparisons(evaluations: pd.DataFrame) -> list[pd.DataFrame]:
@@ -317,14 +330,22 @@ def _ids_in_order(cells: pd.DataFrame) -> list[str]:
 
 
 def _compare(
-    source: TableSource | DirectorySource, cut: Cut, select: Select, details: bool = True
+    source: TableSource | DirectorySource,
+    cut: Cut,
+    select: Select | None,
+    test: Sequence[str] | None,
+    details: bool = True,
 ) -> list[Comparison]:
-    require_select(select)
     found = cut_cells(source, cut, _KEPT)
     by_comparison = dict(tuple(rows_at_cut(found, cut).groupby("comparison_id")))
-    tables = [by_comparison[each].reset_index(drop=True) for each in _ids_in_order(found.cells)]
-    tried = [options(at_budget) for at_budget in tables]
-    choices = [best_of(each, select) for each in tried]
+    tables = [
+        whole_numbers(by_comparison[each]).reset_index(drop=True)
+        for each in _ids_in_order(found.cells)
+    ]
+    asked = [asked_metrics(each, found.measures, select, test) for each in tables]
+    every = dict.fromkeys([*METRICS, *found.measures])
+    tried = [options(at_budget, list(every)) for at_budget in tables]
+    choices = [best_of(each, by) for each, (by, _) in zip(tried, asked, strict=True)]
     pairs = zip(tables, choices, strict=True)
     ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
     evaluations = source.of(ids, None if details else [*KEY, *IMAGES])
@@ -337,8 +358,8 @@ def _compare(
     named = zip(settings, differs, strict=True)
     rows = zip(tables, tried, choices, strict=True)
     return [
-        _comparison(found, cut, select, *name, *each, evaluations)
-        for name, each in zip(named, rows, strict=True)
+        _comparison(found, cut, *metrics, *name, *each, with_measures(evaluations))
+        for metrics, name, each in zip(asked, named, rows, strict=True)
     ]
 
 
@@ -346,6 +367,7 @@ def _comparison(
     found: CutCells,
     cut: Cut,
     select: Select,
+    metrics: Sequence[str],
     settings: dict[str, Any],
     differs: Sequence[str],
     at_budget: pd.DataFrame,
@@ -354,6 +376,7 @@ def _comparison(
     evaluations: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
+    own = [each for each in found.measures if at_budget[f"last_{each}"].notna().any()]
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
@@ -369,19 +392,25 @@ def _comparison(
         threshold=cut.threshold_of(str(first["task"])),
         interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
+        metrics=metrics,
         settings=settings,
         differs=differs,
-        cells=mine.drop(columns="cell", errors="ignore").reset_index(drop=True),
+        cells=whole_numbers(mine).drop(columns="cell", errors="ignore").reset_index(drop=True),
         at_budget=at_budget,
         options=tried,
         choice=choice,
-        summary=summarise(at_budget, choice).assign(cut_at=value),
-        paired=paired_table(at_budget, choice),
+        summary=summarise(at_budget, choice, measures=own).assign(cut_at=value),
+        paired=paired_table(at_budget, choice, metrics=metrics),
         chosen=chosen.drop(columns="cell", errors="ignore").assign(
             heatmap=heatmaps_of(chosen, of_chosen)
         ),
         evaluations=rows_within(of_chosen, found, cut),
     )
+
+
+def metrics_of(found: Iterable[Comparison]) -> list[str]:
+    """The metrics that any of the comparisons tests, each once."""
+    return list(dict.fromkeys(metric for each in found for metric in each.metrics))
 
 
 def _columns(evaluations: pd.DataFrame) -> list[str]:

@@ -8,7 +8,6 @@ import pandas as pd
 from analysis.comparison.at_cut import lost_accuracy
 from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
 from analysis.statistics import t_interval
-from analysis.words import METRICS
 
 
 def common(curve: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +32,7 @@ def learning_curve(
     Args:
         evaluations: of one (task, m) and one option a paradigm, as
             `Comparison.evaluations` holds them.
-        metric: `saif` or `accuracy`.
+        metric: column of fractions.
         split: name of the split.
         confidence: of the intervals, in (0, 1).
         axis: what is compute here, see `analysis.groups.AXES`.
@@ -44,8 +43,8 @@ def learning_curve(
         the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
         `low`, `high` (fractions, bounds NaN when n < 2, all NaN where a seed's metric is NaN).
     """
-    if metric not in METRICS:
-        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    if metric not in evaluations:
+        raise ValueError(f"evaluations must have the metric, got {metric!r}")
     x = AXES[axis]
     finite = finite_evaluations(evaluations)
     records = []
@@ -54,7 +53,7 @@ def learning_curve(
         cells = group.drop_duplicates("cell_id").sort_values("seed")
         diverged = (cells["status"] == "diverged").to_numpy()
         lost = lost_accuracy(cells["task"].iloc[0], cells["num_classes"])
-        floor = 0.0 if metric == "saif" else lost.to_numpy()
+        floor = lost.to_numpy() if metric == "accuracy" else 0.0
         rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
         for fraction, point in rows.groupby("budget_fraction"):
             recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()

@@ -24,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis
+from analysis.reading import measures_of, with_measures
 from study import tasks
 from study.results import (
     FURTHER,
@@ -137,6 +138,8 @@ class CutCells:
             are interpolated, `weight` is the share of the later evaluation, at `next_fraction`.
         reached: (cells,) whether the cell has a finite evaluation at the cut or beyond.
         splits: names of the splits that occur.
+        measures: columns of `last` for the measures of their own that recorded runs have, where
+            the column `measures` was asked for.
     """
 
     cells: pd.DataFrame
@@ -145,6 +148,7 @@ class CutCells:
     last: pd.DataFrame
     reached: NDArray[np.bool_]
     splits: list[str]
+    measures: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,8 +298,9 @@ class _Reduction:
         if not np.isfinite(values).all():
             row = part["cell_id"][int(np.flatnonzero(~np.isfinite(values))[0])]
             raise ResultsError(
-                f"cell {row} has evaluations without {column}. Compare on another axis, or move "
-                "its files away and run its study again."
+                f"cell {row} has evaluations without {column}. Compare on another axis (--axis "
+                f"{' or '.join(name for name in AXES if name != self._cut.axis)}), or move its "
+                "files away and run its study again."
             )
         return values
 
@@ -315,7 +320,8 @@ class _Reduction:
         rows = pa.concat_tables(parts).to_pandas()
         fraction, among = rows["budget_fraction"].to_numpy(), np.ones(len(rows), bool)
         kept = _latest(rows["code"].to_numpy(), sign * fraction, among)
-        return rows.iloc[kept].reset_index(drop=True)
+        found = rows.iloc[kept].reset_index(drop=True)
+        return with_measures(found) if "measures" in self._columns else found
 
     def lies_within(self, limits: _Limits) -> bool:
         """Whether all kept rows lie within the limits."""
@@ -437,6 +443,7 @@ class _Reduction:
                 self._reach() >= limits.value,
             ),
             splits=[name for number, name in enumerate(SPLITS) if number in splits],
+            measures=measures_of(last),
         )
 
     def _move_on(self, last: pd.DataFrame, after: pd.DataFrame, limits: _Limits) -> None:
@@ -448,8 +455,8 @@ class _Reduction:
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
         between = last["weight"].to_numpy() > 0  # 0 times NaN is NaN
-        measured = {*METRICS, *FURTHER, *_COUNTS, "train_seconds"}
-        for name in measured & set(self._columns):
+        measured = {*METRICS, *FURTHER, *_COUNTS, "train_seconds", *measures_of(last)}
+        for name in measured & set(last) & set(after):
             old, new = last[name].to_numpy(float), after[name].to_numpy(float)
             values = old + share * (new - old)
             if name in _COUNTS:

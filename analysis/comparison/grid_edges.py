@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.groups import GROUP
-from analysis.words import number
+from analysis.words import listed, number
 
 
 def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
-    """One sentence for each chosen value that is the smallest or largest tried of its axis.
+    """One sentence for each end of an axis that is chosen, with the paradigms that chose it.
 
     The axes are the learning rate, or, of a schedule with phases, the first and last learning rate
     and the switch point.
@@ -18,18 +18,19 @@ def edge_warnings(options: pd.DataFrame, choice: pd.DataFrame) -> list[str]:
         options: as `analysis.comparison.choice.options` gives it.
         choice: as `analysis.choose` gives it.
     """
-    texts = []
+    chosen_for: dict[str, list[str]] = {}
     for pick in choice.to_dict("records"):
         tried = options[(options[GROUP] == pd.Series(pick)[GROUP]).all(axis=1)]
         for name, column in _axes(tried).items():
             grid = sorted(tried[column].dropna().unique())
             if len(grid) > 1 and pick[column] in (grid[0], grid[-1]):
                 end = "smallest" if pick[column] == grid[0] else "largest"
-                texts.append(
-                    f"{pick['paradigm']}: the chosen {name} {number(pick[column])} is the {end} "
-                    f"of the {len(grid)} tried; a better one may lie beyond the grid."
+                text = (
+                    f"the chosen {name} {number(pick[column])} is the {end} of the {len(grid)} "
+                    "tried; a better one may lie beyond the grid."
                 )
-    return texts
+                chosen_for.setdefault(text, []).append(str(pick["paradigm"]))
+    return [f"{listed(names)}: {text}" for text, names in chosen_for.items()]
 
 
 def _axes(tried: pd.DataFrame) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from analysis.comparison.choice import has_score
 from analysis.groups import Select, paradigm_order
 from analysis.words import metric_name
 
@@ -25,7 +26,7 @@ def barred(options: pd.DataFrame, select: Select = "accuracy") -> pd.Series:
     """
     reasons = pd.Series("", index=options.index, dtype=object)
     for reason, applies in (
-        (SCORE, options[f"validation_{select}"].isna()),
+        (SCORE, ~has_score(options, select)),
         (SEEDS, ~options["can_be_chosen"]),
         (UNSWITCHED, options["num_unswitched"] > 0),
         (STOPPED, options["num_censored"] > 0),

@@ -22,6 +22,7 @@ from analysis.comparison.stages import tested_choice
 from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS, holm
+from analysis.words import METRICS
 from study.results import ResultsError
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
@@ -33,8 +34,6 @@ SCREENING = 12
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` and `needed_images` plan."""
 
-PAIRED_METRICS = ("saif", "accuracy")
-
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "num_images",
     "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "p",
@@ -44,14 +43,17 @@ PAIRED_COLUMNS = [
 
 
 def paired_table(
-    at_budget: pd.DataFrame, choice: pd.DataFrame, confidence: float = 0.95
+    at_budget: pd.DataFrame,
+    choice: pd.DataFrame,
+    confidence: float = 0.95,
+    metrics: Sequence[str] = METRICS,
 ) -> pd.DataFrame:
     """Differences between the paradigms of one comparison on the test split, with verdicts.
 
     Differences are taken seed by seed and image by image, over the seeds that the chosen options
     of both paradigms have in common. A failed cell removes its pair and lowers `num_pairs`; a
     diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the table (pairs of
-    paradigms x two metrics) are one family for Holm, since they are read together.
+    paradigms x metrics) are one family for Holm, since they are read together.
 
     A verdict needs `MIN_SEEDS` common seeds and `p_holm` below 1 - confidence.
 
@@ -59,9 +61,10 @@ def paired_table(
         at_budget: as `equal_compute` gives it, of one comparison.
         choice: as `choose` gives it for these rows.
         confidence: of all intervals, in (0, 1); 1 - confidence is the level of the tests.
+        metrics: that are tested.
 
     Returns:
-        One row a (metric, first, second), in the order of `PAIRED_METRICS` and the paradigms:
+        One row a (metric, first, second), in the order of the metrics and the paradigms:
         `task`, `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later
         in `PARADIGM_ORDER`), `num_pairs` (common seeds), `num_images` (missing: the test is over
         seeds alone), `mean_first` and `mean_second` over them, `difference` = first - second with
@@ -95,7 +98,7 @@ def paired_table(
     _refuse_twice(rows)
     pairs = [
         (metric, first, second)
-        for metric in PAIRED_METRICS
+        for metric in metrics
         for second, first in combinations(paradigm_order(at_budget["paradigm"]), 2)
     ]
     tests = [_test(rows, *pair, confidence) for pair in pairs]

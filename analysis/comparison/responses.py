@@ -5,6 +5,8 @@ As the choice sees it: on validation, on the seeds that options are chosen by.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -31,10 +33,10 @@ def learning_rate_response(
 
     Returns:
         One row a (paradigm, rate), sorted: the columns of GROUP and OPTION, `num_tried` options
-        of that rate, `num_seeds`, `num_diverged`, the seed means `saif` and `accuracy` with the
-        lowest and the highest seed, `_low` and `_high` (fractions), and `chosen`, whether it is
-        the group's choice. Where no option of a rate can be chosen, the scores are NaN and n is
-        0.
+        of that rate, `num_seeds`, `num_diverged`, the seed means of all metrics that options have
+        with the lowest and the highest seed, `_low` and `_high` (fractions), and `chosen`, whether
+        it is the group's choice. Where no option of a rate can be chosen, the scores are NaN and n
+        is 0.
     """
     rates = np.sort(options["lr"].unique())
     part = options["lr"]
@@ -74,19 +76,21 @@ def _response(at_budget: pd.DataFrame, options: pd.DataFrame, select: Select) ->
     table = table.merge(chosen[[*keys, *OPTION, "chosen"]], on=keys, how="left")
     table["chosen"] = table["chosen"].eq(True)
     rows = tuning(at_budget)
-    table = table.join(_scores(table, rows[rows["split"] == "validation"]))
+    start = "validation_"
+    scored = [name.removeprefix(start) for name in map(str, options) if name.startswith(start)]
+    table = table.join(_scores(table, rows[rows["split"] == "validation"], scored))
     table = in_order(table, keys)
     front = [*GROUP, *OPTION, "num_tried", "num_seeds", "num_diverged"]
     return table[[*front, *(c for c in table if c not in front)]]
 
 
-def _scores(picks: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def _scores(picks: pd.DataFrame, rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """Mean, lowest and highest seed of each pick, a row a pick."""
     found = picks[GROUP + OPTION].reset_index(names="_row")
     found = found[found["schedule"].notna()].merge(rows, on=GROUP + OPTION).sort_values("seed")
     seeds = found.groupby("_row")
     table = seeds.agg(num_seeds=("seed", "size"), num_diverged=("diverged", "sum"))
-    for metric in ("saif", "accuracy"):
+    for metric in metrics:
         for end, how in (("", "mean"), ("_low", "min"), ("_high", "max")):
             table[f"{metric}{end}"] = getattr(seeds[metric], how)(skipna=False).astype(float)
     counts = ["num_seeds", "num_diverged"]

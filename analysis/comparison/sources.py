@@ -48,7 +48,7 @@ class TableSource:
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", *IMAGES}
+        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", "measures", *IMAGES}
         missing = sorted(known - set(evaluations.columns))
         if missing:
             raise ResultsError(
@@ -90,7 +90,11 @@ class TableSource:
         part = {}
         for name in columns:
             kind = EVALUATIONS_SCHEMA.field(name).type
-            values = pa.array(held[name].to_numpy(_dtype(kind)), kind)
+            if name not in held:  # `measures`, in a table of an older version
+                values = pa.nulls(len(held), kind)
+            else:
+                text = pa.types.is_string(kind)  # of which NaN is no value
+                values = pa.array(held[name].to_numpy(_dtype(kind)), kind, from_pandas=text)
             part[name] = values.dictionary_encode() if name in DICTIONARIES else values
         rows = pa.table(part)
         return consume(cells.reset_index(drop=True), iter([rows]))

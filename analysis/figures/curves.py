@@ -38,7 +38,7 @@ def compute_figure(
 
     Args:
         curve: as `analysis.comparison.curves.learning_curve` gives it for that split.
-        metric: `saif` or `accuracy`.
+        metric: `saif`, `accuracy`, or a measure of recorded runs.
         split: name of the split.
         confidence: of the band, in (0, 1).
         axis: what is compute here.

@@ -19,7 +19,7 @@ from analysis.figures.style import (
     legend_above,
     metric_name,
 )
-from analysis.words import METRICS, level, span
+from analysis.words import level, span
 
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
 _SPREADS = {"seed_se": ("over seeds", 0.22, BLACK), "image_se": ("over images", 0.36, VERMILION)}
@@ -46,8 +46,9 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
     places = {pair: place for place, pair in enumerate(pairs)}
     figure = Figure(figsize=(7.4, 1.75 + 0.4 * len(places)), layout="constrained")
     task = str(paired["task"].iloc[0])
-    panels = figure.subplots(1, len(METRICS), sharey=True)
-    for axes, metric in zip(panels, METRICS, strict=True):
+    metrics = paired["metric"].unique()
+    panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
+    for axes, metric in zip(panels, metrics, strict=True):
         rows = paired[paired["metric"] == metric]
         _draw(axes, rows, places)
         dress(axes, f"{metric_name(metric, threshold, task)} difference\n(percentage points)", "")

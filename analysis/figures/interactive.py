@@ -73,6 +73,7 @@ def curve_panels(
     axis: Axis = "flops",
     task: str = "",
     confidence: float = 0.95,
+    budgeted: bool = True,
 ) -> Row:
     """Metrics against compute; a click on a paradigm in a legend hides it in all panels.
 
@@ -83,6 +84,7 @@ def curve_panels(
         axis: what is compute here.
         task: of the curves; empty: of mosaics.
         confidence: of the intervals, in (0, 1).
+        budgeted: whether the cells had a budget, of which marks say the share.
     """
     styles = line_styles(pd.concat(curves.values())["paradigm"])
     drawn: dict[str, list[GlyphRenderer]] = {name: [] for name in styles}
@@ -108,7 +110,7 @@ def curve_panels(
             )
             drawn[name] += _line(panel, source, styles[name])
         score = capital(metric_name(metric, threshold, task))
-        spent = {"spent": "@spent", "of the budget": "@share %"}
+        spent = {"spent": "@spent"} | ({"of the budget": "@share %"} if budgeted else {})
         _hover(panel, _said(score, confidence) | spent)
         panels.append(panel)
     for panel in panels:

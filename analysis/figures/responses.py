@@ -39,7 +39,7 @@ def learning_rate_figure(
 
     Args:
         response: as `analysis.comparison.responses.learning_rate_response` gives it.
-        metric: `saif` or `accuracy`.
+        metric: `saif`, `accuracy`, or a measure of recorded runs.
         threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()
@@ -66,7 +66,7 @@ def switch_figure(
     Args:
         response: as `analysis.comparison.responses.switch_response` gives it.
         choice: as `analysis.choose` gives it.
-        metric: `saif` or `accuracy`.
+        metric: `saif`, `accuracy`, or a measure of recorded runs.
         threshold: of SAIF, for the label; None: the task's own.
     """
     figure, axes = panel()

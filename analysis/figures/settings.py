@@ -31,7 +31,7 @@ from analysis.figures.style import (
     metric_label,
     shared_legend,
 )
-from analysis.words import METRICS, level, points, span
+from analysis.words import level, points, span
 
 _MOST_COLUMNS = 4
 _PANEL_WIDTH, _PANEL_HEIGHT, _BESIDE = 2.5, 2.0, 1.1
@@ -69,16 +69,16 @@ def factors_figure(
     """
     if levels.empty:
         raise ValueError("levels must hold at least one value of a factor, got none")
-    factors = list(dict.fromkeys(levels["factor"]))
+    factors, metrics = (list(dict.fromkeys(levels[name])) for name in ("factor", "metric"))
     columns = min(len(factors), _MOST_COLUMNS)
     bands = math.ceil(len(factors) / columns)
     width = max(WIDTH, _BESIDE + _PANEL_WIDTH * columns)
-    size = (width, _BESIDE + _PANEL_HEIGHT * len(METRICS) * bands)
+    size = (width, _BESIDE + _PANEL_HEIGHT * len(metrics) * bands)
     figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(len(METRICS) * bands, columns, squeeze=False)
+    panels = figure.subplots(len(metrics) * bands, columns, squeeze=False)
     for place in range(bands * columns):
         band, column = divmod(place, columns)
-        for row, metric in enumerate(METRICS, start=len(METRICS) * band):
+        for row, metric in enumerate(metrics, start=len(metrics) * band):
             axes = panels[row, column]
             if place >= len(factors):
                 axes.remove()
@@ -87,7 +87,7 @@ def factors_figure(
             _draw_factor(figure, axes, mine[mine["factor"] == factors[place]])
             axes.set_ylim(*_limits(mine))
             label = metric_label(metric, threshold, task) if column == 0 else ""
-            dress(axes, factors[place] if metric == METRICS[-1] else "", label)
+            dress(axes, factors[place] if metric == metrics[-1] else "", label)
     shared_legend(figure, figure.axes, by_paradigm(levels))
     foot(
         figure,

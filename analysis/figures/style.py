@@ -83,15 +83,9 @@ def by_paradigm(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def metric_label(metric: str, threshold: float | None = None, task: str = "") -> str:
-    """The axis of a metric with its unit; arguments as of `metric_name`.
-
-    Raises:
-        ValueError: unknown metric.
-    """
-    if metric not in METRICS:
-        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    name = metric_name(metric, threshold, task)
-    return f"{name} ({'% of instances' if tasks.modality(task).chance else '%'})"
+    """The axis of a metric with its unit; arguments as of `metric_name`."""
+    of_instances = metric in METRICS and tasks.modality(task).chance
+    return f"{metric_name(metric, threshold, task)} ({'% of instances' if of_instances else '%'})"
 
 
 def panel() -> tuple[Figure, Axes]:

@@ -30,7 +30,8 @@ def exports(sections: Sequence[Section]) -> dict[str, bytes]:
         csv |= chapter.tables(mine)
         files |= chapter.papers(mine)
     csv["cells"] = _joined([section.cell_rows() for section in sections])
-    csv["claims"] = claim_rows(sections)
+    claims = claim_rows(sections)
+    csv |= {} if claims.empty else {"claims": claims}
     matrix = claim_matrix(sections)
     csv |= {} if matrix.empty else {"claim_matrix": matrix}
     files |= {f"{name}.csv": table.to_csv(index=False) for name, table in csv.items()}

@@ -30,21 +30,22 @@ class Question:
         study: only the cells that this study recorded; None: all cells. A cell that two studies
             share is recorded by the first of them, so name `cell_ids` where they are known.
         cell_ids: only these cells; None: all.
-        budget, select, axis, threshold, interpolate: for comparisons, see
+        budget, select, axis, threshold, interpolate, test: for comparisons, see
             `analysis.comparison.compare.compare_results`.
     """
 
     study: str | None = None
     cell_ids: Collection[str] | None = None
     budget: float | None = None
-    select: Select = "accuracy"
+    select: Select | None = None
     axis: Axis = "flops"
     threshold: float | None = None
     interpolate: bool = False
+    test: Sequence[str] | None = None
 
     def of_comparisons(self) -> list[str]:
         """The given options that concern comparisons only, as the command names them."""
-        names = ("budget", "axis", "threshold", "interpolate", "select")
+        names = ("budget", "axis", "threshold", "interpolate", "select", "test")
         usual = Question()
         return [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
 

@@ -11,6 +11,10 @@ from study.cell.any_cell import AnyCell
 from study.cell.checks import is_int, require
 
 TUNE, CONFIRM = "tune", "confirm"
+
+RECORDED = "recorded"
+"""In place of the name of a kind: another training loop trained the cell, and `analysis.record`
+recorded it."""
 """The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
 
 DEFAULT_INTERVAL = 60.0

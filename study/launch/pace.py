@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from study.cell import AnyCell
+from study.errors import RequestError
 from study.kinds import kind_of
 from study.train.steps import packs
 
@@ -51,7 +52,7 @@ class Pace:
         for row in cells[(cells["status"] == "done") & ~cells["shared_prefix"]].to_dict("records"):
             try:
                 cell = kind_of(row).cell.from_dict(json.loads(row["cell"]))
-            except ValueError:  # of a paradigm that this command was not given
+            except (ValueError, RequestError):  # of a paradigm not given, or trained elsewhere
                 continue
             seconds, of_size = row["total_seconds"], self._known[_key(cell)]
             of_size[row["pack"]] = max(seconds, of_size.get(row["pack"], 0.0))

@@ -1,6 +1,8 @@
 """The results directory, and the only door between `study` and `analysis`."""
 
 from study.cell.work import CONFIRM as CONFIRM
+from study.cell.work import RECORDED as RECORDED
+from study.errors import unknown as unknown
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES as HEATMAP_EDGES
 from study.evaluate.saif_and_heat_map import SAIF_THRESHOLD as SAIF_THRESHOLD
 from study.results.cell_copies import agree as agree

@@ -10,6 +10,7 @@ from study.models import encoders
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
 from study.tasks.base import ONE_SHOT as ONE_SHOT
+from study.tasks.base import OTHERS as OTHERS
 from study.tasks.base import POSTS as POSTS
 from study.tasks.base import Declaration, Modality, Task, TaskInfo
 from study.tasks.captions import known as captions_known
@@ -30,8 +31,10 @@ TASKS: dict[str, Declaration] = {
 
 
 def modality(name: str) -> Modality:
-    """The modality of a task; mosaics for an unknown one."""
-    return TASKS[name].modality if name in TASKS else MOSAICS
+    """The modality of a task; `OTHERS` for an unknown one, mosaics for an empty name."""
+    if not name:
+        return MOSAICS
+    return TASKS[name].modality if name in TASKS else OTHERS
 
 
 def taking(option: str) -> dict[str, Declaration]:

@@ -120,6 +120,8 @@ ONE_SHOT = Modality(
     evaluation="study.evaluate.one_shot:evaluate",
     keeps_networks=True,
 )
+OTHERS = Modality("instances", counted="instances", m="segments m")
+"""Of tasks that are not known here: those of others' parts, and of recorded runs."""
 IMAGES = 3
 """Of an episode: first support, second support, query."""
 

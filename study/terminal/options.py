@@ -44,6 +44,14 @@ def minutes(text: str) -> float:
     return float(text)
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names from the command line, with commas between them, at least one."""
+    found = tuple(name.strip() for name in text.split(","))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"must be names with commas between them, got {text!r}")
+    return found
+
+
 def add_places(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say where the files of the tasks lie."""
     add = parser.add_argument

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from study.results import DYNAMICS, FURTHER, METRICS, NETWORK
+from study.results import DYNAMICS, FURTHER, METRICS, NETWORK, RECORDED
 
 METRIC_STEP_FLOPS = 10**6
 """The step of every metric is the training compute in this unit (MFLOPs)."""
@@ -140,11 +140,15 @@ def known_run(run: Any) -> KnownRun:
 def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[Any]:
     """One MLflow metric an evaluation, split and measure; its step is the compute.
 
-    Missing values are left out, but a NaN loss is kept.
+    Missing values are left out, but a NaN loss is kept. Runs that were recorded without their
+    compute have the examples or seconds that they were trained for as steps.
     """
     from mlflow.entities import Metric
 
     finished = datetime.datetime.fromisoformat(cell["finished_at"]).timestamp()
+    if cell["kind"] == RECORDED:
+        yield from _metrics_of_recorded(evaluations, int(1000 * finished))
+        return
     for row in records(evaluations):
         step = row["compute_flops"] // METRIC_STEP_FLOPS
         seconds = finished - cell["total_train_seconds"] + row["train_seconds"]
@@ -161,6 +165,25 @@ def metrics_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> Iterator[A
             for name in _OF_A_CELL:
                 if is_known(cell[name]):
                     yield Metric(name, cell[name], milliseconds, step)
+
+
+def _metrics_of_recorded(evaluations: pd.DataFrame, milliseconds: int) -> Iterator[Any]:
+    """The same of a run that was recorded at a time."""
+    from mlflow.entities import Metric
+
+    for row in records(evaluations):
+        spent = (row[name] for name in ("compute_flops", "mosaics_seen", "train_seconds"))
+        step = int(next(value for value in spent if is_known(value)))
+        step //= METRIC_STEP_FLOPS if is_known(row["compute_flops"]) else 1
+        own = json.loads(row["measures"]) if is_known(row["measures"]) else {}
+        for name, value in ({name: row[name] for name in METRICS} | own).items():
+            if is_known(value):
+                yield Metric(f"{row['split']}/{name}", value, milliseconds, step)
+
+
+def recorded_name(cell: Mapping[str, Any]) -> str:
+    """The name of the run of a cell that was recorded."""
+    return " ".join(filter(None, [cell["paradigm"], cell["schedule"], f"seed={cell['seed']}"]))
 
 
 def _says(name: str, value: Any) -> bool:

@@ -23,8 +23,8 @@ from typing import Any
 import pandas as pd
 
 from study.errors import RequestError
-from study.kinds import kind_of
-from study.results import Results
+from study.kinds import kind_name, kind_of
+from study.results import RECORDED, Results
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, require_writable
@@ -43,6 +43,7 @@ from study.tracking.runs import (
     known_run,
     metrics_of,
     name_of,
+    recorded_name,
     records,
 )
 from study.tracking.uris import (
@@ -422,10 +423,10 @@ class RunStore:
 
         values = {name: as_text(cell[name]) for name in {*PARAMS, *TAGS} if is_known(cell[name])}
         tags = {name: values[name] for name in TAGS if name in values}
-        kind = kind_of(cell)
+        kind = None if kind_name(cell) == RECORDED else kind_of(cell)
         run = self._start_run(
             cell["cell_id"],
-            kind.run_name(cell),
+            kind.run_name(cell) if kind else recorded_name(cell),
             {"mlflow.parentRunId": self._runs[PARENT].run_id, **tags},
         )
         run_id = run.info.run_id
@@ -433,7 +434,7 @@ class RunStore:
         metrics = list(metrics_of(cell, evaluations))
         self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
         files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
-        files |= kind.artifacts(cell, evaluations)
+        files |= kind.artifacts(cell, evaluations) if kind else {}
         self._attach(run_id, files)
         self._end_run(cell["cell_id"], run)
         self.made += 1

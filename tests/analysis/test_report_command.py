@@ -195,7 +195,7 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--study", "digit"], "holds no study 'digit'. Did you mean 'digits'?"),
+        (["--study", "digit"], "unknown study 'digit'. Did you mean 'digits'?"),
         (["--budget", "10"], "smallest usable budget"),
         (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
         (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),

@@ -72,7 +72,7 @@ def test_a_page_follows_a_study(
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        (["--study", "other"], "holds no study 'other'"),
+        (["--study", "other"], "unknown study 'other'"),
         (["--budget", str(2 * BUDGET)], "a budget of 2e+06 FLOPs lies beyond"),
     ],
 )

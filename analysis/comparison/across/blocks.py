@@ -16,11 +16,11 @@ from analysis.comparison.across.factors import (
     value_text,
 )
 from analysis.comparison.across.verdicts import count_sentences, joint_name, verdict_cells
-from analysis.comparison.compare import Comparison
+from analysis.comparison.compare import Comparison, metrics_of
 from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.columns import Column, Row, by_columns, plain
 from analysis.statistics import CONFIDENCE, MIN_SEEDS
-from analysis.words import METRICS, between, capital, level, listed, lost_scores, points
+from analysis.words import between, capital, level, listed, lost_scores, points
 
 _OF_ADVANTAGES = {"better": "larger", "worse": "smaller"}
 _INTERVAL = f"{level(CONFIDENCE)} interval"
@@ -73,7 +73,8 @@ def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
     ]
     if not tables:
         return []
-    lost = lost_scores(*(family.task for family, _, _ in tables))
+    names = (family.task for family, _, _ in tables)
+    lost = lost_scores(*names, metrics=metrics_of(found))
     blocks: list[Block] = [
         Heading("What each factor changes", 2, "effects"),
         Text(
@@ -114,13 +115,16 @@ def _base_text(family: Family) -> str:
 
 def _effect_table(table: pd.DataFrame, names: Mapping[str, str]) -> Table:
     """One row a (level, subject), with the metrics side by side."""
-    saif, accuracy = (table[table["metric"] == metric] for metric in METRICS)
-    rows = saif.merge(accuracy, on=["level", "subject"], suffixes=("", "_accuracy"))
+    on = ["level", "subject"]
+    rows = table.drop_duplicates(on)[[*on, "num_pairs"]]
     columns: list[Column] = [plain("level"), plain("of", "subject")]
-    for metric, end in zip(METRICS, ("", "_accuracy"), strict=True):
-        columns += _of_metric(names[metric], end)
+    for metric, mine in table.groupby("metric", sort=False):
+        mine = mine[[*on, "difference", "low", "high", "verdict"]].set_index(on)
+        rows = rows.join(mine.add_suffix(f"_{metric}"), on=on)
+        columns += _of_metric(names[str(metric)], f"_{metric}")
     columns.append(plain("n", "num_pairs"))
-    return Table(*by_columns(columns, rows), left=(0, 1, 4, 7))
+    verdicts = range(4, len(columns), 3)
+    return Table(*by_columns(columns, rows), left=(0, 1, *verdicts))
 
 
 def _of_metric(name: str, end: str) -> list[Column]:

@@ -15,7 +15,6 @@ from analysis.comparison.paired import with_verdicts
 from analysis.crossed import crossed_mean
 from analysis.groups import paradigm_order
 from analysis.statistics import CONFIDENCE
-from analysis.words import METRICS
 
 EFFECT_COLUMNS = [
     "task", "factor", "level", "base", "first", "second", "subject", "metric", "num_pairs",
@@ -48,7 +47,8 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
         (level, subject, metric)
         for level in family.levels(factor)
         for subject in _subjects(family.base, level)
-        for metric in METRICS
+        for metric in family.base.comparison.metrics
+        if metric in level.comparison.metrics
     ]
     records, means = [], []
     for level, subject, metric in cases:

@@ -12,7 +12,7 @@ from analysis.figures.dynamics.plateau import plateau_figure
 from analysis.figures.settings import factors_figure, grid_figure
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import METRICS, capital, level, listed, number, percent, points, span
+from analysis.words import capital, level, listed, number, percent, points, span
 
 
 def family_pictures(family: Family) -> Iterator[Picture]:
@@ -63,7 +63,7 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
     factors = list(dict.fromkeys(table["factor"]))
     return Picture(
         name=f"across-factors-{family.task}",
-        title=f"{names['saif']} and {names['accuracy']} against each factor, {family.task}",
+        title=f"{capital(listed([*names.values()]))} against each factor, {family.task}",
         caption=(
             f"Chosen options on the test split against {listed(factors)}; in each panel all else "
             f"is as at the base, {family.base.name}, which is on the dotted line. Mean over "
@@ -73,7 +73,7 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
         alt=" ".join(
             f"{capital(names[metric])} in % by {factor}. {_text(lines)}"
             for factor in factors
-            for metric in METRICS
+            for metric in names
             for lines in [table[(table["factor"] == factor) & (table["metric"] == metric)]]
         ),
         figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
@@ -104,7 +104,8 @@ def _levels(family: Family) -> pd.DataFrame:
                         "high": row[f"{metric}_high"],
                         "num_seeds": row["num_seeds"],
                     }
-                    for metric in METRICS
+                    for metric in family.base.comparison.metrics
+                    if metric in setting.comparison.metrics
                 ]
     return pd.DataFrame(records)
 
@@ -121,13 +122,14 @@ def _text(rows: pd.DataFrame) -> str:
 
 
 def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
-    """The difference of a pair in SAIF at every combination of two factors."""
+    """The difference of a pair in the first metric at every combination of two factors."""
+    metric, name = next(iter(family.base.comparison.names.items()))
     settings = family.plane(grid)
     names = [factor_name(factor, family.task) for factor in grid]
     records = []
     for setting in settings:
         row, column = (value_text(setting.values[factor]) for factor in grid)
-        if found := verdicts_of(setting.comparison, "saif").get(pair):
+        if found := verdicts_of(setting.comparison, metric).get(pair):
             records.append({"row": row, "column": column, "base": setting is family.base, **found})
     table = pd.DataFrame(records)
     values = [
@@ -137,8 +139,7 @@ def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
         ]
         for factor in grid
     ]
-    saif = family.base.comparison.names["saif"]
-    what = f"{saif}, {pair[0]} minus {pair[1]}"
+    what = f"{capital(name)}, {pair[0]} minus {pair[1]}"
     axes = list(zip(names, values, strict=True))
     return Picture(
         name=f"across-grid-{family.task}-{'-'.join(grid).replace('_', '-')}",

@@ -62,8 +62,8 @@ def plateaus(found: Iterable[Comparison]) -> pd.DataFrame:
     that it can be; one in which lvml does not, or one of them diverged before, is lost.
 
     Args:
-        found: comparisons; left out are those of other inputs than mosaics, without lvml, or with
-            other learning rates.
+        found: comparisons; left out are those of other inputs than mosaics, without lvml, with
+            other learning rates, or of recorded runs.
 
     Returns:
         One row a (comparison, paradigm): `setting`, `m`, `num_classes`, `paradigm`; `ratio` with
@@ -112,7 +112,7 @@ def plateau_blocks(found: Sequence[Comparison]) -> list[Block]:
 
 
 def _rows(comparison: Comparison) -> list[dict[str, object]]:
-    if comparison.modality is not MOSAICS:
+    if comparison.modality is not MOSAICS or comparison.recorded:
         return []
     choice = comparison.choice.set_index("paradigm")
     others = [name for name in _OTHERS if name in choice.index]

@@ -6,14 +6,14 @@ Every verdict is that of `Comparison.paired`, and nothing here tests anything ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.compare import Comparison, metrics_of
 from analysis.groups import STAND_INS, paradigm_order
-from analysis.words import METRICS, points, score_name
+from analysis.words import points, score_name
 
 Pair = tuple[str, str]
 """First and second paradigm; a difference is the first minus the second."""
@@ -61,35 +61,38 @@ def verdict_cells(
 
     Args:
         names: the comparisons and their names, see `analysis.comparison.across.factors`.
-        metric: saif or accuracy.
+        metric: one that is tested.
 
     Returns:
         Cells such as ``+10.6 better``, the difference in points; ``-`` where a setting has no such
         pair.
     """
-    columns = pairs(names)
+    counts = verdict_counts(names)
+    counts = counts[counts["metric"] == metric]
+    columns = list(zip(counts["first"], counts["second"], strict=True))
     rows = []
     for comparison, name in names.items():
         verdicts = verdicts_of(comparison, metric)
         rows.append([name, *(_cell(verdicts.get(pair)) for pair in columns)])
-    counts = verdict_counts(names)
-    numbers = counts.loc[counts["metric"] == metric, list(VERDICTS)].astype(str)
+    numbers = counts[list(VERDICTS)].astype(str)
     last = [" / ".join(VERDICTS), *(" / ".join(row) for row in numbers.to_numpy())]
     return ["setting", *(f"{first} - {second}" for first, second in columns)], [*rows, last]
 
 
-def verdict_counts(found: Iterable[Comparison]) -> pd.DataFrame:
+def verdict_counts(found: Collection[Comparison]) -> pd.DataFrame:
     """In how many settings each pair has each verdict.
 
     Returns:
-        One row a (metric, pair): `metric`, `first`, `second`, `settings` (that have the pair), and
-        of these `better`, `worse` and `undecided`.
+        One row a (metric, pair) that any setting has: `metric`, `first`, `second`, `settings` (how
+        many have the pair), and of these `better`, `worse` and `undecided`.
     """
     rows = []
-    for metric in METRICS:
+    for metric in metrics_of(found):
         of_each = [verdicts_of(comparison, metric) for comparison in found]
         for pair in pairs(found):
             counts = Counter(str(own[pair]["verdict"]) for own in of_each if pair in own)
+            if not counts:
+                continue
             head = (metric, *pair, counts.total())
             rows.append((*head, *(counts[verdict] for verdict in VERDICTS)))
     return pd.DataFrame(rows, columns=["metric", "first", "second", "settings", *VERDICTS])
@@ -101,7 +104,7 @@ def count_sentences(found: Sequence[Comparison]) -> dict[str, list[str]]:
     Returns:
         Metric -> a sentence a pair; none of one comparison.
     """
-    sentences: dict[str, list[str]] = {metric: [] for metric in METRICS}
+    sentences: dict[str, list[str]] = {metric: [] for metric in metrics_of(found)}
     for row in verdict_counts(found if len(found) > 1 else ()).to_dict("records"):
         sentences[row["metric"]].append(
             f"In {joint_name(found, row['metric'])} {row['first']} is better than "
@@ -115,7 +118,7 @@ def joint_name(found: Sequence[Comparison], metric: str) -> str:
     """What a metric is called where all of these stand together."""
     if metric == "accuracy":
         return score_name(*(comparison.task for comparison in found))
-    return found[0].names[metric]
+    return next(each.names[metric] for each in found if metric in each.metrics)
 
 
 def _cell(row: dict[Any, Any] | None) -> str:

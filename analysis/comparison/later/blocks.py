@@ -36,7 +36,7 @@ def longer_blocks(comparison: Comparison) -> list[Block]:
     scores = table[table["metric"].isin(METRICS)]
     gaps = table[table["metric"].isin(GAPS)]
     seeds = span(table["num_pairs"])
-    score = comparison.names["accuracy"]
+    score = comparison.modality.score
     return [
         Heading("Trained longer"),
         Text(
@@ -45,7 +45,7 @@ def longer_blocks(comparison: Comparison) -> list[Block]:
             "seeds, with the test images held fixed; verdicts hold after Holm's correction over "
             "both tables. A hybrid that switches between two of these times is soft at the first: "
             "its change is the switch's, too. A diverged seed counts as "
-            f"{lost_scores(comparison.task)}."
+            f"{lost_scores(comparison.task, metrics=comparison.metrics)}."
         ),
         _score_table(scores, comparison.names),
         Text(

@@ -17,6 +17,7 @@ from analysis.comparison.paired import with_verdicts
 from analysis.crossed import crossed_mean
 from analysis.groups import paradigm_order
 from analysis.statistics import CONFIDENCE, interval_columns, named_interval
+from analysis.words import METRICS
 
 STARTS = (0.1, 0.5)
 """Fractions of the budget from which changes are counted."""
@@ -27,10 +28,6 @@ END = 1.0
 GAPS = ("accuracy_gap", "loss_gap")
 """Train minus test: how far the training mosaics are known by heart."""
 
-_CASES = [
-    *((metric, start) for metric in ("saif", "accuracy") for start in STARTS),
-    *((gap, STARTS[0]) for gap in GAPS),
-]
 _NEEDED = [
     "cell_id", "paradigm", "seed", "status", "num_classes", "split", "budget_fraction", "saif",
     "accuracy", "loss",
@@ -65,12 +62,17 @@ def changes(comparison: Comparison) -> pd.DataFrame:
         empty, and `confidence`. Empty unless every paradigm that has numbers has such seeds.
     """
     names = paradigm_order(comparison.summary["paradigm"])
+    if comparison.recorded:  # without a budget there is no tenth of it
+        names = []
+    metrics = [metric for metric in METRICS if metric in comparison.metrics]
+    cases = [(metric, start) for metric in metrics for start in STARTS]
+    cases += [(gap, STARTS[0]) for gap in GAPS]
     rows = comparison.evaluations[_NEEDED]
     scores = {name: _scores(rows[rows["paradigm"] == name], comparison.task) for name in names}
     if not scores or any(table.empty for table in scores.values()):
         return pd.DataFrame(columns=CHANGE_COLUMNS)
     records, means = [], []
-    for paradigm, (metric, start) in ((name, case) for name in names for case in _CASES):
+    for paradigm, (metric, start) in ((name, case) for name in names for case in cases):
         early, late = (scores[paradigm][metric, time].to_numpy() for time in (start, END))
         mean = crossed_mean((late - early)[:, None], confidence=CONFIDENCE)
         means.append(mean)
@@ -120,7 +122,7 @@ def _scores(rows: pd.DataFrame, task: str) -> pd.DataFrame:
     columns: dict[tuple[str, float], pd.Series] = {}
     for time in (*STARTS, END):
         train, test = at("train", time), at("test", time)
-        columns |= {(metric, time): test[metric] for metric in ("saif", "accuracy")}
+        columns |= {(metric, time): test[metric] for metric in METRICS}
         columns |= {
             (gap, time): train[metric].reindex(test.index) - test[metric]
             for gap, metric in zip(GAPS, ("accuracy", "loss"), strict=True)

@@ -76,6 +76,8 @@ def claims(comparison: Comparison) -> list[Claim]:
     C1 to C5 are about heat maps of classes, in which a score in the lowest row is confidently
     wrong. A word of thousands whose probability is there need not be, nor is a region of hundreds.
     """
+    if "saif" not in comparison.metrics:  # no claim can be judged where no foreground is known
+        return []
     of_shares = () if comparison.modality is CAPTIONS else _SHARE_CLAIMS
     return [
         *(_share_claim(comparison, *each) for each in of_shares),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.paired import PAIRED_METRICS, POWER
+from analysis.comparison.compare import Comparison, metrics_of, short_id
+from analysis.comparison.paired import POWER
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
 from analysis.words import MANY, instances, listed, made_equal, metric_name, span
@@ -20,6 +20,9 @@ from study.tasks import CAPTIONS
 
 def question(comparisons: Sequence[Comparison]) -> str:
     """What the comparisons ask."""
+    if any(comparison.recorded for comparison in comparisons):
+        names = [metric_name(metric) for metric in metrics_of(comparisons)]
+        return f"At equal cost of training, which paradigm is better in {' and in '.join(names)}?"
     writes = {comparison.modality is CAPTIONS for comparison in comparisons}
     better = {True: "writes better captions", False: "classifies more accurately"}
     return (
@@ -79,11 +82,12 @@ def _sentence(comparison: Comparison, several: bool) -> str:
     paired = comparison.paired
     better = {
         metric_name(metric, task=comparison.task): _better(paired[paired["metric"] == metric])
-        for metric in PAIRED_METRICS
+        for metric in comparison.metrics
     }
     none = "no paradigm is shown to be better than another"
     if not any(better.values()):
-        return f"{where} {how}, {none}, neither in {' nor in '.join(better)}."
+        neither = "neither " * (len(better) > 1)
+        return f"{where} {how}, {none}, {neither}in {' nor in '.join(better)}."
     clauses = [f"in {name} {texts or none}" for name, texts in better.items()]
     return f"{where} {how}, {'; '.join(clauses)}."
 

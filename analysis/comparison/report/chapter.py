@@ -15,7 +15,7 @@ from analysis.comparison.across.pictures import family_pictures, plateau_picture
 from analysis.comparison.across.plateau import plateau_blocks, plateaus
 from analysis.comparison.across.tables import across_tables
 from analysis.comparison.across.verdicts import count_sentences
-from analysis.comparison.compare import Comparison, compare_results, short_id
+from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.data import data_notes, share_notes
@@ -24,7 +24,12 @@ from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
 from analysis.comparison.report.summaries import group_summaries, summary_metrics
-from analysis.comparison.report.table_one import flat_header, table_one_cells, table_one_notes
+from analysis.comparison.report.table_one import (
+    flat_header,
+    names_of,
+    table_one_cells,
+    table_one_notes,
+)
 from analysis.comparison.report.text import section_text, verdict_text
 from analysis.groups import is_compared
 from analysis.section.base import Chapter, Question
@@ -32,7 +37,7 @@ from analysis.section.blocks import Block, Heading, Shown, Table, Text
 from analysis.section.claim import Claim
 from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from analysis.words import instances, lost_scores, made_equal, score_name
+from analysis.words import instances, lost_scores, made_equal
 from study import tasks, terminal
 from study.results import Results
 
@@ -43,12 +48,18 @@ _METHOD = (
     "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
     "validation {noun}, on the seeds that tune where a study has such. All other numbers are of "
     "the test {noun}, on the seeds that confirm.",
-    "Intervals, 95 %: of SAIF, {score} and their differences over seeds and test images, both as "
+    "Intervals, 95 %: of {scores} and their differences over seeds and test images, both as "
     "samples, where each image's share is recorded; else, and of all other numbers, t intervals "
     "over seeds.",
     "Verdicts: paired by seed and image. A pair is decided if the test holds after Holm's "
     "correction over the table (p < 0.05) and there are at least 6 common seeds; else it is "
     "undecided, and what would decide it follows from its interval.",
+)
+
+_RECORDED = (
+    "Recorded: runs that another training loop trained, and that have no budget. They are cut at "
+    "the amount that all of a comparison have reached, where values are taken between their "
+    "evaluations."
 )
 
 _ONLY_HEAT_MAPS = (
@@ -114,7 +125,12 @@ class Comparisons(Chapter["Compared"]):
         header, rows = table_one_cells(found)
         data = data_notes(found)
         names = [comparison.task for comparison in found]
-        words = {"noun": _noun(found), "lost": lost_scores(*names), "score": score_name(*names)}
+        metrics = metrics_of(found)
+        words = {
+            "noun": _noun(found),
+            "lost": lost_scores(*names, metrics=metrics),
+            "scores": ", ".join(names_of(found)),
+        }
         return [
             *effect_blocks(found),
             *plateau_blocks(found),
@@ -125,6 +141,7 @@ class Comparisons(Chapter["Compared"]):
             *(Text(text) for text in data),
             Heading("How this was computed", 2, "method"),
             *(Text(text.format(**words)) for text in _METHOD),
+            *([Text(_RECORDED)] if any(each.recorded for each in found) else []),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -233,6 +250,7 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         axis=question.axis,
         threshold=question.threshold,
         interpolate=question.interpolate,
+        test=question.test,
     )
     return [Compared(comparison, len(found) > MOST_IN_FULL) for comparison in found]
 
@@ -247,6 +265,9 @@ def _of(sections: Sequence[Compared]) -> list[Comparison]:
 
 def _saif(found: Sequence[Comparison]) -> list[str]:
     """What SAIF is: a sentence for what is classified, and one for what is captioned."""
+    found = [each for each in found if "saif" in each.metrics]
+    if found and all(each.recorded for each in found):
+        return ["SAIF is as the runs recorded it."]
     classified = [each for each in found if each.modality is not tasks.CAPTIONS]
     captioned = [each for each in found if each.modality is tasks.CAPTIONS]
     texts = []

@@ -13,6 +13,7 @@ from analysis.comparison.report.table_one import (
     conditions,
     flat_header,
     group_header,
+    names_of,
     table_one,
     table_one_cells,
     table_one_notes,
@@ -23,7 +24,7 @@ from analysis.groups import GROUP, OPTION, with_chosen
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
 from analysis.section.parts import stacked, without_long_columns
-from analysis.words import score_name
+from analysis.words import capital, listed
 from study.results import FURTHER, METRICS
 
 _PAIRED_LEFT = (0, 1, 2)
@@ -48,8 +49,7 @@ def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
     files = {}
     header, rows = table_one_cells(found)
     notes = table_one_notes(found)
-    score = score_name(*(comparison.task for comparison in found))
-    caption = f"SAIF and {score} by paradigm {conditions(found)}."
+    caption = f"{capital(listed(names_of(found)))} by paradigm {conditions(found)}."
     files["table1.md"] = _markdown(caption, flat_header(header, found), rows, notes, (0,))
     files["table1.tex"] = latex.table(
         header, rows, caption, "tab:table1", groups=group_header(header, found), notes=notes
@@ -83,7 +83,8 @@ def cell_rows(comparison: Comparison) -> pd.DataFrame:
         what tells the comparison from others.
     """
     test = comparison.at_budget[comparison.at_budget["split"] == "test"]
-    columns = [name for name in (*_AT_THE_CUT, *METRICS, *FURTHER) if name in test]
+    names = dict.fromkeys([*_AT_THE_CUT, *METRICS, *FURTHER, *comparison.metrics])
+    columns = [name for name in names if name in test]
     numbers = test[["cell_id", *columns, "diverged"]].rename(
         columns={"diverged": "counted_as_diverged"}
     )

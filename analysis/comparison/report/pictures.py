@@ -23,13 +23,13 @@ from analysis.figures.style import SMALL, by_paradigm
 from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (
-    METRICS,
     capital,
     is_text,
     known,
     level,
     listed,
     lost_score,
+    metric_name,
     percent,
     quantity,
     span,
@@ -89,7 +89,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
     paired = comparison.paired
     if paired.empty:
         return
-    name, score = comparison.names.values()
+    names = listed([*comparison.names.values()])
     interval = level(paired["confidence"].iloc[0])
     rows = paired.to_dict("records")
     images = " and images" if paired["num_images"].notna().any() else " alone, with images fixed"
@@ -97,7 +97,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
         name="differences",
         title="Paired differences between paradigms",
         caption=(
-            f"Differences of {name} and {score} on the test split, in percentage points, mean "
+            f"Differences of {names} on the test split, in percentage points, mean "
             f"over the seeds that both paradigms have ({_counted(rows, 'num_pairs')}). Thick: "
             f"{interval} interval, over seeds{images}; thin: the standard errors that it is from. "
             "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
@@ -121,7 +121,7 @@ def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str
 
 def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
     chosen, choice, threshold = comparison.chosen, comparison.choice, comparison.threshold
-    name, task = comparison.names["saif"], comparison.task
+    name, task = metric_name("saif", threshold, comparison.task), comparison.task
     counted = comparison.modality.counted
     of_split = {
         split: mean_heatmaps(chosen, choice, split) for split in ("test", "validation", "train")
@@ -171,7 +171,7 @@ def _corners_text(name: str, heatmap: Any, edges: Sequence[float]) -> str:
 def _curves(comparison: Comparison) -> Iterator[Picture]:
     confidence = confidence_of(comparison)
     axis = quantity(comparison.axis, comparison.noun)
-    for metric in METRICS:
+    for metric in comparison.metrics:
         name = comparison.names[metric]
         curve = learning_curve(comparison.evaluations, metric, "test", confidence, comparison.axis)
         lines = by_paradigm(common(curve))
@@ -179,7 +179,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             continue
         floor = lost_score(metric, comparison.task)
         yield Picture(
-            name=f"compute-{metric}",
+            name=f"compute-{_stem(metric)}",
             title=f"{capital(name)} against {axis}",
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
@@ -203,6 +203,10 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
         )
 
 
+def _stem(metric: str) -> str:
+    return metric.replace("_", "-")
+
+
 def _curve_text(name: str, line: pd.DataFrame, comparison: Comparison) -> str:
     unit = {"flops": "FLOPs", "seconds": "s", "mosaics": comparison.noun}[comparison.axis]
     x = AXES[comparison.axis]
@@ -223,14 +227,14 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     beside = ""
     if len(levels):
         beside = f" Horizontal: the chosen option of {listed(list(levels['paradigm']))}."
-    for metric in METRICS:
+    for metric in comparison.metrics:
         name = comparison.names[metric]
         text = _response_text(
             response, metric, lambda row: f"{percent(row['switch_point'], 0)} % of the budget"
         )
         scores = dict(zip(levels["paradigm"], levels[f"validation_{metric}"], strict=True))
         yield Picture(
-            name=f"switch-point-{metric}",
+            name=f"switch-point-{_stem(metric)}",
             title=f"{capital(name)} against the switch point",
             caption=(
                 f"{capital(name)} on the validation split against the switch point. Of each "
@@ -256,11 +260,11 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
             f"Of each of {MAX_RATES} equal parts of the range of the {tried} learning rates "
             "tried (of the first phase) the best option"
         )
-    for metric in METRICS:
+    for metric in comparison.metrics:
         name = comparison.names[metric]
         text = _response_text(response, metric, lambda row: number(row["lr"]))
         yield Picture(
-            name=f"learning-rate-{metric}",
+            name=f"learning-rate-{_stem(metric)}",
             title=f"{capital(name)} against the learning rate",
             caption=(
                 f"{capital(name)} on the validation split against the learning rate. {of_each}: "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
 from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.later.blocks import longer_blocks
@@ -20,8 +21,7 @@ from analysis.comparison.report.tables import (
     cut_text,
     footnotes,
     further_cells,
-    rates,
-    switch_point,
+    option_columns,
 )
 from analysis.comparison.report.text import stages, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import (
@@ -37,7 +37,6 @@ from analysis.section.claim import Claim
 from analysis.section.columns import Column, by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
-    METRICS,
     UNUSUAL,
     instances,
     level,
@@ -52,16 +51,22 @@ from analysis.words import (
 )
 from study import tasks
 
+_LAST: Column = (
+    "last evaluation at % of budget",
+    lambda row: percent(row["budget_fraction"], 0),
+)
+
 
 def section_title(comparison: Comparison) -> str:
     """Title that tells one comparison of a results directory from another."""
     settings = comparison.settings
-    names = ["m", *UNUSUAL, "foreground", "background", "window", "pixels", "n"]
+    names = ["m"] * bool(comparison.m)
+    names += [*UNUSUAL, "foreground", "background", "window", "pixels", "n"]
     names += ["architecture", "batch_size", "precision", "inference"]
     own = {tasks.POSTS: ["label_rule", "rationale_rule"], tasks.CAPTIONS: ["encoder"]}
     names += own.get(comparison.modality, ["split"])
     names = list(dict.fromkeys([*names, "budget", *comparison.differs]))
-    if settings["precision"] == "float32" and "precision" not in comparison.differs:
+    if settings.get("precision") == "float32" and "precision" not in comparison.differs:
         names.remove("precision")
     return ", ".join([comparison.task, *setting_words(settings, names)])
 
@@ -139,27 +144,38 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         ),
         Table(header, rows),
     ]
+    names = {
+        metric: metric_name(metric, comparison.threshold, comparison.task)
+        for metric in summarised_metrics(summary)
+    }
     spreads = [
-        _spread(f"{comparison.names[metric]} ± over {what}s", f"{metric}_{what}_se")
-        for metric in METRICS
+        _spread(f"{name} ± over {what}s", f"{metric}_{what}_se")
+        for metric, name in names.items()
         for what in ("seed", "image")
-    ]
-    bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    more = [
-        plain("paradigm"),
-        *measured("foreground attention %", "foreground_attention_mean", bounds),
-        *measured("loss (nats)", "loss", bounds, three_decimals),
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
         Text("Standard errors of these means, in points: over seeds, and what other images add."),
         Table(*by_columns([plain("paradigm"), *spreads], summary)),
-        Text("Attention on the foreground, and loss, with t intervals over seeds:"),
-        Table(*by_columns(more, summary)),
+        *_attention_and_loss(summary),
     ]
     if further := further_cells(summary):
         blocks += [Text(comparison.modality.measures_text), *(Table(*each) for each in further)]
     return blocks
+
+
+def _attention_and_loss(summary: pd.DataFrame) -> list[Block]:
+    """A table of them, where either is known."""
+    if summary[["foreground_attention_mean", "loss"]].isna().all(axis=None):
+        return []
+    bounds = f"{level(summary['confidence'].iloc[0])} interval"
+    columns = [
+        plain("paradigm"),
+        *measured("foreground attention %", "foreground_attention_mean", bounds),
+        *measured("loss (nats)", "loss", bounds, three_decimals),
+    ]
+    text = "Attention on the foreground, and loss, with t intervals over seeds:"
+    return [Text(text), Table(*by_columns(columns, summary))]
 
 
 def _spread(header: str, name: str) -> Column:
@@ -167,28 +183,29 @@ def _spread(header: str, name: str) -> Column:
 
 
 def _options(comparison: Comparison) -> list[Block]:
-    score = comparison.modality.score
+    known = dict.fromkeys([comparison.select, *summarised_metrics(comparison.summary)])
     options = with_chosen(comparison.options, comparison.choice, GROUP + OPTION)
     columns = [
         plain("paradigm"),
-        ("learning rate", rates),
-        ("switch point", switch_point),
+        *_option_columns(comparison),
         plain("n", "num_seeds"),
         plain("diverged", "num_diverged"),
         plain("censored", "num_censored"),
-        (f"validation {score} %", lambda row: percent(row["validation_accuracy"], 2)),
-        ("validation SAIF %", lambda row: percent(row["validation_saif"], 2)),
+        *_scores(comparison, known, "validation {} %", "validation_{}", 2),
         ("validation loss", lambda row: three_decimals(row["validation_loss"])),
         ("", lambda row: "chosen" if row["chosen"] else ""),
     ]
     tried = comparison.options.groupby("paradigm", sort=False).size()
+    what = "Options" if comparison.recorded else "Learning rate and switch point"
     text = (
-        f"Options tried: {tally(tried)}. Learning rate and switch point were chosen by the seed "
+        f"Options tried: {tally(tried)}. {what} were chosen by the seed "
         f"mean of validation {metric_name(comparison.select, task=comparison.task)}"
         + (", on the seeds that tune." if comparison.staged else ".")
     )
+    if comparison.recorded and tried.max() < 2:
+        text = f"Options tried: {tally(tried)}. Nothing had to be chosen."
     marked = np.flatnonzero(options["chosen"]).tolist()
-    table = Table(*by_columns(columns, options), left=(0, 9), marked=marked)
+    table = Table(*by_columns(columns, options), left=(0, len(columns) - 1), marked=marked)
     return [Heading("Fairness of the choice"), Text(text), table]
 
 
@@ -199,17 +216,16 @@ def _cells(comparison: Comparison) -> list[Block]:
     if len(ended_early):
         columns = [
             plain("paradigm"),
-            ("learning rate", rates),
-            ("switch point", switch_point),
+            *_option_columns(comparison),
             plain("seed"),
             plain("ended as", "status"),
-            ("last evaluation at % of budget", lambda row: percent(row["budget_fraction"], 0)),
-            ("SAIF % there", lambda row: percent(row["last_saif"])),
-            (f"{comparison.modality.score} % there", lambda row: percent(row["last_accuracy"])),
+            *([] if comparison.recorded else [_LAST]),
+            *_scores(comparison, summarised_metrics(comparison.summary), "{} % there", "last_{}"),
             ("reason", lambda row: str(row["status_reason"] or "-")),
         ]
+        last = len(columns) - 1
         blocks.append(Text("Cells that did not run to the end, on the test split:"))
-        blocks.append(Table(*by_columns(columns, ended_early), left=(0, 4, 8), wrap=(8,)))
+        blocks.append(Table(*by_columns(columns, ended_early), left=(0, 4, last), wrap=(last,)))
     return blocks
 
 
@@ -217,6 +233,17 @@ def _settings(comparison: Comparison) -> list[Block]:
     cells = comparison.cells
     first = cells.iloc[0]
     noun = comparison.noun
+    equal = ["made equal", made_equal(comparison.axis, noun).removeprefix("equal ")]
+    seeds = [[name, _listed(each)] for name, each in _seeds(cells).items()]
+    studies, last = ["studies", _listed(cells["study"])], str(cells["finished_at"].max())
+    if comparison.recorded:
+        names = [
+            name for name in ("task", "m", "n", "architecture") if name in comparison.settings
+        ]
+        rows = [[name, str(comparison.settings[name])] for name in names]
+        rows += [*_other_settings(comparison.settings), equal, *seeds, studies]
+        rows.append(["last run recorded", last])
+        return [Heading("Settings"), Table([], rows, left=(0, 1), wrap=(1,))]
     train_seconds = (cells["total_train_seconds"] / cells["pack"]).sum()
     rows = [
         ["task", first["task"]],
@@ -225,12 +252,12 @@ def _settings(comparison: Comparison) -> list[Block]:
         ["architecture", first["architecture"]],
         ["batch size", str(first["batch_size"])],
         ["budget", f"{first['budget_amount']:,d} {_unit(first)}"],
-        ["made equal", made_equal(comparison.axis, noun).removeprefix("equal ")],
+        equal,
         ["data digest", first["data_digest"]],
         ["split", first["split_scheme"]],
         *_other_settings(comparison.settings),
-        *[[name, _listed(seeds)] for name, seeds in _seeds(cells).items()],
-        ["studies", _listed(cells["study"])],
+        *seeds,
+        studies,
         ["device", _listed(cells["device"])],
         ["CPU threads", _listed(cells["threads"])],
         ["cells trained together", _listed(cells["pack"])],
@@ -238,7 +265,7 @@ def _settings(comparison: Comparison) -> list[Block]:
         ["code version", _listed(cells["code_version"])],
         ["package versions", _listed(cells["package_versions"].map(_versions))],
         ["training time, all cells", f"{train_seconds:,.0f} s"],
-        ["last cell finished", str(cells["finished_at"].max())],
+        ["last cell finished", last],
     ]
     return [Heading("Settings"), Table([], rows, left=(0, 1), wrap=(1,))]
 
@@ -249,11 +276,9 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
     columns = [
         plain("cell", "cell_id"),
         plain("paradigm"),
-        ("learning rate", rates),
-        ("switch point", switch_point),
+        *_option_columns(comparison),
         plain("seed"),
-        ("SAIF %", lambda row: percent(row["saif"])),
-        (f"{comparison.modality.score} %", lambda row: percent(row["accuracy"])),
+        *_scores(comparison, summarised_metrics(comparison.summary), "{} %", "{}"),
         plain("ended as", "status"),
     ]
     header, rows = by_columns(columns, test)
@@ -263,7 +288,25 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
         "cells.csv."
     )
     blocks = repeat_blocks(cell_id, results, text)
-    return [*blocks, *([Table(header, rows, left=(0, 1, 7))] if rows else [])]
+    if comparison.recorded:
+        blocks = [Heading("Runs"), Text(text.replace("cell", "run", 1))]
+    return [*blocks, *([Table(header, rows, left=(0, 1, len(columns) - 1))] if rows else [])]
+
+
+def _option_columns(comparison: Comparison) -> list[Column]:
+    return option_columns(comparison.recorded, "learning rate", "switch point")
+
+
+def _scores(
+    comparison: Comparison, metrics: Iterable[str], header: str, column: str, digits: int = 1
+) -> list[Column]:
+    """Columns of metrics in per cent; `header` and `column` have ``{}`` for their names."""
+
+    def of(metric: str) -> Column:
+        name = metric_name(metric, task=comparison.task)
+        return header.format(name), lambda row: percent(row[column.format(metric)], digits)
+
+    return [of(metric) for metric in metrics]
 
 
 def _other_settings(settings: Mapping[str, Any]) -> list[list[str]]:

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.choice import SPREADS, SUMMARISED, further_measures
+from analysis.comparison.choice import (
+    SUMMARISED,
+    further_measures,
+    spreads,
+    summarised_metrics,
+)
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.report.data import share_sentences
@@ -24,15 +29,16 @@ from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
-from analysis.words import METRICS
+from analysis.words import amount, instances
 from study import tasks
+from study.results import RECORDED
 
 _SPLIT = "test"
 _INVERSE = {"better": "worse", "worse": "better"}
 
 
 def summary_metrics(summaries: Iterable[pd.DataFrame]) -> dict[str, float]:
-    """Metrics of a whole study: SAIF and accuracy of each paradigm in each comparison.
+    """Metrics of a whole study: SAIF, accuracy, ... of each paradigm in each comparison.
 
     Args:
         summaries: as `analysis.summarise` gives them, one a comparison.
@@ -40,7 +46,7 @@ def summary_metrics(summaries: Iterable[pd.DataFrame]) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for row in itertools.chain.from_iterable(table.to_dict("records") for table in summaries):
         where = f"{row['task']}/m{row['m']}/{row['comparison_id'][:8]}/{row['paradigm']}"
-        metrics |= {f"{where}/{metric}": row[metric] for metric in METRICS}
+        metrics |= {f"{where}/{metric}": row[metric] for metric in summarised_metrics(row)}
     return metrics
 
 
@@ -100,16 +106,21 @@ def _params(row: Mapping[Hashable, Any]) -> dict[str, str]:
     option = {"lr": number(row["lr"])}
     if not pd.isna(row["switch_point"]):
         option |= {"last_lr": number(row["last_lr"]), "switch_point": number(row["switch_point"])}
-    budget = f"{number(row['budget_amount'])} {row['budget_unit']}"
+    names = ("task", "m", "n", "architecture", "batch_size")
+    budget = {"cut": number(row["cut"])}
+    if row["kind"] == RECORDED:
+        option = {"option": str(row["schedule"])}
+        budget = {"cut": amount(row["cut_at"], row["axis"], instances(row["task"]))}
+    else:
+        budget = {"budget": f"{number(row['budget_amount'])} {row['budget_unit']}", **budget}
     score = tasks.modality(row["task"]).score if row["select"] == "accuracy" else row["select"]
     return {
         "paradigm": str(row["paradigm"]),
         **option,
         "options_tried": str(row["num_options"]),
         "chosen_by": f"validation {score}",
-        **{name: str(row[name]) for name in ("task", "m", "n", "architecture", "batch_size")},
-        "budget": budget,
-        "cut": number(row["cut"]),
+        **{name: str(row[name]) for name in names if not pd.isna(row[name])},
+        **budget,
     }
 
 
@@ -119,8 +130,9 @@ def _of_data(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
-    further = further_measures(str(row["task"]))
-    measured = [*interval_columns(*dict.fromkeys([*SUMMARISED, *further])), *SPREADS]
+    further, metrics = further_measures(str(row["task"])), summarised_metrics(row)
+    intervals = interval_columns(*dict.fromkeys([*SUMMARISED, *further, *metrics]))
+    measured = [*intervals, *spreads(metrics)]
     counts = {"n_seeds": "num_seeds", "n_diverged": "num_diverged", "n_images": "num_images"}
     if pd.isna(row["num_images"]):  # the intervals are over seeds alone
         measured = [name for name in measured if "image" not in name]
@@ -145,7 +157,7 @@ def _verdicts(paired: pd.DataFrame, paradigm: str) -> dict[str, str]:
 def _curves(comparison: Comparison) -> dict[str, dict[str, Curve]]:
     """Paradigm -> name -> curve."""
     found: dict[str, dict[str, Curve]] = {}
-    for metric in METRICS:
+    for metric in comparison.metrics:
         table = common(learning_curve(comparison.evaluations, metric, _SPLIT))
         for paradigm, rows in table.groupby("paradigm"):
             for column, end in (("mean", ""), ("low", "_low"), ("high", "_high")):

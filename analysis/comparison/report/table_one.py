@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.compare import Comparison, metrics_of
 from analysis.comparison.paper.published import (
     Row,
     paradigms_of,
@@ -27,6 +27,7 @@ from analysis.words import (
     is_text,
     listed,
     made_equal,
+    metric_name,
     percent,
     points,
     score_name,
@@ -52,10 +53,9 @@ def table_one(found: Sequence[Comparison]) -> pd.DataFrame:
         the task's own threshold) and with `_difference` (ours minus published). NaN where there
         is none. The paper's paradigms always have their columns.
     """
-    present = {name for comparison in found for name in comparison.summary["paradigm"]}
-    of_paper = {name for comparison in found for name in paradigms_of(comparison.task)}
-    paradigms = paradigm_order({*of_paper, *present})
-    return pd.DataFrame([_numbers(comparison, paradigms) for comparison in found])
+    paradigms = _paradigms(found)
+    metrics = metrics_of(found)
+    return pd.DataFrame([_numbers(comparison, metrics, paradigms) for comparison in found])
 
 
 def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
@@ -65,25 +65,31 @@ def table_one_cells(found: Sequence[Comparison]) -> tuple[list[str], list[list[s
         found: as `analysis.comparison.compare.compare` gives them.
 
     Returns:
-        A header ``task``, ``m``, then the paradigms twice, see `group_header`; ``62.5 (62.0,
-        +0.5)`` are per cent, per cent and points. Of text, the task says which of the paper's
-        models a row is.
+        A header ``task``, ``m``, then the paradigms for each metric, see `group_header`; ``62.5
+        (62.0, +0.5)`` are per cent, per cent and points. Of text, the task says which of the
+        paper's models a row is.
     """
-    numbers = table_one(found)
-    paradigms = _paradigms(numbers)
-    names = [f"{metric}_{paradigm}" for metric in METRICS for paradigm in paradigms]
+    numbers, paradigms = table_one(found), _paradigms(found)
+    metrics = metrics_of(found)
+    names = [f"{metric}_{paradigm}" for metric in metrics for paradigm in paradigms]
     rows = [
-        [_label(comparison), str(row["m"]), *(_cell(row, name) for name in names)]
+        [_label(comparison), str(row["m"] or "-"), *(_cell(row, name) for name in names)]
         for comparison, row in zip(found, numbers.to_dict("records"), strict=True)
     ]
-    return ["task", "m", *paradigms, *paradigms], rows
+    return ["task", "m", *(paradigms * len(metrics))], rows
+
+
+def names_of(found: Sequence[Comparison]) -> list[str]:
+    """What the metrics of the table are called."""
+    score = score_name(*(comparison.task for comparison in found))
+    return [score if name == "accuracy" else metric_name(name) for name in metrics_of(found)]
 
 
 def group_header(header: Sequence[str], found: Sequence[Comparison]) -> list[tuple[str, int]]:
     """What stands above the columns of `table_one_cells`: text and how many columns it spans."""
-    paradigms = (len(header) - 2) // 2
-    score = score_name(*(comparison.task for comparison in found))
-    return [("", 2), ("SAIF %", paradigms), (f"{score} %", paradigms)]
+    names = names_of(found)
+    paradigms = (len(header) - 2) // len(names)
+    return [("", 2), *((f"{name} %", paradigms) for name in names)]
 
 
 def flat_header(header: Sequence[str], found: Sequence[Comparison]) -> list[str]:
@@ -97,7 +103,7 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
     fresh = "fresh " if all(comparison.staged for comparison in found) else ""
     notes = [f"Means over the {fresh}seeds of the chosen option, test split, {conditions(found)}."]
     notes += [
-        f"{_label(comparison)} m={comparison.m}: {text}"
+        f"{_label(comparison)}{f' m={comparison.m}' * bool(comparison.m)}: {text}"
         for comparison in found
         if not comparison.staged
         for text in stages(comparison)
@@ -118,7 +124,7 @@ def table_one_notes(found: Sequence[Comparison]) -> list[str]:
         notes.append(
             f"The paper's SAIF is at threshold {usual}, so beside that of another none is shown."
         )
-    for comparison in with_paper:
+    for comparison in (each for each in with_paper if not each.recorded):
         ran = set(comparison.cells["paradigm"])
         frozen = bool(comparison.cells["encoder_lr"].isna().all())
         differences = setting_differences(
@@ -184,7 +190,9 @@ def _label(comparison: Comparison) -> str:
     return ", ".join([_row_of(comparison).label, *words])
 
 
-def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]:
+def _numbers(
+    comparison: Comparison, metrics: Sequence[str], paradigms: Sequence[str]
+) -> dict[str, Any]:
     first = comparison.cells.iloc[0]
     shared = ("n", "architecture", "comparison_id")
     row: dict[str, Any] = {"task": comparison.task, "m": comparison.m}
@@ -193,22 +201,27 @@ def _numbers(comparison: Comparison, paradigms: Sequence[str]) -> dict[str, Any]
     comparable = {"saif": not _is_unusual(comparison), "accuracy": True}
     ours = {summary["paradigm"]: summary for summary in comparison.summary.to_dict("records")}
     paper = _row_of(comparison).scores
-    for i, metric in enumerate(METRICS):
+    for metric in metrics:
         for paradigm in paradigms:
-            value = float(ours[paradigm][metric]) if paradigm in ours else math.nan
-            there = paradigm in paper and comparable[metric]
-            published = paper[paradigm][i] if there else math.nan
+            value = float(ours[paradigm].get(metric, math.nan)) if paradigm in ours else math.nan
+            there = paradigm in paper and comparable.get(metric, False)
+            published = paper[paradigm][METRICS.index(metric)] if there else math.nan
             name = f"{metric}_{paradigm}"
             row |= {name: value, f"{name}_published": published}
             row[f"{name}_difference"] = value - published
     return row
 
 
-def _paradigms(numbers: pd.DataFrame) -> list[str]:
-    start = f"{METRICS[0]}_"
-    ends = ("_published", "_difference")
-    names = [name for name in numbers.columns if name.startswith(start)]
-    return [name.removeprefix(start) for name in names if not name.endswith(ends)]
+def _paradigms(found: Sequence[Comparison]) -> list[str]:
+    """Those that have numbers, and the paper's."""
+    present = {name for comparison in found for name in comparison.summary["paradigm"]}
+    of_paper = {
+        name
+        for comparison in found
+        if not comparison.recorded
+        for name in paradigms_of(comparison.task)
+    }
+    return paradigm_order({*of_paper, *present})
 
 
 def _cell(row: dict[Any, Any], name: str) -> str:

@@ -11,9 +11,10 @@ from itertools import chain
 
 import pandas as pd
 
+from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.paper.published import published as published_row
 from analysis.groups import AXES
-from analysis.section.columns import Row, by_columns, measured, plain
+from analysis.section.columns import Column, Row, by_columns, measured, plain
 from analysis.words import (
     aligned,
     amount,
@@ -30,6 +31,7 @@ from analysis.words import (
 )
 from analysis.words import number as number
 from study import tasks
+from study.results import RECORDED
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
 _MEASURES_A_TABLE = 3
@@ -89,21 +91,30 @@ def comparison_cells(
     paper = row_of.scores if published else {}
     bounds = f"{level(first['confidence'])} interval"
     modality = tasks.modality(first["task"])
-    columns = [
-        plain("paradigm"),
-        *measured(f"{metric_name('saif', threshold, first['task'])} %", "saif", bounds),
-        *measured(f"{modality.score} %", "accuracy", bounds),
-        ("n", seeds),
-        ("lr", rates),
-        ("switch", switch_point),
-        plain("options", "num_options"),
-    ]
+    columns = [plain("paradigm")]
+    for metric in summarised_metrics(summary):
+        name = metric_name(metric, threshold, first["task"])
+        columns += measured(f"{name} %", metric, bounds)
+    recorded = first["kind"] == RECORDED
+    columns += [("n", seeds), *option_columns(recorded), plain("options", "num_options")]
     # The paper's SAIF is at the usual threshold: beside another it would mislead.
     if paper and threshold in (None, modality.saif_threshold):
         columns.append(("paper SAIF %", lambda row: _published(paper, row, 0)))
     if paper:
         columns.append((f"paper {modality.score} %", lambda row: _published(paper, row, 1)))
     return by_columns(columns, summary)
+
+
+def option_columns(recorded: bool, rate: str = "lr", switch: str = "switch") -> list[Column]:
+    """What tells options apart: learning rate and switch point; of recorded runs what they name.
+
+    Args:
+        recorded: whether the runs are such, see `Comparison.recorded`.
+        rate, switch: headers.
+    """
+    if recorded:
+        return [("option", lambda row: row["schedule"] or "-")]
+    return [(rate, rates), (switch, switch_point)]
 
 
 def _published(paper: Mapping[str, tuple[float, float]], row: Row, place: int) -> str:
@@ -138,9 +149,12 @@ def heading(summary: pd.DataFrame, name: str = "") -> str:
     """What the rows of one (task, m) have in common: setting, cut and split."""
     first = summary.iloc[0]
     name = name or setting_name(first["task"], first["m"], first["architecture"])
+    setting = f"{name} ({first['comparison_id'][:8]})"
+    if first["kind"] == RECORDED:
+        return f"{setting}: {cut_text(summary)}"
     return (
-        f"{name} ({first['comparison_id'][:8]}): n={first['n']} "
-        f"{instances(first['task'])}, {network_text(first)}; {cut_text(summary)}"
+        f"{setting}: n={first['n']} {instances(first['task'])}, {network_text(first)}; "
+        f"{cut_text(summary)}"
     )
 
 
@@ -169,12 +183,13 @@ def _spent(summary: pd.DataFrame, given: float) -> str:
 
 def footnotes(summary: pd.DataFrame) -> list[str]:
     """What must be said beside the table of one (task, m)."""
-    notes = []
+    notes, metrics = [], summarised_metrics(summary)
     if (summary["num_diverged"] > 0).any():
-        notes.append(f"A diverged seed counts as {lost_scores(summary['task'].iloc[0])}.")
-    if summary[["saif", "accuracy"]].isna().any(axis=None):
+        lost = lost_scores(summary["task"].iloc[0], metrics=metrics)
+        notes.append(f"A diverged seed counts as {lost}.")
+    if summary[[*metrics]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
-    if any(_leaves_shares(summary, metric) for metric in ("saif", "accuracy")):
+    if any(_leaves_shares(summary, metric) for metric in metrics):
         notes.append(TOO_WIDE)
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")

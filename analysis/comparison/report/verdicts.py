@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from analysis.comparison.paired import PAIRED_METRICS, SCREENING
+from analysis.comparison.paired import SCREENING
 from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
@@ -59,9 +59,8 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
     paired = paired[paired["first"].isin(paradigms) & paired["second"].isin(paradigms)]
     header = ["points"]
     rows: dict[str, list[str]] = {}
-    for metric in PAIRED_METRICS:
-        mine = paired[paired["metric"] == metric]
-        name = metric_name(metric, task=str(paired["task"].iloc[0]))
+    for metric, mine in paired.groupby("metric", sort=False):
+        name = metric_name(str(metric), task=str(paired["task"].iloc[0]))
         header += [name, f"{_level(paired)} interval", "better"]
         for row in mine.to_dict("records"):
             pair = f"{row['first']} - {row['second']}"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from analysis.comparison.compare import Comparison
 from analysis.comparison.paired import PAIRED_COLUMNS
 from analysis.comparison.report.answer import answer, question
-from analysis.words import setting_name
+from analysis.words import METRICS, setting_name
 from study.tasks import modality
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
@@ -64,6 +64,8 @@ def comparison(
         name=setting_name(task, m, "mlp"),
         task=task,
         modality=modality(task),
+        metrics=METRICS,
+        recorded=False,
         m=m,
         axis=axis,
         cells=pd.DataFrame({"comparison_id": [comparison_id]}),

@@ -83,11 +83,12 @@ def pair(
 def options_of(barred: Mapping[str, str]) -> pd.DataFrame:
     rows = [
         {"paradigm": name, "can_be_chosen": True, "num_censored": 0, "num_unswitched": 0}
+        | {"num_options": 2}
         | {"validation_accuracy": 0.9, column: math.nan if column.startswith("val") else 1}
         for name, column in barred.items()
     ]
     columns = ["paradigm", "can_be_chosen", "num_censored", "num_unswitched"]
-    columns += ["validation_accuracy"]
+    columns += ["validation_accuracy", "num_options"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -158,6 +159,7 @@ def comparison(
         axis="flops",
         threshold=threshold,
         modality=MOSAICS,
+        metrics=METRICS,
         names={name: metric_name(name, threshold) for name in METRICS},
         select="accuracy",
         cells=pd.DataFrame(ids),

@@ -364,8 +364,10 @@ def test_select_saif_is_said(results: Results) -> None:
     for select, lr in (("accuracy", 0.1), ("saif", 0.2)):
         row = _group(analysis.choose(at_budget, select), "soft")
         assert (row["lr"], row["select"]) == (lr, select)
-    with pytest.raises(ValueError, match="select must be accuracy or saif, got 'loss'"):
-        analysis.choose(at_budget, "loss")  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match="select must be accuracy, saif or a recorded measure, got 'loss'"
+    ):
+        analysis.choose(at_budget, "loss")
 
 
 def test_switch_point_and_last_rate_are_part_of_the_option(results: Results) -> None:

@@ -590,8 +590,12 @@ def test_wrong_arguments_are_told(results: Results) -> None:
         analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
     with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):
         compare(evaluations.assign(split="valid"))
-    with pytest.raises(ValueError, match="select must be accuracy or saif, got 'bogus'"):
+    with pytest.raises(ResultsError, match="--select: unknown measure of digits 'bogus'"):
         compare_results(results, select="bogus")
+    with pytest.raises(ResultsError, match="--test: unknown measure of digits 'bogus'"):
+        compare_results(results, test=["accuracy", "bogus"])
+    with pytest.raises(ValueError, match="select must be accuracy, saif or a recorded measure"):
+        analysis.choose(analysis.equal_compute(analysis.load(results)), "bogus")
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,9 @@ def test_curves_leave_out_what_not_all_seeds_have(tmp_path: Path) -> None:
 
 def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:
     row = {"task": "digits", "m": 4, "comparison_id": "0123456789", "paradigm": "soft"}
-    table = pd.DataFrame([{**row, "saif": 0.25, "accuracy": 0.5, "n": 3}])
+    table = pd.DataFrame([{**row, "saif": 0.25, "accuracy": 0.5, "n": 3}]).assign(
+        saif_seed_se=0.1, accuracy_seed_se=0.1
+    )
     other = table.assign(m=5, saif=0.75)
     assert summary_metrics([table, other]) == {
         "digits/m4/01234567/soft/saif": 0.25,

@@ -441,7 +441,9 @@ COUNTS = {"accuracy": ("image_right", "image_count"), "saif": ("image_saif", "im
 def test_with_images_a_row_is_the_crossed_mean_of_the_shares(seed: int) -> None:
     at_budget = _by_image(seed, ("hard", "soft", "lvml"))
     table = _paired(at_budget)
-    summary = summarise(at_budget, choose(at_budget)).set_index("paradigm")
+    last = {f"last_{metric}": at_budget[metric] for metric in METRICS}
+    rows = at_budget.assign(kind="training", **last)
+    summary = summarise(rows, choose(at_budget)).set_index("paradigm")
     for row in table.to_dict("records"):
         part, whole = COUNTS[row["metric"]]
         weights = _lists(at_budget, row["first"], whole)[0]

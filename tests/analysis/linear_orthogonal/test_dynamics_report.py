@@ -74,7 +74,7 @@ def test_a_study_without_dynamics_has_none(results: Results) -> None:
     assert kinds(find(results)) == [Compared, Trajectories]
     assert kinds(find(results, Question(study="digits"))) == [Compared]
     assert kinds(find(results, Question(study="linear-orthogonal"))) == [Trajectories]
-    with pytest.raises(ResultsError, match="holds no study 'linear'"):
+    with pytest.raises(ResultsError, match="unknown study 'linear'"):
         find(results, Question(study="linear"))
     with pytest.raises(ResultsError, match="none of the requested cells"):
         find(results, Question(cell_ids=["ab"]))

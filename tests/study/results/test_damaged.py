@@ -120,7 +120,7 @@ def test_another_schema_is_no_damage(results: Results, tmp_path: Path) -> None:
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"attention_study_schema": "0"}), path)
     message = (
-        rf"{cell.id}.parquet has results schema 0, this version reads schemas 2 to 8.*--results"
+        rf"{cell.id}.parquet has results schema 0, this version reads schemas 2 to 9.*--results"
     )
     for read in (results.survey, results.finished, results.evaluations):
         with pytest.raises(ResultsError, match=message):

@@ -1,0 +1,281 @@
+"""Runs of another training loop: recorded as plain numbers, they are compared as our own are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import analysis
+from analysis import report
+from analysis.comparison.compare import Comparison, compare_results
+from study import compact, repeat, track
+from study.results import Results, ResultsError
+from tests.made_up.commands import called, one_line
+from tests.made_up.comparisons import make_cell, write
+
+SEEDS = range(6)
+REPORT = functools.partial(called, report.main)
+
+
+def runs(
+    scores: Mapping[str, float], costs: Mapping[str, int] | None = None, **columns: Any
+) -> pd.DataFrame:
+    """Runs of two evaluations on two splits; scores grow in proportion to what was spent."""
+    random = np.random.default_rng(0)
+    rows = []
+    for paradigm, score in scores.items():
+        for seed in SEEDS:
+            noise = random.normal(0, 0.01)
+            for share in (0.5, 1.0):
+                spent = int((costs or {}).get(paradigm, 1_000) * share)
+                row = {"paradigm": paradigm, "seed": seed, "compute": spent}
+                rows += [row | {"split": s, "dice": (score + noise) * share} for s in _SPLITS]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+_SPLITS = ("validation", "test")
+
+
+def compared(results: Results, **question: Any) -> Comparison:
+    (comparison,) = compare_results(results, **question)
+    return comparison
+
+
+# --- as our own
+
+
+def test_recorded_runs_have_the_verdicts_of_the_same_cells(
+    results: Results, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(1)
+    for seed in SEEDS:
+        for paradigm in ("soft", "hard", "hybrid"):
+            for lr in (0.1, 0.2):
+                score = 0.5 + lr + random.normal(0, 0.02)
+                write(results, make_cell(paradigm, lr, seed), accuracy=score, saif=score / 2)
+    write(results, make_cell("lvml", 0.1, 0), status="diverged", points=(0.25,))
+    table = analysis.load(results).rename(columns={"compute_flops": "compute"})
+    names = ["paradigm", "seed", "lr", "split", "compute", "accuracy", "saif", "loss", "status"]
+    table = table[[*names, "num_classes", "task", "m"]]
+    elsewhere = Results(tmp_path / "elsewhere")
+    analysis.record(elsewhere, table.dropna(subset="compute"), options=["lr"])
+    ours, theirs = compared(results), compared(elsewhere)
+    same = ["metric", "first", "second", "num_pairs", "difference", "low", "high", "verdict"]
+    pd.testing.assert_frame_equal(theirs.paired[same], ours.paired[same])
+    for metric in ("saif", "accuracy", "loss"):
+        columns = ["paradigm", "lr", "num_seeds", metric, f"{metric}_low", f"{metric}_high"]
+        pd.testing.assert_frame_equal(theirs.summary[columns], ours.summary[columns])
+
+
+def test_runs_are_cut_where_the_one_that_spent_least_ended(results: Results) -> None:
+    analysis.record(results, runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_600}), measures="dice")
+    a, b = compared(results).summary.set_index("paradigm")["dice"]
+    assert compared(results).budget == 1_000
+    # Between b's evaluations at 800 and 1,600, in proportion.
+    table = runs({"a": 0.4, "b": 0.8}).query("split == 'test' and compute == 1_000")
+    means = table.groupby("paradigm")["dice"].mean()
+    assert (a, b) == pytest.approx((means["a"], means["b"] * 1_000 / 1_600))
+
+
+@pytest.mark.parametrize(("axis", "column"), [("seconds", "seconds"), ("mosaics", "examples")])
+def test_any_cost_is_an_axis(results: Results, axis: Any, column: str) -> None:
+    table = runs({"a": 0.4, "b": 0.8}).rename(columns={"compute": column})
+    analysis.record(results, table, measures=["dice"])
+    assert compared(results, axis=axis).summary["dice"].notna().all()
+    with pytest.raises(ResultsError, match=f"without compute_flops. .*--axis .*{axis}"):
+        compare_results(results)
+
+
+def test_a_run_without_a_value_at_the_cut_is_not_known_there(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_200})
+    late = table["paradigm"].eq("b") & table["compute"].eq(600) & table["split"].eq("test")
+    analysis.record(results, table.assign(dice=table["dice"].mask(late)), measures=["dice"])
+    verdicts = compared(results).paired
+    assert verdicts["reason"].tolist() == ["dice is not known for every seed"]
+
+
+# --- measures
+
+
+def test_measures_are_chosen_and_tested_by_name(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.5)
+    better = pd.concat([table, table.assign(width=2, dice=table["dice"] + 0.1)]).fillna(
+        {"width": 1}
+    )
+    analysis.record(results, better, options=["width"], measures=["dice"])
+    usual = compared(results)
+    assert (usual.select, tuple(usual.metrics)) == ("accuracy", ("accuracy", "dice"))
+    asked = compared(results, select="dice", test=["dice"])
+    assert asked.choice["schedule"].tolist() == ["width 2"] * 2
+    assert asked.paired["metric"].unique().tolist() == ["dice"]
+    assert asked.paired["difference"].item() == pytest.approx(0.2, abs=0.02)
+    for question in ({"select": "dica"}, {"test": ["dica"]}):
+        with pytest.raises(ResultsError, match="unknown measure of runs 'dica'"):
+            compare_results(results, **question)
+
+
+def test_which_of_several_measures_chooses_has_to_be_said(results: Results) -> None:
+    analysis.record(results, runs({"a": 0.4, "b": 0.6}, iou=0.5), measures=["dice", "iou"])
+    with pytest.raises(ResultsError, match=r"no accuracy to choose .*--select dice"):
+        compare_results(results)
+    assert tuple(compared(results, select="iou").metrics) == ("iou", "dice")
+
+
+def test_one_option_needs_no_validation_split(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.6}).query("split == 'test'").drop(columns="split")
+    analysis.record(results, table, measures=["dice"])
+    assert compared(results).paired["verdict"].tolist() == ["better"]
+    several = pd.concat([table.assign(width=width) for width in (1, 2)])
+    with pytest.raises(ResultsError, match=r"several options and no validation split"):
+        analysis.record(results, several, options=["width"], measures=["dice"])
+
+
+def test_a_diverged_run_counts_as_nothing(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.9, num_classes=4)
+    lost = table["paradigm"].eq("b") & table["seed"].eq(0)
+    table["status"] = np.where(lost, "diverged", "done")
+    analysis.record(results, table, measures=["dice"])
+    row = compared(results).chosen.query("diverged and split == 'test'").iloc[0]
+    assert (row["dice"], row["accuracy"]) == (0, 0.25)
+    with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
+        analysis.record(results, table.drop(columns="num_classes"), measures=["dice"])
+
+
+# --- the directory
+
+
+def test_what_is_there_stays(results: Results) -> None:
+    table = runs({"a": 0.4})
+    ids = analysis.record(results, table, measures=["dice"])
+    files = {path: path.read_bytes() for path in Path(results.url).rglob("*.parquet")}
+    assert len(files) == 2 * len(SEEDS)
+    more = pd.concat([runs({"b": 0.3}), table.sample(frac=1, random_state=0)])
+    assert set(ids) < set(analysis.record(results, more, measures=["dice"]))
+    assert all(path.read_bytes() == content for path, content in files.items())
+    changed = table.assign(dice=table["dice"] / 2)
+    with pytest.raises(ResultsError, match=r"a, seed \d is in .* with other numbers \(run"):
+        analysis.record(results, pd.concat([runs({"c": 0.3}), changed]), measures=["dice"])
+    assert "c" not in set(analysis.load(results)["paradigm"])
+
+
+def test_recorded_runs_stand_beside_trained_cells(
+    results: Results, no_pictures: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for paradigm in ("soft", "hard"):
+        for seed in SEEDS:
+            write(results, make_cell(paradigm, seed=seed), accuracy=0.5 + seed / 100)
+    before = compared(results)
+    analysis.record(results, runs({"a": 0.4, "b": 0.6}, accuracy=0.5), measures=["dice"])
+    mine, others = compare_results(results)
+    assert (mine.recorded, others.recorded) == (False, True)
+    pd.testing.assert_frame_equal(mine.paired, before.paired)
+    pd.testing.assert_frame_equal(mine.cells, before.cells)
+    assert compact.compact(results).after == 1
+    status, printed, _ = REPORT(capsys, results.url, "--out", str(tmp_path / "out"))
+    assert status == 0
+    assert "In dice b is better than a in 1 of 1 settings" not in printed  # of no pair in `pairs`
+    run = others.cells["cell_id"].iloc[0]
+    status, line = one_line(repeat.main, capsys, results.url, run)
+    assert (status, run in line, "recorded by analysis.record" in line) == (2, True, True)
+
+
+def test_the_report_speaks_of_what_was_recorded(
+    results: Results, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = pd.concat([runs({"a": 0.4, "b": 0.6}).assign(lr=lr) for lr in (0.1, 0.2)])
+    analysis.record(results, table, options=["lr"], measures=["dice"])
+    status, _, _ = REPORT(capsys, results.url, "--out", str(tmp_path))
+    text = (tmp_path / "report.md").read_text()
+    assert status == 0
+    assert "which paradigm is better in dice?" in text
+    assert "At equal training compute, in dice b is better than a." in text
+    for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "study.repeat", "batch size"):
+        assert word not in text, word
+    assert (tmp_path / "figures").glob("compute-dice-*.png")
+    assert not (tmp_path / "claims.csv").exists()
+    assert pd.read_csv(tmp_path / "cells.csv")["dice"].notna().all()
+
+
+def test_mlflow_has_the_measures(
+    results_with_store: Results, no_pictures: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mlflow import MlflowClient
+
+    results = results_with_store
+    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
+    assert called(track.main, capsys, results.url)[0] == 0
+    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
+    (experiment,) = [e for e in client.search_experiments() if e.name == "recorded"]
+    held = client.search_runs([experiment.experiment_id], max_results=100)
+    last = {run.data.tags["cell_id"]: run for run in held if "cell_id" in run.data.tags}
+    loaded = analysis.load(results).query("split == 'test' and compute_flops == 1_000")
+    assert {i: run.data.metrics["test/dice"] for i, run in last.items()} == dict(
+        zip(loaded["cell_id"], loaded["dice"], strict=True)
+    )
+    summaries = {run.data.params.get("paradigm"): run for run in held if "group" in run.data.tags}
+    assert summaries["b"].data.tags["mlflow.note.content"].count("dice")
+    assert summaries["b"].data.metrics["dice"] > summaries["a"].data.metrics["dice"]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"paradigm": None}, "has no column paradigm. It has: seed"),
+        ({"compute": None}, r"no column compute \(training FLOPs, or else seconds or examples\)"),
+        ({"dice": None}, "no column dice"),
+        ({"step": 3}, "column 'step' is none that record knows. Name it in options"),
+        ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
+        ({"dice": "high"}, "dice must be a fraction .* got high"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"seed": 0.5}, "seed must be a whole number >= 0, got 0.5"),
+        ({"compute": float("inf")}, "compute must be a whole number >= 0, got inf"),
+        ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
+        ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
+        ({"split": "val"}, "unknown split 'val'. Did you mean 'validation'"),
+        ({"status": "crashed"}, "unknown status 'crashed'"),
+        ({"paradigm": ""}, "paradigm must be a name, got ''"),
+        ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
+    ],
+)
+def test_bad_rows_are_told_and_nothing_is_written(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    table = runs({"a": 0.4})
+    for name, value in changes.items():
+        table = table.drop(columns=name) if value is None else table.assign(**{name: value})
+    with pytest.raises(ResultsError, match=message):
+        analysis.record(tmp_path / "results", table, measures=["dice"])
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("top-1", "a measure cannot be called 'top-1'"),
+        ("dice_low", "cannot be called 'dice_low'"),
+        ("step", "'step' can be no option or measure"),
+        ("seed", "'seed' can be no option or measure"),
+    ],
+)
+def test_names_of_measures_that_mean_something_else_are_refused(
+    results: Results, name: str, message: str
+) -> None:
+    with pytest.raises(ResultsError, match=message):
+        analysis.record(results, runs({"a": 0.4}).assign(**{name: 0}), measures=["dice", name])
+
+
+def test_an_empty_table_and_two_columns_of_one_name_are_refused(results: Results) -> None:
+    with pytest.raises(ResultsError, match="the table has no rows"):
+        analysis.record(results, [])
+    table = runs({"a": 0.4})
+    with pytest.raises(ResultsError, match="two columns 'seed'"):
+        analysis.record(results, pd.concat([table, table[["seed"]]], axis=1), measures=["dice"])
