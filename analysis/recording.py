@@ -40,6 +40,7 @@ SETTING = ("task", "m", "num_classes", "n", "architecture")
 _KNOWN = ("accuracy", "saif", "loss")
 _OF_A_RUN = {"status": ("done", "diverged"), "stage": ("tune", CONFIRM)}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_STUDY = re.compile(r"[A-Za-z0-9][\w.-]*")
 _DERIVED = re.compile(r"(last|validation|mean)_|.*_(low|high|se|share)$")
 _TAKEN = {*CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "axis", "cut", "cut_at", "diverged"}
 _VERSION = {"recorded": 1}
@@ -94,6 +95,8 @@ def record(
         for names in (options, measures)
     )
     measures = [name for name in measures if name not in _KNOWN]
+    if not _STUDY.fullmatch(study):
+        raise ResultsError(f"a study is called by letters, digits, _, . and -, got {study!r}.")
     _refuse_columns(table, options, measures)
     table = _checked(table, [*measures, *(name for name in _KNOWN if name in table)], options)
     cells = _cells(table, options, measures, study)
@@ -169,10 +172,13 @@ def _checked(table: pd.DataFrame, shares: Sequence[str], options: Sequence[str])
         else:
             rule = "a fraction in [0, 1], or missing (87 % is .87)"
             _refuse(table, name, rule, 0, 1, missing=True)
+    table["status"] = table["status"].fillna("done")
     for name, valid in {"split": SPLITS, **_OF_A_RUN}.items():
-        for value in table[name].dropna().unique():
-            if value not in valid:
+        for value in table[name].unique():
+            if value not in valid and not (name == "stage" and pd.isna(value)):
                 raise ResultsError(str(unknown(name, value, valid)))
+    for name in options:  # a list, say, is a value like any other
+        table[name] = table[name].map(lambda v: v if pd.api.types.is_scalar(v) else str(v))
     for name in ("paradigm", "task"):
         named = table[name].map(lambda value: isinstance(value, str) and bool(value.strip()))
         if not named.all():

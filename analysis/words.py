@@ -52,6 +52,12 @@ def instances(*names: str) -> str:
     return nouns.pop() if len(nouns) == 1 else "instances"
 
 
+def of_draws(text: str, task: str) -> str:
+    """A text about images in the words of a task, whose data may be a sample of posts, say."""
+    draws = tasks.modality(task).draws
+    return text.replace("images", draws).replace("image", draws.removesuffix("s"))
+
+
 def setting_name(task: str, m: int, architecture: str) -> str:
     """Name that tells a page's comparisons apart: ``digits m=10``, ``hatexplain embedding m=64``.
 

@@ -50,6 +50,7 @@ class Modality:
         counted: the inputs of which SAIF and the heat map are shares, in the plural.
         m: name of the axis m.
         foreground: name of the true foreground, if it needs one.
+        draws: what the data are a sample of, in the plural: verdicts hold for other ones, too.
         heatmap_edges: of the heat map, for attention and score, see `study.evaluate`.
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
@@ -65,6 +66,7 @@ class Modality:
     counted: str
     m: str
     foreground: str = ""
+    draws: str = "images"
     heatmap_edges: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     saif_threshold: float = 0.8
     score: str = "accuracy"
@@ -81,6 +83,7 @@ POSTS = Modality(
     counted="posts that have a rationale",
     m="most tokens m",
     foreground="the tokens of the rationale",
+    draws="posts",
     measures=(
         Measure("token_f1", "token F1"),
         Measure("iou_f1", "IOU F1"),
@@ -120,7 +123,7 @@ ONE_SHOT = Modality(
     evaluation="study.evaluate.one_shot:evaluate",
     keeps_networks=True,
 )
-OTHERS = Modality("instances", counted="instances", m="segments m")
+OTHERS = Modality("instances", counted="instances", m="segments m", draws="instances")
 """Of tasks that are not known here: those of others' parts, and of recorded runs."""
 IMAGES = 3
 """Of an episode: first support, second support, query."""

@@ -14,7 +14,7 @@ from analysis.comparison.compare import Comparison, metrics_of, short_id
 from analysis.comparison.paired import POWER
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY, instances, listed, made_equal, metric_name, span
+from analysis.words import MANY, instances, listed, made_equal, metric_name, of_draws, span
 from study.tasks import CAPTIONS
 
 
@@ -125,7 +125,9 @@ def _undecided(paired: pd.DataFrame) -> str:
     if not texts:
         return ""
     count = "1 verdict is" if len(rows) == 1 else f"{len(rows)} of {len(paired)} verdicts are"
-    return f"{count} undecided, which is not equality: {'; '.join(texts)}."
+    text = f"{count} undecided, which is not equality: {'; '.join(texts)}."
+    names = paired["task"].unique()
+    return of_draws(text, names[0]) if len(names) == 1 else text
 
 
 def _about(numbers: Iterable[float]) -> str:

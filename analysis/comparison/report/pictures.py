@@ -30,6 +30,7 @@ from analysis.words import (
     listed,
     lost_score,
     metric_name,
+    of_draws,
     percent,
     quantity,
     span,
@@ -93,6 +94,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
     interval = level(paired["confidence"].iloc[0])
     rows = paired.to_dict("records")
     images = " and images" if paired["num_images"].notna().any() else " alone, with images fixed"
+    images = of_draws(images, comparison.task)
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",

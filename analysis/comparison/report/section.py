@@ -42,6 +42,7 @@ from analysis.words import (
     level,
     made_equal,
     metric_name,
+    of_draws,
     percent,
     setting_text,
     setting_words,
@@ -51,6 +52,7 @@ from analysis.words import (
 )
 from study import tasks
 
+_SPREADS = "Standard errors of these means, in points: over seeds, and what other images add."
 _LAST: Column = (
     "last evaluation at % of budget",
     lambda row: percent(row["budget_fraction"], 0),
@@ -130,17 +132,19 @@ def _verdicts(comparison: Comparison) -> list[Block]:
         f"{over_what(comparison.paired)}"
     )
     table = Table(header, rows, left=(0, 1, 2), marked=decided)
-    notes = [Text(note, "quiet") for note in [WOULD_DECIDE, *pair_notes(comparison.paired)]]
+    said = [of_draws(WOULD_DECIDE, comparison.task), *pair_notes(comparison.paired)]
+    notes = [Text(note, "quiet") for note in said]
     return [*blocks, Text(text), table, *notes]
 
 
 def _results(comparison: Comparison, published: bool) -> list[Block]:
-    summary = comparison.summary
+    summary, task = comparison.summary, comparison.task
     header, rows = comparison_cells(summary, published, comparison.threshold)
     blocks: list[Block] = [
         Heading("Means"),
         Text(
-            f"Mean and interval over seeds and, where known, images, on the {cut_text(summary)}."
+            of_draws("Mean and interval over seeds and, where known, images, on the ", task)
+            + f"{cut_text(summary)}."
         ),
         Table(header, rows),
     ]
@@ -149,13 +153,13 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         for metric in summarised_metrics(summary)
     }
     spreads = [
-        _spread(f"{name} ± over {what}s", f"{metric}_{what}_se")
+        _spread(of_draws(f"{name} ± over {what}s", task), f"{metric}_{what}_se")
         for metric, name in names.items()
         for what in ("seed", "image")
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
-        Text("Standard errors of these means, in points: over seeds, and what other images add."),
+        Text(of_draws(_SPREADS, task)),
         Table(*by_columns([plain("paradigm"), *spreads], summary)),
         *_attention_and_loss(summary),
     ]

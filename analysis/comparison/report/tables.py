@@ -25,6 +25,7 @@ from analysis.words import (
     made_equal,
     metric_name,
     network_text,
+    of_draws,
     percent,
     setting_name,
     share_of_budget,
@@ -190,7 +191,7 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     if summary[[*metrics]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
     if any(_leaves_shares(summary, metric) for metric in metrics):
-        notes.append(TOO_WIDE)
+        notes.append(of_draws(TOO_WIDE, summary["task"].iloc[0]))
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")
     if (summary["select"] == "saif").any():

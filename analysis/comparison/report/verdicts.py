@@ -14,7 +14,15 @@ from analysis.comparison.paired import SCREENING
 from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY, aligned, interval_of_pair, level, metric_name, points
+from analysis.words import (
+    MANY,
+    aligned,
+    interval_of_pair,
+    level,
+    metric_name,
+    of_draws,
+    points,
+)
 from study import terminal
 
 WOULD_DECIDE = (
@@ -33,6 +41,7 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     Args:
         paired: as `analysis.comparison.paired` gives it.
     """
+    task = str(paired["task"].iloc[0]) if len(paired) else ""
     columns = [
         ("metric", _metric),
         ("pair", lambda row: f"{row['first']} vs {row['second']}"),
@@ -40,10 +49,10 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         ("difference (points)", lambda row: points(row["difference"])),
         (f"{_level(paired)} interval", interval_of_pair),
         ("± over seeds", lambda row: standard_error(row["seed_se"])),
-        ("± over images", _over_images),
+        (of_draws("± over images", task), _over_images),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
-        ("would decide it", would_decide),
+        ("would decide it", lambda row: of_draws(would_decide(row), task)),
     ]
     return by_columns(columns, paired)
 
@@ -72,17 +81,16 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
 
 def over_what(paired: pd.DataFrame) -> str:
     """What the intervals and tests are over: seeds and images, or seeds alone."""
+    task = str(paired["task"].iloc[0]) if len(paired) else ""
     paired = paired[paired["num_pairs"] > 0]
     known = paired.loc[paired["num_images"].notna(), "num_images"]
-    if known.empty:
-        return "Intervals and verdicts are over seeds alone, with these test images."
-    images = " or ".join(f"{count:,.0f}" for count in sorted(known.unique()))
-    text = f"Intervals and verdicts are over seeds and {images} test images"
-    return text + (
-        "."
-        if len(known) == len(paired)
-        else f"; where it says {IMAGES_FIXED!r}, over seeds alone."
-    )
+    text = "Intervals and verdicts are over seeds alone, with these test images."
+    if len(known):
+        images = " or ".join(f"{count:,.0f}" for count in sorted(known.unique()))
+        text = f"Intervals and verdicts are over seeds and {images} test images."
+    if 0 < len(known) < len(paired):
+        text = f"{text.removesuffix('.')}; where it says {IMAGES_FIXED!r}, over seeds alone."
+    return of_draws(text, task)
 
 
 def pair_notes(paired: pd.DataFrame) -> list[str]:
@@ -184,4 +192,5 @@ def _metric(row: Row) -> str:
 def _over_images(row: Row) -> str:
     if not row["num_pairs"]:
         return "-"
-    return IMAGES_FIXED if pd.isna(row["num_images"]) else standard_error(row["image_se"])
+    known = pd.notna(row["num_images"])
+    return standard_error(row["image_se"]) if known else of_draws(IMAGES_FIXED, str(row["task"]))
