@@ -19,6 +19,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.cell_list import CellList
 from study.launch.trial import train_cells
+from study.launch.tune import carry_out
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.results import Results
@@ -119,6 +120,15 @@ def test_a_cell_runs_with_the_parts_that_it_was_planned_with_alone(
             train_cells(work)
     parts.load([written(HALF)])
     assert train_cells(work) == {planned.id: "done"}
+
+
+def test_a_module_that_a_worker_lacks_ends_the_study_with_the_line_that_asks_for_it() -> None:
+    sent = parts.PartFile("my_parts.py", "\nimport only_on_the_driver\n")
+    told: list[dict[str, Any]] = []
+    carry_out(lambda: parts.load([sent]), lambda event: told.append(event) or False)
+    (event,) = told
+    assert event["kind"] == "request"
+    assert event["text"].startswith("my_parts.py, line 2: there is no module 'only_on_the_driver'")
 
 
 @pytest.mark.parametrize(
