@@ -22,6 +22,7 @@ DOCUMENTS = [
     PROJECT / "README.md",
     PROJECT / "CONTRIBUTING.md",
     *(path for path in sorted(PROJECT.glob("docs/*.md")) if path.name != "log.md"),
+    PROJECT / "examples" / "notebook.ipynb",
 ]
 """All but the log, which tells of what was there once."""
 PACKAGES = ("study", "analysis", "search_spaces", "benchmarks")
