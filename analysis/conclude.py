@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from analysis.section.summary import GroupSummary
 from analysis.words import listed
 from study import terminal
 from study.results import Results, ResultsError
+from study.terminal.working import working
 
 __all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
 
@@ -47,7 +49,8 @@ def conclude(
     """
     results = opened(results)
     question = question or Question()
-    return Conclusions(results.url, question, find(results, question))
+    with working("comparing results"):
+        return Conclusions(results.url, question, find(results, question))
 
 
 def chosen(
@@ -217,6 +220,7 @@ class Conclusions:
             Unwritable: the folder takes no report.
         """
         title = title or self.title()
+        self._draw()
         files = exports(self.sections)
         parts: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
         across: list[Block] = []
@@ -237,10 +241,20 @@ class Conclusions:
         for name, anchor, blocks in parts:
             page += [Heading(name, 2, anchor), *blocks]
         page += tails
-        files["report.html"] = html.render(title, page, reload).encode()
-        files["report.md"] = markdown.render(title, page).encode()
-        folder = write(files, out_dir)
+        with working("writing the report"):
+            files["report.html"] = html.render(title, page, reload).encode()
+            files["report.md"] = markdown.render(title, page).encode()
+            folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
+
+    def _draw(self) -> None:
+        """Draws every picture, which keeps its files; by far the longest part of a report."""
+        with working("drawing the report", unit="figures") as part:
+            pictures = [*itertools.chain(*self._pictures.values())]
+            pictures += itertools.chain(*(section.pictures for section in self.sections))
+            part.total = len(pictures)
+            for picture in part.each(pictures):
+                assert picture.pdf
 
     @functools.cached_property
     def _pictures(self) -> dict[Chapter[Any], list[Picture]]:

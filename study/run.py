@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from study.terminal.command import DONE, guarded, importing, run_as_command
+from study.terminal.working import working
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,7 +19,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.run_options import requested
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
-    with importing():
+    with importing(), working("starting"):
         from study.concluding.choice import Choice
         from study.concluding.closing import close
         from study.drive import opened, train, work_of
