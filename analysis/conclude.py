@@ -34,6 +34,7 @@ from study.terminal.working import working
 __all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
 
 
+@working("comparing results")
 def conclude(
     results: str | os.PathLike[str] | Results, question: Question | None = None
 ) -> Conclusions:
@@ -49,8 +50,7 @@ def conclude(
     """
     results = opened(results)
     question = question or Question()
-    with working("comparing results"):
-        return Conclusions(results.url, question, find(results, question))
+    return Conclusions(results.url, question, find(results, question))
 
 
 def chosen(
@@ -197,6 +197,7 @@ class Conclusions:
         """
         return opening.title(self.sections, study or self.question.study)
 
+    @working("writing the report")
     def write(
         self,
         out_dir: str | os.PathLike[str],
@@ -241,10 +242,9 @@ class Conclusions:
         for name, anchor, blocks in parts:
             page += [Heading(name, 2, anchor), *blocks]
         page += tails
-        with working("writing the report"):
-            files["report.html"] = html.render(title, page, reload).encode()
-            files["report.md"] = markdown.render(title, page).encode()
-            folder = write(files, out_dir)
+        files["report.html"] = html.render(title, page, reload).encode()
+        files["report.md"] = markdown.render(title, page).encode()
+        folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
 
     def _draw(self) -> None:

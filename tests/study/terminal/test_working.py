@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -9,9 +10,13 @@ import time
 
 import pytest
 
+from analysis import report
+from study.results import Results
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
 from tests.conftest import PROJECT
+from tests.made_up.commands import called
+from tests.made_up.comparisons import make_cell, write
 from tests.made_up.screen import in_a_terminal, screen
 
 Captured = pytest.CaptureFixture[str]
@@ -122,6 +127,38 @@ def test_nothing_is_said_unasked(capsys: Captured) -> None:
         thread.join()
     work()
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_report_says_how_far_it_is(results: Results, capsys: Captured) -> None:
+    """What it prints is as ever; nothing of that is on stdout."""
+    for seed in range(2):
+        for paradigm in ("soft", "hard"):
+            write(results, make_cell(paradigm, 0.1, seed))
+    status, printed, errors = called(report.main, capsys, results.url)
+    assert status == 0
+    assert re.search(r"^drawing the report: 1 of \d+ figures, \d+ s left$", errors, re.M)
+    assert "drawing" not in printed
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_survey_of_slow_storage_says_how_far_it_is(
+    results: Results, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(5):
+        write(results, make_cell("soft", 0.1, seed))
+
+    def slow(*named: str) -> bytes:
+        time.sleep(0.05)
+        return read(*named)
+
+    read = results.storage.read
+    monkeypatch.setattr(results.storage, "read", slow)
+    with telling():
+        results.survey()
+        assert "surveying results: 1 of 10 files, " in capsys.readouterr().err
+        results.cells()
+    assert "reading results: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "rich"])
