@@ -133,8 +133,13 @@ def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:
 CODE = """
 import sys
 from types import SimpleNamespace
+from study.terminal import working as module
 from study.terminal.progress import Progress
+from study.terminal.working import telling, working
 
+module.BAR_AFTER = 0
+asked = telling()
+asked.__enter__()
 cells = [SimpleNamespace(id=str(i), label="soft" if i % 2 else "hard") for i in range(6)]
 progress = Progress(cells, {cell.id: 10.0 for cell in cells}, concurrent=6, finished=3)
 with progress.shown():
@@ -150,6 +155,9 @@ with progress.shown():
         if number == 3:
             print("warning: from a library", file=sys.stderr)
             STOP
+        if number == 4:
+            with working("reading results"):  # as when options are chosen
+                progress._live.refresh()
         progress.evaluated({**at, "budget_fraction": 1.0})
         progress.ended(cell.id, "failed" if number == 2 else "done")
 print("what follows")
@@ -160,6 +168,7 @@ print("what follows")
 def test_a_terminal_has_bars_notes_above_and_the_last_state(columns: int) -> None:
     written = in_a_terminal(CODE.replace("STOP", ""), columns)
     assert all(text in written for text in ("3/9 cells", "50%", "s left", "6 running", "hard "))
+    assert "reading results" in written
     *notes, last, counts, after = joined(screen(written, columns))
     assert notes == [
         "cell 2: worker lost (its node is gone); tried again in a moment",
@@ -179,7 +188,7 @@ def test_what_is_stopped_leaves_its_last_state() -> None:
 
 
 def test_a_terminal_that_draws_nothing_has_lines() -> None:
-    code = CODE.replace("STOP", "").replace("progress._live.refresh()", "")
+    code = CODE.replace("STOP", "").replace("progress._live.refresh()", "pass")
     code = f"import os; os.environ['TERM'] = 'dumb'{code}"
     written = in_a_terminal(code, 200)
     assert "3/9 cells done, 1 running, 5 left | 10 s left\r\n" in written
