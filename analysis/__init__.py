@@ -3,7 +3,8 @@
 Analysis is table in, numbers out: nothing here trains, logs or changes a results directory, but
 that `record` makes one of runs that were trained elsewhere. It knows of `study` only the schema of
 the results (`study.results`), the closed forms (`study.theory`), how wide a terminal is
-(`study.terminal`) and how a command ends (`study.terminal.command`).
+(`study.terminal`), how a command ends (`study.terminal.command`) and how it shows that it works
+(`study.terminal.working`).
 """
 
 from __future__ import annotations

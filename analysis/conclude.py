@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,10 +29,12 @@ from analysis.section.summary import GroupSummary
 from analysis.words import listed
 from study import terminal
 from study.results import Results, ResultsError
+from study.terminal.working import working
 
 __all__ = ["Conclusions", "Question", "chosen", "conclude", "write_report"]
 
 
+@working("comparing results")
 def conclude(
     results: str | os.PathLike[str] | Results, question: Question | None = None
 ) -> Conclusions:
@@ -195,6 +198,7 @@ class Conclusions:
         """
         return opening.title(self.sections, study or self.question.study)
 
+    @working("writing the report")
     def write(
         self,
         out_dir: str | os.PathLike[str],
@@ -218,6 +222,7 @@ class Conclusions:
             Unwritable: the folder takes no report.
         """
         title = title or self.title()
+        self._draw()
         files = exports(self.sections)
         parts: list[tuple[str, str, list[Block]]] = []  # title, anchor, blocks
         across: list[Block] = []
@@ -242,6 +247,15 @@ class Conclusions:
         files["report.md"] = markdown.render(title, page).encode()
         folder = write(files, out_dir)
         return folder / "report.html" if isinstance(folder, Path) else f"{folder}/report.html"
+
+    def _draw(self) -> None:
+        """Draws every picture, which keeps its files; by far the longest part of a report."""
+        with working("drawing the report", unit="figures") as part:
+            pictures = [*itertools.chain(*self._pictures.values())]
+            pictures += itertools.chain(*(section.pictures for section in self.sections))
+            part.total = len(pictures)
+            for picture in part.each(pictures):
+                assert picture.pdf
 
     @functools.cached_property
     def _pictures(self) -> dict[Chapter[Any], list[Picture]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
+from study.terminal.working import working
 
 if TYPE_CHECKING:
     from analysis.conclude import Question
@@ -21,7 +22,7 @@ def _run(argv: Sequence[str] | None) -> int:
     with importing():
         parser = _parser()
     asked = vars(parser.parse_args(argv))
-    with importing():
+    with importing(), working("starting"):
         from analysis.conclude import Question
         from analysis.page.files import Unwritable
         from study.results import Results, ResultsError

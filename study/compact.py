@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from study.errors import ResultsError
 from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
+from study.terminal.working import working
 
 if TYPE_CHECKING:
     from study.results import Results
@@ -85,11 +86,12 @@ def compact(results: Results) -> Compaction:
         before, files = len(layout.files), files_for(layout.num_rows)
         after = min(before, len(files))
         if after < before:
-            for file, cell_ids in files.items():
-                if any(layout.only_file.get(cell_id) != file for cell_id in cell_ids):
-                    cells, evaluations = results.tables(cell_ids)
-                    results.write_table("evaluations", file, evaluations)
-                    results.write_table("cells", file, cells)
+            with working("merging files", len(files), "files") as part:
+                for file, cell_ids in part.each(files.items()):
+                    if any(layout.only_file.get(cell_id) != file for cell_id in cell_ids):
+                        cells, evaluations = results.tables(cell_ids)
+                        results.write_table("evaluations", file, evaluations)
+                        results.write_table("cells", file, cells)
             # In this order, a reader takes the same copy of a cell until that is removed, last.
             for old in layout.files:
                 if old not in files:

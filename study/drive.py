@@ -172,18 +172,20 @@ def _train(
         if place.cluster is not None:
             place.cluster.require(results.url, mark)
         source = source_digest() if place.cluster else None
-        failures = launch(
-            plan.jobs,
-            dataclasses.replace(work_of(request, plan), mark=mark, source=source),
-            plan.resources,
-            progress,
-            on_cell,
-            place.cluster,
-            request.max_retries,
-            to_come,
-            _judge(request, place) if request.scheduler else None,
-        )
-        progress.show(last=True)
+        judge = _judge(request, place) if request.scheduler else None
+        with progress.shown():
+            failures = launch(
+                plan.jobs,
+                dataclasses.replace(work_of(request, plan), mark=mark, source=source),
+                plan.resources,
+                progress,
+                on_cell,
+                place.cluster,
+                request.max_retries,
+                to_come,
+                judge,
+            )
+            progress.show(last=True)
     suggested = suggestions.search.cells if suggestions else []
     cells = [*plan.cells, *suggested, *to_come.cells]
     trained = Trained(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from study.terminal.command import DONE, guarded, importing, run_as_command
+from study.terminal.working import working
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,7 +19,7 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.run_options import requested
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
-    with importing():
+    with importing(), working("starting"):
         from study.concluding.choice import Choice
         from study.concluding.closing import close
         from study.drive import opened, train, work_of
@@ -30,16 +31,18 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.plan.stages import staged
 
     with opened(request) as place:
-        plan = planned(request)
-        if request.trains:
-            place.prepare()
-        choose = Choice(request, place)
-        plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
-        storage = place.results.storage
-        plans = with_networks_first(request, plan, place.survey, place.finished, storage)
-        plans = [divided(request, each, place.cluster) for each in plans]
-        for each in plans:
-            print(describe(each, request.about, request.price_per_hour), flush=True)
+        with working("planning"):
+            plan = planned(request)
+            if request.trains:
+                place.prepare()
+            choose = Choice(request, place)
+            plan = staged(plan, request.confirm, place.survey.cells, place.finished, choose)
+            storage = place.results.storage
+            plans = with_networks_first(request, plan, place.survey, place.finished, storage)
+            plans = [divided(request, each, place.cluster) for each in plans]
+            texts = [describe(each, request.about, request.price_per_hour) for each in plans]
+        for text in texts:
+            print(text, flush=True)
         if request.then == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")

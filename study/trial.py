@@ -84,7 +84,8 @@ def _train(
         from study.launch.pace import Pace
         from study.plan.estimate import cell_seconds
         from study.plan.listed import in_packs
-        from study.terminal.progress import Progress, duration
+        from study.terminal.progress import Progress
+        from study.terminal.working import duration
         from study.train.steps.packs import Packing
 
     work = Work(
@@ -112,7 +113,8 @@ def _train(
     if args.gpu and place.survey.statuses:  # the name of a CPU does not say which one it is
         rows = place.results.cells()
         pace.learn(rows[(rows["device"] == device) & (rows["threads"] == args.threads)])
-    failures, left = train_in_turn(packs, work, progress, pace)
+    with progress.shown():
+        failures, left = train_in_turn(packs, work, progress, pace)
     if left:
         shortest = duration(min(pace.seconds([cell]) for cell in left))
         why = f"would not have ended in time (the shortest takes about {shortest})"

@@ -7,15 +7,12 @@ repeated and interrupted at will.
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from study import terminal
 from study.errors import RequestError, unknown
 from study.results import Results, report_files
 from study.terminal.command import importing
-from study.terminal.progress import FILE_INTERVAL, TERMINAL_INTERVAL, duration
+from study.terminal.working import working
 from study.tracking.store import RunStore
 from study.tracking.tracker import MLflowTracker
 from study.tracking.uris import NONE, tracking_uri
@@ -82,7 +79,13 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     tracker = MLflowTracker(store)
     try:
         tracker.log_cells(list(statuses), statuses)
-        tracker.wait(float("inf"), PATIENCE, _progress(study, len(statuses)))
+        with working(
+            f"logging {study} to MLflow",
+            len(statuses),
+            "cells",
+            lambda: len(statuses) - tracker.missing,
+        ):
+            tracker.wait(float("inf"), PATIENCE)
         lost = tracker.missing
         if lost or not store.is_complete(metrics, groups):
             with report_files(results.url, study) as files:
@@ -97,27 +100,3 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
     print(f"runs:   {store.ui_command}")
     print(f"view:   {store.view}")
     return tracker.missing
-
-
-def _progress(study: str, total: int) -> Callable[[int], None]:
-    """A function that prints progress: rewrites a terminal's line, or prints one now and then."""
-    rewritten = sys.stderr.isatty()
-    interval = TERMINAL_INTERVAL if rewritten else FILE_INTERVAL
-    started = printed = time.monotonic()  # a short run prints nothing
-
-    def show(missing: int) -> None:
-        nonlocal printed
-        now = time.monotonic()
-        if now - printed < interval:
-            return
-        printed = now
-        done = total - missing
-        line = f"{study}: {done}/{total} cells are in MLflow"
-        if done:
-            line += f" | {duration((now - started) * missing / done)} left"
-        if rewritten:  # cut, as a wrapped line cannot be rewritten
-            line = f"\r\x1b[K{line[: (terminal.columns() or 80) - 1]}\r"
-        sys.stderr.write(line if rewritten else f"{line}\n")
-        sys.stderr.flush()
-
-    return show

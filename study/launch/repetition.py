@@ -30,7 +30,8 @@ from study.launch.trial import train_cells
 from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
-from study.terminal.progress import Progress, duration
+from study.terminal.progress import Progress
+from study.terminal.working import draws, duration
 
 CIRCUMSTANCES = {
     "device": "device",
@@ -315,8 +316,8 @@ def _require_same_data(kind: Kind, cell: AnyCell, places: Places) -> None:
 
 @contextlib.contextmanager
 def _progress(cell: AnyCell) -> Iterator[Any]:
-    """Gives a `Report` that shows a line on a terminal, cleared at the end; else None."""
-    if not sys.stderr.isatty():
+    """Gives a `Report` that shows bars on a terminal, cleared at the end; else None."""
+    if not draws(sys.stderr):
         yield None
         return
     # The time left follows from the cell's own pace, so its estimate may be anything.
@@ -326,11 +327,8 @@ def _progress(cell: AnyCell) -> Iterator[Any]:
         if event["event"] == "evaluation":
             progress.evaluated(event)
 
-    try:
+    with progress.shown(kept=False):
         yield report
-    finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
 
 
 def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:

@@ -14,7 +14,7 @@ from study.kinds import KINDS
 from study.plan.plan import Plan, ToCome
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
-from study.terminal.progress import duration
+from study.terminal.working import duration
 from study.train.budget.timeline import timeline
 
 

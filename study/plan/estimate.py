@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +17,7 @@ from study.kinds import KINDS
 from study.launch.failures import failure_of
 from study.plan.plan import Plan
 from study.plan.prefixes import shared_jobs
+from study.terminal.working import working
 from study.train.budget import cost
 from study.train.budget.timeline import steps_by_phase, timeline
 from study.train.steps import packs
@@ -32,9 +31,6 @@ TIMED_FLOPS = {"cpu": 10**10, "cuda": 10**13}
 FEWEST_STEPS, MOST_STEPS = 3, 100
 LARGEST_STEP = 10
 """Most training FLOPs of a timed step, in `TIMED_FLOPS`, unless it has one input only."""
-
-TELL_SECONDS = 10.0
-"""Between two lines that say how far timing has come."""
 
 WORTHWHILE = 1.1
 """Least speedup at which cells are packed, over cells alone that share prefixes if they may."""
@@ -50,7 +46,10 @@ def cell_seconds(plan: Plan, cells: Sequence[Cell]) -> dict[str, float]:
     if seconds is not None:
         return seconds
     forks = {cell.id for job in plan.jobs if job.waits_for for cell in job.cells}
-    with _timing(plan) as timings:
+    with (
+        _timing(plan) as timings,
+        working("timing cells", unit="sorts", measured=lambda: len(timings.known)),
+    ):
         return {
             cell.id: timings.cell(cell, cell.id in forks, plan.packing.measured_of(cell).speedup)
             for cell in cells
@@ -150,7 +149,6 @@ class _Timings:
         self._plan = plan
         self.device = device
         self.known = dict(plan.packing.timed)
-        self._told = time.monotonic()
 
     def cell(self, cell: Cell, forks: bool = False, speedup: float = 1.0) -> float:
         """Seconds of a cell: alone, from a fork point, or its share of a pack's."""
@@ -184,15 +182,8 @@ class _Timings:
         """Seconds to train on one input, and to evaluate one."""
         key = packs.shape(cell)._replace(paradigms=(paradigm,))
         if key not in self.known:
-            self._tell()
             self.known[key] = self._train([cell], paradigm), self._evaluate(cell, paradigm)
         return self.known[key]
-
-    def _tell(self) -> None:
-        """Says now and then that timing goes on: a grid of many networks takes minutes."""
-        if time.monotonic() > self._told + TELL_SECONDS:
-            print(f"timing cells, {len(self.known)} sorts so far", file=sys.stderr, flush=True)
-            self._told = time.monotonic()
 
     def _train(self, cells: Sequence[Cell], paradigm: str) -> float:
         """Seconds in which a pack trains on one input each.

@@ -14,6 +14,7 @@ from study.kinds import KINDS, Kind
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
+from study.terminal.working import working
 from study.train.steps.packs import Packing
 
 LARGEST_GRID = 1_000_000
@@ -41,13 +42,15 @@ def make_plan(
     skipped: dict[Skip, None] = {}
     kind = KINDS[space.kind]
     maker = kind.maker(facts_of)
-    for point in _points(kind, axes) if isinstance(axes, Mapping) else axes:
-        cell = maker.cell(point)
-        reason = maker.why_not(cell)
-        if reason:
-            skipped[Skip(cell.text, reason)] = None
-        else:
-            cells[cell.id], flops[cell.id] = cell, maker.flops(cell)
+    points = _points(kind, axes) if isinstance(axes, Mapping) else axes
+    with working("laying out the grid", unit="cells") as part:
+        for point in part.each(points):
+            cell = maker.cell(point)
+            reason = maker.why_not(cell)
+            if reason:
+                skipped[Skip(cell.text, reason)] = None
+            else:
+                cells[cell.id], flops[cell.id] = cell, maker.flops(cell)
     if not cells:
         reasons = "; ".join(dict.fromkeys(skip.reason for skip in skipped))
         raise RequestError(f"nothing to run in this grid: {reasons}. Change it with --set.")

@@ -28,6 +28,7 @@ from study.request import Request
 from study.search.space import Space
 from study.tasks.base import Facts
 from study.tasks.sources.cache import cache_root
+from study.terminal.working import working
 from study.train.steps.packs import Packing
 
 T = TypeVar("T")
@@ -96,7 +97,7 @@ def divided(request: Request, plan: Plan, cluster: Cluster | None) -> Plan:
         room = cluster.room(gpus)
     divide = functools.partial(with_packing, room=room, threads=request.threads)
     plan = divide(plan, plan.packing)
-    with where_it_trains(plan, cluster) as call:
+    with working("timing cells"), where_it_trains(plan, cluster) as call:
         if request.search or request.scheduler:
             reason = (
                 "a search knows its cells one by one" if request.search else "ASHA may stop them"

@@ -17,7 +17,7 @@ from study.posterior.cell import THEORY
 from study.posterior.methods import Split, at_best_temperature
 from study.prune.checks import parts, rows
 from study.prune.network import Network
-from study.terminal.progress import duration
+from study.terminal.working import duration
 from study.theory.attention_paths import (
     Solution,
     checks,

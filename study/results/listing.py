@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from study.results.schema import Table
 from study.storage.storage import ResultsError, Storage
+from study.terminal.working import Part
 
 COMPACT_PREFIX = "compact-"
 """Prefix of the files that `study.compact` writes."""
@@ -58,9 +59,16 @@ def while_files_vanish(storage: Storage, read: Callable[[], T]) -> T:
             vanished = str(error)
 
 
-def of_each(storage: Storage, read: Callable[[str], T], names: Sequence[str]) -> dict[str, T]:
-    """File name or cell id -> what `read` returns for it; in threads for an object store."""
+def of_each(
+    storage: Storage, read: Callable[[str], T], names: Sequence[str], part: Part
+) -> dict[str, T]:
+    """File name or cell id -> what `read` returns for it; in threads for an object store.
+
+    Args:
+        storage, read, names: what to read where.
+        part: of the command's work, told of each.
+    """
     if storage.local or len(names) < 2:
-        return {name: read(name) for name in names}
+        return {name: read(name) for name in part.each(names)}
     with ThreadPoolExecutor(_REQUESTS) as pool:
-        return dict(zip(names, pool.map(read, names), strict=True))
+        return dict(zip(names, part.each(pool.map(read, names)), strict=True))

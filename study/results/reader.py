@@ -32,6 +32,7 @@ from study.results.listing import listed, of_each, while_files_vanish
 from study.results.parquet import DICTIONARIES
 from study.results.schema import CELLS_SCHEMA, METRICS, Table
 from study.storage.storage import ResultsError, Storage
+from study.terminal.working import Part, working
 
 _SMALL_FILES = 1_000
 """Files of one cell each that are read and passed on as one part."""
@@ -63,8 +64,9 @@ class Reader:
         read_columns = parquet.selected("cells", {*cell_columns, *IDENTITY}).names
 
         def read() -> T:
-            files = self._files() if ids is None else self._files_of(ids)
-            held = self.rows("cells", files, ids, read_columns)
+            files = self._files() if ids is None else self._files_of(ids, part)
+            part.total = part.done + 2 * len(files)  # of cells, then of evaluations
+            held = self.rows("cells", files, part, ids, read_columns)
             files = [file for file in files if ids is None or len(held[file])]
             cells = joined(
                 {file: parquet.of_cells(held[file], ids) for file in files},
@@ -72,11 +74,12 @@ class Reader:
             )
             copies = copies_of(cells)
             refuse_different_cells(cells, copies, self._storage)
-            parts = self._parts_of({file: held[file] for file in files}, copies, ids, names)
+            parts = self._parts_of({file: held[file] for file in files}, copies, part, ids, names)
             taken = copies.index[copies["taken"]].to_numpy()
             return consume(cells.select(cell_columns).take(taken), copies, parts)
 
-        return while_files_vanish(self._storage, read)
+        with working("reading results", unit="files") as part:
+            return while_files_vanish(self._storage, read)
 
     def status(self, cell_id: str) -> str | None:
         file = own_file(cell_id)
@@ -97,6 +100,7 @@ class Reader:
         self,
         table: Table,
         files: Sequence[str],
+        part: Part,
         cell_ids: set[str] | None = None,
         columns: list[str] | None = None,
     ) -> dict[str, pa.Table]:
@@ -104,6 +108,7 @@ class Reader:
 
         Args:
             table, files: which.
+            part: of the command's work, told of each file.
             cell_ids: only these cells, except that files named like a cell are read whole.
             columns: to read; None: all.
 
@@ -120,7 +125,7 @@ class Reader:
             except parquet.Damaged as error:
                 raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
 
-        return of_each(self._storage, read, files)
+        return of_each(self._storage, read, files, part)
 
     def _refusal(self, damage: Damage) -> ResultsError:
         return ResultsError(
@@ -132,6 +137,7 @@ class Reader:
         self,
         held: Mapping[str, pa.Table],
         copies: pd.DataFrame,
+        part: Part,
         cell_ids: set[str] | None,
         columns: list[str],
     ) -> Iterator[pa.Table]:
@@ -140,6 +146,7 @@ class Reader:
         Args:
             held: file -> its rows of cells; the file of evaluations has the same name.
             copies: as `copies_of` gives them.
+            part: of the command's work, told of each file.
             cell_ids: only these cells; None: all.
             columns: of the parts.
 
@@ -164,7 +171,7 @@ class Reader:
         for start in range(0, len(small), _SMALL_FILES):
             some = small[start : start + _SMALL_FILES]
             parts = []
-            for file, rows in self.rows("evaluations", some, cell_ids, read_columns).items():
+            for file, rows in self.rows("evaluations", some, part, cell_ids, read_columns).items():
                 coverage = Coverage(file, held[file])
                 parts.append(taken_rows(file, coverage, rows))
                 refuse(coverage)
@@ -178,14 +185,15 @@ class Reader:
                 except parquet.Damaged as error:
                     raise self._refusal(Damage(f"evaluations/{file}", str(error))) from error
                 refuse(coverage)
-        self._refuse_different_copies(copies)
+                part.step()
+        self._refuse_different_copies(copies, part)
 
-    def _refuse_different_copies(self, copies: pd.DataFrame) -> None:
+    def _refuse_different_copies(self, copies: pd.DataFrame, part: Part) -> None:
         several = set(copies.loc[~copies["taken"] & ~copies["gives_way"], "cell_id"])
         if several:
             files = sorted(set(copies.loc[copies["cell_id"].isin(several), "file"]))
             columns = parquet.selected("evaluations", {*KEY, *METRICS}).names
-            rows = self.rows("evaluations", files, several, columns)
+            rows = self.rows("evaluations", files, part, several, columns)
             frame = joined(rows, parquet.selected("evaluations", columns)).to_pandas()
             refuse_different_evaluations(frame, copies, self._storage)
 
@@ -203,9 +211,9 @@ class Reader:
             )
         return sorted(set(files["cells"]) & set(files["evaluations"]))
 
-    def _files_of(self, cell_ids: set[str]) -> list[str]:
+    def _files_of(self, cell_ids: set[str], part: Part) -> list[str]:
         """The files that may hold some cells: only those of their own name if these suffice."""
-        there = of_each(self._storage, self.has_cell, sorted(cell_ids))
+        there = of_each(self._storage, self.has_cell, sorted(cell_ids), part)
         missing = {cell_id for cell_id in cell_ids if not there[cell_id]}
         own = {own_file(cell_id) for cell_id in cell_ids - missing}
         return sorted(own | _may_hold(missing, self._files())) if missing else sorted(own)

@@ -16,6 +16,7 @@ from study.results.listing import listed, of_each
 from study.results.reader import Reader, joined
 from study.results.schema import EVALUATIONS_SCHEMA
 from study.storage.storage import Storage
+from study.terminal.working import Part, working
 
 PLACE = ["cell_id", "study", "comparison_id", "paradigm", "schedule", "seed", "stage"]
 """Columns of `CELLS_SCHEMA` that say where a cell belongs."""
@@ -88,17 +89,18 @@ def survey_of(storage: Storage) -> Survey:
             return [Damage(f"evaluations/{file}", str(error))]
 
     # Evaluations are written first, so read last: then every cell read has its evaluations.
-    cells = {}
-    for file, found in of_each(storage, look_at_cells, files["cells"]).items():
-        if isinstance(found, Damage):
-            damaged.append(found)
-        else:
-            cells[file] = found
-    complete = {}
-    for file, faults in of_each(storage, look_at_evaluations, files["evaluations"]).items():
-        damaged.extend(faults)
-        if file in cells and not faults:
-            complete[file] = cells[file]
+    cells, complete = {}, {}
+    with working("surveying results", sum(map(len, files.values())), "files") as part:
+        for file, found in of_each(storage, look_at_cells, files["cells"], part).items():
+            if isinstance(found, Damage):
+                damaged.append(found)
+            else:
+                cells[file] = found
+        looked_at = of_each(storage, look_at_evaluations, files["evaluations"], part)
+        for file, faults in looked_at.items():
+            damaged.extend(faults)
+            if file in cells and not faults:
+                complete[file] = cells[file]
     for file in cells.keys() - set(files["evaluations"]):
         damaged.extend(Coverage(file, cells[file]).faults_of_cells)
     rows = joined(complete, parquet.selected("cells", columns))
@@ -137,7 +139,7 @@ def _left_over(storage: Storage, reader: Reader, cells: pa.Table) -> list[str]:
     """See `Layout.left_over`; `cells` are the rows of all complete cells."""
     files = listed(storage)
     alone = sorted(set(files["evaluations"]) - set(files["cells"]))
-    parts = reader.rows("evaluations", alone, columns=["cell_id"])
+    parts = reader.rows("evaluations", alone, Part("reading results"), columns=["cell_id"])
     rows = joined(parts, parquet.selected("evaluations", ["cell_id"])).to_pandas()
     elsewhere = rows["cell_id"].isin(cells["cell_id"].to_pylist())
     needed = set(rows.loc[~elsewhere, "file"])

@@ -20,6 +20,7 @@ from study.tasks.posts import known as posts_known
 from study.tasks.series import known as series_known
 from study.tasks.sources import fetched
 from study.tasks.sources.places import NO_PLACES, Places
+from study.terminal.working import working
 
 TASKS: dict[str, Declaration] = {
     **mosaics_known.TASKS,
@@ -121,4 +122,5 @@ def load(name: str, places: Places = NO_PLACES, options: Options = NO_OPTIONS) -
     Raises:
         RequestError: no such task; or its data is not at hand, damaged or too small.
     """
-    return info(name, options).load(places)
+    with working(f"loading {name}"):
+        return info(name, options).load(places)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TextIO
 
 from study.errors import RequestError
+from study.terminal.working import telling
 
 DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit statuses. FAILED: cells failed, numbers differ or runs are missing."""
@@ -34,7 +35,7 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
         stopped: printed after Ctrl-C: what is kept, and how to go on.
     """
     try:
-        with contextlib.redirect_stdout(Unheard(sys.stdout)):
+        with contextlib.redirect_stdout(Unheard(sys.stdout)), telling():
             return command()
     except RequestError as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from study import terminal
 from study.cell import AnyCell
+from study.terminal.working import LINE_EVERY, Bar, bars, draws, duration, live
 
-TERMINAL_INTERVAL = 1.0
-FILE_INTERVAL = 20.0
-"""Seconds between lines; a terminal's line is rewritten, a file gets a new one."""
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+BARS_EVERY = 1.0
+"""Seconds between two looks at the numbers in a terminal; with many cells a look takes a while."""
+
+MOST_BARS = 4
+"""Running cells with a bar of their own; a pack or a cluster has hundreds."""
 
 
 class Progress:
-    """Collects what trials report and prints one line.
+    """Collects what trials report and shows it: bars inside `shown`, else a line now and then.
 
     Args:
         cells: to run.
@@ -61,7 +71,28 @@ class Progress:
         self._score = score
         self.began: float | None = None
         self.ended_at: float | None = None
-        self._printed = -float("inf")
+        self._live: Live | None = None
+        self._view: RenderableType = ""
+        self._shown_at = -float("inf")
+
+    @contextlib.contextmanager
+    def shown(self, kept: bool = True) -> Iterator[None]:
+        """Shows bars in its body where the stream is a terminal that draws them.
+
+        Args:
+            kept: whether their last state stays there.
+        """
+        if not draws(self._stream):
+            yield
+            return
+        began = time.monotonic()
+        with live(self._stream, lambda: self._view, kept) as self._live:
+            try:
+                self.show(last=True)
+                yield
+            finally:
+                self._view = self._bars(took=time.monotonic() - began)
+        self._live = None
 
     def evaluated(self, report: Mapping[str, Any]) -> None:
         """Takes an evaluation of a running cell: cell_id, budget_fraction, accuracy, saif."""
@@ -113,47 +144,57 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Prints a line that stays."""
-        self._stream.write(("\r\x1b[K" if self._stream.isatty() else "") + text + "\n")
-        self._stream.flush()
-        self._printed = -float("inf")
-        self.show()
+        if self._live:
+            self._live.console.print(terminal.fitted(text), markup=False)
+        else:
+            print(text, file=self._stream, flush=True)
+        self.show(last=True)
 
-    def line(self, width: int | None = None) -> str:
-        """For example ``12/36 cells, 2 running, 22 left | best validation accuracy ...``.
+    def line(self) -> str:
+        """For example ``12/36 cells done, 2 running, 22 left | best validation accuracy ...``."""
+        left = self.seconds_left()
+        time_left = [f"{duration(left)} left"] if left is not None else []
+        counts, *best = self._counts()
+        done = f"{self._done}/{self._total} cells done, {counts}"
+        return " | ".join([done, *time_left, *best])
+
+    def _bars(self, took: float | None = None) -> RenderableType:
+        """The same for a terminal, with bars of all cells and of the first that run.
 
         Args:
-            width: most characters; the least important parts are left out.
+            took: seconds; None: it goes on.
         """
-        forms = self._forms()
-        fitting = (form for form in forms if width is None or len(form) <= width)
-        return next(fitting, forms[-1][:width])
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.text import Text
 
-    def _forms(self) -> list[str]:
-        """The line and ever shorter forms of it, which leave out what matters least."""
-        total = self._finished + len(self._labels) + self._to_come
-        done = self._finished + len(self._ended)
-        running, left = len(self._running), self.seconds_left()
-        counts = [
-            (status, sum(1 for each in self._ended.values() if each == status))
-            for status in ("diverged", "censored", "failed")
-        ]
-        ends = "".join(f", {count} {status}" for status, count in counts if count)
-        time_left = f" | {duration(left)} left" if left is not None else ""
-        names = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
-        best = f" | best validation {self._score} % {names}" if names else ""
-        short_best = f" | best % {names}" if names else ""
-        cells = (
-            f"{done}/{total} cells done, {running} running, {total - done - running} left{ends}"
-        )
-        return [
-            cells + time_left + best,
-            cells + time_left + short_best,
-            cells + time_left,
-            f"{done}/{total} done, {running} running{ends}{time_left}",
-            f"{done}/{total} done{ends}{time_left}",
-            f"{done}/{total}{ends}",
-            f"{done}/{total}",
-        ]
+        left, running = self.seconds_left(), dict(self._running)
+        far = f"{duration(left)} left" if left is not None else ""
+        if took is not None:
+            running, far = {}, f"in {duration(took)}"
+        done = self._done + sum(running.values())
+        lines = [Bar(f"{self._done}/{self._total} cells", done, self._total, far)]
+        for cell_id, share in itertools.islice(running.items(), MOST_BARS):
+            # Without an evaluation so far, its bar pulses.
+            lines.append(Bar(self._labels[cell_id], share, 1 if share else None, f"{share:.0%}"))
+        counts = Text(" | ".join(self._counts()), no_wrap=False, overflow="fold")
+        return Group(bars(lines, turns=took is None), Padding(counts, (0, 0, 0, 2)))
+
+    @property
+    def _done(self) -> int:
+        return self._finished + len(self._ended)
+
+    @property
+    def _total(self) -> int:
+        return self._finished + len(self._labels) + self._to_come
+
+    def _counts(self) -> list[str]:
+        """What runs and how cells ended; the best scores, if there are any."""
+        running, ends = len(self._running), Counter(self._ended.values())
+        texts = [f"{running} running", f"{self._total - self._done - running} left"]
+        texts += [f"{ends[end]} {end}" for end in ("diverged", "censored", "failed") if ends[end]]
+        best = " ".join(f"{name} {100 * self._best[name]:.1f}" for name in sorted(self._best))
+        return [", ".join(texts), *([f"best validation {self._score} % {best}"] if best else [])]
 
     def seconds_left(self) -> float | None:
         """Estimated seconds left, scaled by how long training took so far; None if unknown.
@@ -171,27 +212,12 @@ class Progress:
         return passed * max(0.0, total - spent) / spent + self._after
 
     def show(self, last: bool = False) -> None:
-        """Prints the line unless it was printed a moment ago; `last` prints it always."""
-        rewritten = self._stream.isatty()
+        """Shows how far the study is unless it was shown a moment ago; `last` shows it always."""
         now = time.monotonic()
-        if not last and now - self._printed < (TERMINAL_INTERVAL if rewritten else FILE_INTERVAL):
+        if not last and now - self._shown_at < (BARS_EVERY if self._live else LINE_EVERY):
             return
-        self._printed = now
-        if rewritten:
-            # A wrapped line cannot be rewritten, and some terminals wrap a line that fills a row.
-            width = (terminal.columns() or 80) - 1
-            self._stream.write(f"\r\x1b[K{self.line(width)}" + ("\n" if last else ""))
+        self._shown_at = now
+        if self._live:
+            self._view = self._bars()
         else:
-            self._stream.write(self.line() + "\n")
-        self._stream.flush()
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: 42 s, 3 min, 2.5 h, 4 days."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 48 * 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86400:.1f} days"
+            print(self.line(), file=self._stream, flush=True)

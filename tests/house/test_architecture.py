@@ -62,6 +62,7 @@ STOREYS = [
     [
         "study.paradigms",
         "study.storage",
+        "study.terminal.working",
         "analysis.crossed",
         "analysis.overstated",
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from study.errors import RequestError
 from study.tasks.sources import fetched
 from study.tasks.sources.fetched import DataSet, read_data_set, why
 from study.tasks.sources.places import Places
+from study.terminal.working import working
 
 T = TypeVar("T")
 
@@ -103,8 +103,11 @@ def _fetch(file: Path) -> None:
         with (
             urllib.request.urlopen(URL, timeout=_SILENCE_SECONDS) as response,
             open(file, "wb") as target,
+            working(f"downloading {_DOWNLOAD.title}", 575, "MB") as part,
         ):
-            shutil.copyfileobj(response, target, 2**20)
+            while content := response.read(2**20):
+                target.write(content)
+                part.step(len(content) / 1e6)
     except urllib.error.HTTPError as error:
         error.close()  # it holds the connection
         raise

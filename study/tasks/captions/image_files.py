@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
-import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +16,7 @@ import numpy as np
 from study.errors import RequestError
 from study.tasks.captions.tally import DAMAGED_IMAGES, MISSING_IMAGES
 from study.tasks.sources.fetched import why
+from study.terminal.working import working
 
 if TYPE_CHECKING:  # a step on noise needs no Pillow
     from PIL import Image
@@ -28,7 +27,6 @@ THUMBNAIL = 224
 _QUALITY = 80
 _FORMATS = ("JPEG", "PNG")
 _AHEAD = 64  # images that are decoded before they are asked for
-_INTERVAL = 20.0  # seconds between lines of progress
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -59,7 +57,7 @@ def pixels(folder: Path, files: Sequence[str], side: int, doing: str) -> Iterato
     """The pixels of each file in turn, as `image_pixels` gives them, decoded by several threads.
 
     Args:
-        doing: what is being done, for the lines of progress on stderr.
+        doing: what is being done, for people.
 
     Raises:
         RequestError: a file cannot be decoded.
@@ -139,11 +137,6 @@ def _in_order(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
 
 
 def told(items: Iterator[T], doing: str, total: int) -> Iterator[T]:
-    """The items, while lines on stderr tell how many of them are done."""
-    print(doing, file=sys.stderr, flush=True)
-    before = time.monotonic()
-    for count, item in enumerate(items, 1):
-        yield item
-        if time.monotonic() - before > _INTERVAL:
-            print(f"{doing}: {count:,} of {total:,}", file=sys.stderr, flush=True)
-            before = time.monotonic()
+    """The items, while it is shown how many of them are done."""
+    with working(doing, total, "images") as part:
+        yield from part.each(items)

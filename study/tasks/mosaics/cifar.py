@@ -150,7 +150,7 @@ def _download(names: FileNames, folder: Path, where: str) -> None:
     Raises:
         RequestError: it cannot be downloaded, see `downloading`.
     """
-    with downloading(names.title, 170, where, names.accepted_layouts):
+    with downloading(names.title, 170, folder, where, names.accepted_layouts):
         from torchvision import datasets
 
         images = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]

@@ -196,7 +196,7 @@ def _download(folder: Path, where: str) -> None:
     Raises:
         RequestError: they cannot be downloaded, see `downloading`.
     """
-    with downloading("Omniglot", 16, where, _ACCEPTED):
+    with downloading("Omniglot", 16, folder, where, _ACCEPTED):
         from torchvision.datasets import Omniglot
         from torchvision.datasets.utils import download_url
 

@@ -26,6 +26,7 @@ from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
 from study.tasks.sources.json_values import expect, kind_of
 from study.tasks.sources.places import NO_PLACES, Places
+from study.terminal.working import working
 
 CLASSES = ("hatespeech", "normal", "offensive")
 """Label k is the k-th class, as in the data set's own scripts."""
@@ -154,8 +155,9 @@ def _download(folder: Path, where: str) -> None:
     """
     print(f"downloading HateXplain from {BASE_URL} to {where}", file=sys.stderr, flush=True)
     try:
-        for name in _FILES:
-            (folder / name).write_bytes(_fetch(name))
+        with working("downloading HateXplain", len(_FILES), "files") as part:
+            for name in part.each(_FILES):
+                (folder / name).write_bytes(_fetch(name))
     # URLError and time-outs are OSErrors.
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise RequestError(

@@ -33,6 +33,7 @@ from study.errors import RequestError
 from study.storage.storage import ResultsError, Storage
 from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
 from study.tasks.sources.places import Places
+from study.terminal.working import working
 
 T = TypeVar("T")
 
@@ -273,9 +274,14 @@ def _fetch(data_set: DataSet, files: _Files, cache: Path) -> Path:
             flush=True,
         )
         try:
-            with whole(copy) as partial, ThreadPoolExecutor(_AT_A_TIME) as pool:
-                for _ in pool.map(lambda name: _copy(files, name, partial), files.files):
-                    pass  # an error is raised here, and the rest is cancelled
+            with (
+                working(f"copying {data_set.title}", size / 1e6, "MB") as part,
+                whole(copy) as partial,
+                ThreadPoolExecutor(_AT_A_TIME) as pool,
+            ):
+                # An error is raised here, and the rest is cancelled.
+                for copied in pool.map(lambda name: _copy(files, name, partial), files.files):
+                    part.step(copied / 1e6)
                 if not files.checked and _listed(data_set, files.source).files != files.files:
                     raise files.changed("it has other files now")
         except OSError as error:
@@ -287,11 +293,12 @@ def _fetch(data_set: DataSet, files: _Files, cache: Path) -> Path:
     return copy
 
 
-def _copy(files: _Files, name: str, folder: Path) -> None:
+def _copy(files: _Files, name: str, folder: Path) -> int:
+    """Copies one file; its size in bytes."""
     data = files.read(name)
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
+    return target.write_bytes(data)
 
 
 # Downloads kept on shared storage
@@ -322,10 +329,12 @@ def _shared_download(data_set: DataSet, url: str, cache: Path) -> _Files:
 
 def _upload(data_set: DataSet, source: _Source, folder: Path) -> _Files:
     files = {}
-    for path in sorted(path for path in folder.iterdir() if data_set.belongs(path.name)):
-        data = path.read_bytes()
-        source.write(f"{data_set.downloads}/{path.name}", data)
-        files[path.name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    paths = sorted(path for path in folder.iterdir() if data_set.belongs(path.name))
+    with working(f"uploading {data_set.title}", len(paths), "files") as part:
+        for path in part.each(paths):
+            data = path.read_bytes()
+            source.write(f"{data_set.downloads}/{path.name}", data)
+            files[path.name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     manifest = json.dumps({"files": files}, indent=1).encode()
     source.write(f"{data_set.downloads}/{MANIFEST}", manifest)
     return _parsed(data_set, source, manifest)

@@ -15,6 +15,7 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
+from study.terminal.working import working
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ def prepared(
     kept = _kept(folder, load)
     if kept is not None:
         return kept
-    with locked(folder):
+    with working("preparing images"), locked(folder):
         kept = _kept(folder, load)  # another process may have made it meanwhile
         if kept is not None:
             return kept

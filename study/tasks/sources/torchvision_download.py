@@ -11,21 +11,26 @@ import tarfile
 import urllib.error
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 from study.errors import RequestError
 from study.tasks.sources.fetched import why
+from study.terminal.working import working
 
 _SILENCE_SECONDS = 20.0
 """A server that is silent for this long is given up."""
 
 
 @contextlib.contextmanager
-def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterator[None]:
+def downloading(
+    title: str, megabytes: int, folder: Path, where: str, accepted: str
+) -> Iterator[None]:
     """Announces a download and lets torchvision carry it out in its body.
 
     Args:
         title: of the data set.
         megabytes: its size.
+        folder: which the body fills.
         where: its place, for the announcement.
         accepted: the accepted layouts, for the message.
 
@@ -35,7 +40,12 @@ def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterat
     """
     print(f"downloading {title} ({megabytes} MB) to {where}", file=sys.stderr, flush=True)
     try:
-        with _impatient(), contextlib.redirect_stderr(io.StringIO()), _no_warnings():
+        with (
+            working(f"downloading {title}", megabytes, "MB", lambda: _size(folder, megabytes)),
+            _impatient(),
+            contextlib.redirect_stderr(io.StringIO()),
+            _no_warnings(),
+        ):
             yield
     except (
         ImportError,
@@ -53,6 +63,14 @@ def downloading(title: str, megabytes: int, where: str, accepted: str) -> Iterat
             f"{title} is not at hand and could not be downloaded ({reason}). Pass it with "
             f"--data-dir DIR: {accepted}. The study digits needs no download."
         ) from error
+
+
+def _size(folder: Path, most: float) -> float:
+    """MB of the files below a folder; at most `most`, as they are unpacked there, too."""
+    with contextlib.suppress(OSError):  # a file that moves
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+        return min(size, most)
+    return most
 
 
 def _close(error: BaseException | None) -> None:

@@ -1,17 +1,18 @@
-"""The progress line: what it counts and when it speaks."""
+"""Progress: what it counts, when it speaks, and its bars in a terminal."""
 
 from __future__ import annotations
 
 import io
-import itertools
+import re
 import weakref
 
 import pytest
 
 from study.cell import Schedule
 from study.tasks.mosaics.mosaics import MosaicTask
-from study.terminal.progress import Progress, duration
+from study.terminal.progress import Progress
 from tests.conftest import tiny_cell
+from tests.made_up.screen import in_a_terminal, screen
 
 
 @pytest.fixture
@@ -129,60 +130,77 @@ def test_a_log_gets_few_lines(progress: tuple[Progress, list[str]]) -> None:
     assert text.splitlines()[-1].startswith("7/7 cells done")
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+CODE = """
+import sys
+from types import SimpleNamespace
+from study.terminal import working as module
+from study.terminal.progress import Progress
+from study.terminal.working import telling, working
+
+module.BAR_AFTER = 0
+asked = telling()
+asked.__enter__()
+cells = [SimpleNamespace(id=str(i), label="soft" if i % 2 else "hard") for i in range(6)]
+progress = Progress(cells, {cell.id: 10.0 for cell in cells}, concurrent=6, finished=3)
+with progress.shown():
+    for cell in cells:
+        progress.started(cell.id)
+    for number, cell in enumerate(cells):
+        at = {"cell_id": cell.id, "accuracy": 0.5}
+        progress.evaluated({**at, "budget_fraction": 0.5})
+        progress.show(last=True)
+        progress._live.refresh()
+        if number == 2:
+            progress.note("cell 2: worker lost (its node is gone); tried again in a moment")
+        if number == 3:
+            print("warning: from a library", file=sys.stderr)
+            STOP
+        if number == 4:
+            with working("reading results"):  # as when options are chosen
+                progress._live.refresh()
+        progress.evaluated({**at, "budget_fraction": 1.0})
+        progress.ended(cell.id, "failed" if number == 2 else "done")
+print("what follows")
+"""
 
 
-@pytest.mark.parametrize("columns", [8, 20, 40, 60, 80, 100, 200])
-def test_the_line_of_a_terminal_is_never_wrapped(
-    progress: tuple[Progress, list[str]], monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    """Only a line that is not can be rewritten."""
-    monkeypatch.setenv("COLUMNS", str(columns))
-    made, ids = progress
-    made._stream = _Terminal()
-    for cell_id, end in zip(ids, ("done", "done", "failed"), strict=False):
-        made.started(cell_id)
-        made.evaluated(report(cell_id, 1.0, 0.5))
-        made.ended(cell_id, end)
-    made.show(last=True)
-    lines = [line.strip("\n") for line in made._stream.getvalue().split("\r\x1b[K")[1:]]
-    assert all(0 < len(line) < columns for line in lines), lines
-    assert lines[-1].startswith("6/7")
-    if columns == 200:
-        assert lines[-1] == made.line()
-
-
-def test_a_narrow_line_leaves_out_what_matters_least(
-    progress: tuple[Progress, list[str]],
-) -> None:
-    made, ids = progress
-    made.started(ids[0])
-    made.evaluated(report(ids[0], 1.0, 0.5))
-    made.ended(ids[0], "done")
-    made.started(ids[1])
-    made.ended(ids[1], "failed")
-    left = made.line().split(" | ")[1]
-    whole = f"5/7 cells done, 0 running, 2 left, 1 failed | {left}"
-    forms = [
-        f"{whole} | best validation accuracy % soft 50.0",
-        f"{whole} | best % soft 50.0",
-        whole,
-        f"5/7 done, 0 running, 1 failed | {left}",
-        f"5/7 done, 1 failed | {left}",
-        "5/7, 1 failed",
-        "5/7",
+@pytest.mark.parametrize("columns", [40, 60, 120])
+def test_a_terminal_has_bars_notes_above_and_the_last_state(columns: int) -> None:
+    written = in_a_terminal(CODE.replace("STOP", ""), columns)
+    assert all(text in written for text in ("3/9 cells", "50%", "s left", "6 running", "hard "))
+    assert "reading results" in written
+    *notes, last, counts, after = joined(screen(written, columns))
+    assert notes == [
+        "cell 2: worker lost (its node is gone); tried again in a moment",
+        "warning: from a library",
     ]
-    assert made.line() == forms[0]
-    for form, shorter in itertools.pairwise(forms):
-        assert made.line(len(form)) == form
-        assert made.line(len(form) - 1) == shorter
+    assert re.fullmatch("  9/9 cells ━+ +in 0 s", last)
+    best = "best validation accuracy % hard 50.0 soft 50.0"
+    assert counts == f"  0 running, 0 left, 1 failed | {best}"
+    assert after == "what follows"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5400, "1.5 h"), (172800, "2.0 days")],
-)
-def test_durations_for_people(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+def test_what_is_stopped_leaves_its_last_state() -> None:
+    code = CODE.replace("STOP", "raise SystemExit(0)")
+    *_, last, counts = joined(screen(in_a_terminal(code, 80), 80))
+    assert re.fullmatch("  6/9 cells ━+[╸╺]?━* +in 0 s", last)
+    assert counts.startswith("  3 running, 0 left, 1 failed")
+
+
+def test_a_terminal_that_draws_nothing_has_lines() -> None:
+    code = CODE.replace("STOP", "").replace("progress._live.refresh()", "pass")
+    code = f"import os; os.environ['TERM'] = 'dumb'{code}"
+    written = in_a_terminal(code, 200)
+    assert "3/9 cells done, 1 running, 5 left | 10 s left\r\n" in written
+    assert "\x1b" not in written
+
+
+def joined(lines: list[str]) -> list[str]:
+    """The lines; those that go on with the one before, since the terminal is narrow, with it."""
+    made: list[str] = []
+    for line in filter(None, lines):
+        if made and (re.match("  (?!\\d+[/ ])", line)):
+            made[-1] += f" {line.strip()}"
+        else:
+            made.append(line)
+    return made

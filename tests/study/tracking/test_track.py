@@ -125,10 +125,10 @@ def test_every_study_is_logged_once(results: Results, capsys: pytest.CaptureFixt
 def test_one_study_alone_with_its_progress(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.concluding.relog.FILE_INTERVAL", 0.0)
+    monkeypatch.setattr("study.terminal.working.LINE_EVERY", 0.01)
     status, printed, errors = main(capsys, results.url, "--study", "other")
     assert status == 0
-    assert "/2 cells are in MLflow" in errors
+    assert "logging other to MLflow: " in errors
     assert "digits" not in printed
     assert set(parents(snapshot(results))) == {"other"}
 

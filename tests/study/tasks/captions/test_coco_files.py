@@ -82,12 +82,9 @@ def test_categories_with_several_boxes_are_no_objects(tmp_path: Path) -> None:
     assert sorted(len(image.objects) for image in found.parts["train"]) == [0, 1, 1]
 
 
-def test_nothing_is_looked_through_twice(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_looked_through_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_coco(tmp_path / "coco", coco(3, 3))
     first = read(folder)
-    assert capfd.readouterr().err == f"looking through 6 images in {folder}\n"
     with monkeypatch.context() as patch:
         patch.setattr(mscoco, "read_part", None)
         patch.setattr(mscoco, "look_through", None)
