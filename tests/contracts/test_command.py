@@ -138,11 +138,11 @@ COMMANDS = {
     ),
     "analysis.report": Command(
         "{}",
-        "RESULTS_DIR --budget --axis --select --out --study --watch",
+        "RESULTS_DIR --budget --axis --select --test --out --study --watch",
         {
             "": "the following arguments are required: RESULTS_DIR",
             "results --budget much": "invalid float value: 'much'",
-            "results --select loss": "invalid choice: 'loss'",
+            "results --test a,,b": "argument --test: must be names with commas between them",
             "results --axis steps": "invalid choice: 'steps'",
             "--watch results": "argument --watch: must be seconds > 0, got 'results'",
         },
@@ -260,7 +260,7 @@ def test_another_schema_is_refused(name: str, results: Results, call: Called) ->
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({"attention_study_schema": "99"}), path)
     ended = call(name, COMMANDS[name].usual.format(results.url))
-    words = f"{path} has results schema 99, this version reads schemas 2 to 8"
+    words = f"{path} has results schema 99, this version reads schemas 2 to 9"
     assert_refused(ended, name, words)
 
 

@@ -298,7 +298,8 @@ def _copy(files: _Files, name: str, folder: Path) -> int:
     data = files.read(name)
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    return target.write_bytes(data)
+    target.write_bytes(data)
+    return len(data)
 
 
 # Downloads kept on shared storage
