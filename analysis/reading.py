@@ -67,13 +67,17 @@ def load(
     return with_measures(table).astype(dict.fromkeys(_COUNTS, "Int64"))
 
 
-def with_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column for each measure in the JSON of their column `measures`."""
+def with_measures(rows: pd.DataFrame, names: Iterable[str] = ()) -> pd.DataFrame:
+    """The rows with a column for each measure in the JSON of their column `measures`.
+
+    Args:
+        rows: evaluations.
+        names: of measures that get a column, even if none of the rows has them.
+    """
     texts = rows["measures"].dropna() if "measures" in rows else pd.Series()
-    if texts.empty:
-        return rows
     measures = pd.DataFrame([json.loads(text) for text in texts], texts.index, dtype=float)
-    return rows.join(measures.drop(columns=rows.columns, errors="ignore"))
+    wanted = [name for name in {*measures, *names} if name not in rows]
+    return rows.join(measures.reindex(columns=sorted(wanted))) if wanted else rows
 
 
 def measures_of(rows: pd.DataFrame) -> list[str]:

@@ -350,7 +350,7 @@ def _compare(
     ids = {cell_id for pair in pairs for cell_id in tested_choice(*pair)["cell_id"]}
     evaluations = source.of(ids, None if details else [*KEY, *IMAGES])
     tables = [with_images(table, evaluations) for table in tables]
-    evaluations = evaluations if details else source.of([])
+    evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     first = [table["cell_id"].iloc[0] for table in tables]
     examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
@@ -358,7 +358,7 @@ def _compare(
     named = zip(settings, differs, strict=True)
     rows = zip(tables, tried, choices, strict=True)
     return [
-        _comparison(found, cut, *metrics, *name, *each, with_measures(evaluations))
+        _comparison(found, cut, *metrics, *name, *each, evaluations)
         for metrics, name, each in zip(asked, named, rows, strict=True)
     ]
 

@@ -120,6 +120,17 @@ def test_measures_are_chosen_and_tested_by_name(results: Results) -> None:
             compare_results(results, **question)
 
 
+def test_a_measure_of_the_tuning_runs_alone_is_not_known(results: Results) -> None:
+    tuned = pd.concat([runs({"a": 0.4, "b": 0.6}, accuracy=0.5, width=w) for w in (1, 2)])
+    fresh = tuned.query("width == 1").assign(seed=lambda t: t["seed"] + 6, dice=np.nan)
+    table = pd.concat([tuned.assign(stage="tune"), fresh.assign(stage="confirm")])
+    analysis.record(results, table, options=["width"], measures=["dice"])
+    comparison = compared(results)
+    assert comparison.summary["num_seeds"].tolist() == [6, 6]
+    assert comparison.summary["dice"].isna().all()
+    assert comparison.evaluations["dice"].isna().all()
+
+
 def test_which_of_several_measures_chooses_has_to_be_said(results: Results) -> None:
     analysis.record(results, runs({"a": 0.4, "b": 0.6}, iou=0.5), measures=["dice", "iou"])
     with pytest.raises(ResultsError, match=r"no accuracy to choose .*--select dice"):
