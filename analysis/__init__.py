@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.compare import compare, compare_results, comparisons, equal_compute
+    from analysis.comparison.curves import learning_curve
+    from analysis.comparison.heat_maps import mean_heatmaps
     from analysis.reading import load
     from analysis.recording import record
 
@@ -24,7 +26,9 @@ __all__ = [
     "compare_results",
     "comparisons",
     "equal_compute",
+    "learning_curve",
     "load",
+    "mean_heatmaps",
     "record",
     "summarise",
 ]
@@ -32,6 +36,8 @@ __all__ = [
 _MODULES = {
     "choose": "comparison.choice",
     "summarise": "comparison.choice",
+    "learning_curve": "comparison.curves",
+    "mean_heatmaps": "comparison.heat_maps",
     "load": "reading",
     "record": "recording",
 }
