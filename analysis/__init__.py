@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from analysis.comparison.curves import learning_curve
     from analysis.comparison.heat_maps import mean_heatmaps
     from analysis.reading import load
-    from analysis.recording import record
+    from analysis.recording.recorder import record
 
 __all__ = [
     "choose",
@@ -39,7 +39,7 @@ _MODULES = {
     "learning_curve": "comparison.curves",
     "mean_heatmaps": "comparison.heat_maps",
     "load": "reading",
-    "record": "recording",
+    "record": "recording.recorder",
 }
 
 

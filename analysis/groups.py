@@ -99,6 +99,11 @@ def is_one_shot(cells: pd.DataFrame) -> pd.Series:
     return _scores_heads(cells) | (cells["task"].isin(ONE_SHOT_TASKS) & ~is_posterior(cells))
 
 
+def is_recorded(cells: pd.DataFrame) -> pd.Series:
+    """Whether each row is of a run that another training loop trained."""
+    return cells["kind"].eq("recorded").fillna(False).astype(bool)
+
+
 def trains_nothing(cells: pd.DataFrame) -> pd.Series:
     """Whether each row has no budget: it solved or sampled, or it scored heads."""
     return is_posterior(cells) | _scores_heads(cells)
@@ -141,9 +146,12 @@ def with_chosen(options: pd.DataFrame, choice: pd.DataFrame, keys: list[str]) ->
 def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     """Leaves out the rows that a diverged cell recorded with a loss that is not finite.
 
-    Also leaves out the rows that stand for a cell without evaluations.
+    Also leaves out the rows that stand for a cell without evaluations, and those of recorded runs
+    at which nothing was measured.
     """
     lost = (rows["status"] == "diverged") & ~np.isfinite(rows["loss"].astype(float))
+    measured = rows.reindex(columns=["accuracy", "saif", "measures"]).notna().any(axis=1)
+    lost = lost.where(~is_recorded(rows), ~measured)
     return rows[rows["split"].notna() & ~lost]
 
 

@@ -103,7 +103,7 @@ def _parser() -> Parser:
         choices=tuple(AXES),
         default="flops",
         help="what is made equal: training FLOPs, measured training seconds, or mosaics (of text: "
-        "posts) seen (default: flops)",
+        "posts; of recorded runs: examples) seen (default: flops)",
     )
     parser.add_argument(
         "--threshold",
@@ -128,7 +128,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--select",
         metavar="MEASURE",
-        help="validation score that chooses the learning rate and switch point: accuracy (of "
+        help="validation score that chooses among the options of a paradigm: accuracy (of "
         "captions Bleu-4), saif, which uses the hidden foreground, or a measure of recorded runs "
         "(default: accuracy)",
     )

@@ -188,7 +188,9 @@ def at_budget(study: Study, drawn: Drawn) -> Any:
             rows.append(evaluation(paradigm, option, 100 + seed, stage, "test", **test))
             if study.two_stage:
                 rows.append(evaluation(paradigm, option, 100 + seed, stage, "validation"))
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    last = {f"last_{name}": table[name] for name in ("saif", "accuracy")}
+    return table.assign(kind="training", **last)
 
 
 def tested_run(drawn: Drawn, place: int, seed: int) -> dict[str, Any]:

@@ -11,7 +11,16 @@ import pandas as pd
 from analysis.comparison.by_image import scores
 from analysis.comparison.stages import tested, tuning
 from analysis.crossed import crossed_mean
-from analysis.groups import AXES, GROUP, OPTION, Select, best_first, in_order, rows_of
+from analysis.groups import (
+    AXES,
+    GROUP,
+    OPTION,
+    Select,
+    best_first,
+    in_order,
+    is_recorded,
+    rows_of,
+)
 from analysis.statistics import named_interval
 from analysis.words import METRICS
 from study import tasks
@@ -73,8 +82,9 @@ def asked_metrics(
     task = at_budget["task"].iloc[0]
     first = [name for name in measures if name == select]  # before the others of their own
     known = known_metrics(at_budget, dict.fromkeys([*first, *measures]))
-    # Where no cell has recorded the usual ones, no option can be chosen, which is said there.
-    if select is not None and select not in (*known, *METRICS):
+    # Where no cell of a study has a usual one, no option can be chosen, which is said there.
+    recorded = is_recorded(at_budget).any()
+    if select is not None and select not in known and (recorded or select not in METRICS):
         raise ResultsError(f"--select: {unknown(f'measure of {task}', select, known)}")
     for name in test or ():
         if name not in known:
@@ -85,7 +95,7 @@ def asked_metrics(
             f"chooses, --select {known[0]}; recorded: {', '.join(known)}."
         )
     usual = "accuracy" if "accuracy" in known else known[0]
-    return select or usual, tuple(test or known)
+    return select or usual, tuple(dict.fromkeys(test or known))
 
 
 def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
@@ -109,8 +119,12 @@ def options(at_budget: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.Dat
     Raises:
         ResultsError: there are no validation evaluations.
     """
-    rows = tuning(at_budget)
-    rows = rows[rows["split"] == "validation"]
+    tuned = tuning(at_budget)
+    rows = tuned[tuned["split"] == "validation"]
+    if rows.empty and is_recorded(tuned).any():  # lone options need no validation
+        rows = tuned[tuned["split"] == "test"].assign(
+            **dict.fromkeys([*metrics, "loss"], math.nan)
+        )
     if rows.empty:
         raise ResultsError("there are no validation evaluations to choose options by.")
     # Sorted, since the last bit of a mean depends on the order.

@@ -22,7 +22,7 @@ from analysis.comparison.cut import Cut, CutCells, cut_cells
 from analysis.comparison.paired import paired_table
 from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
 from analysis.comparison.stages import tested_choice
-from analysis.groups import Axis, Select, trains_nothing
+from analysis.groups import Axis, Select, is_recorded, trains_nothing
 from analysis.reading import EVALUATION_COLUMNS, whole_numbers, with_measures
 from analysis.words import (
     METRICS,
@@ -36,7 +36,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import CONFIRM, FURTHER, IMAGES, KEY, RECORDED, Results, ResultsError
+from study.results import CONFIRM, FURTHER, IMAGES, KEY, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -113,7 +113,7 @@ class Comparison:
     @property
     def recorded(self) -> bool:
         """Whether another training loop trained its runs, and `analysis.record` recorded them."""
-        return bool(self.cells["kind"].eq(RECORDED).any())
+        return bool(is_recorded(self.cells).any())
 
     @property
     def name(self) -> str:

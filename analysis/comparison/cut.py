@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis.groups import AXES, Axis
+from analysis.groups import AXES, Axis, is_recorded
 from analysis.reading import measures_of, with_measures
 from study import tasks
 from study.results import (
@@ -37,6 +37,10 @@ from study.results import (
 
 T = TypeVar("T")
 
+_RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
+"""Axis -> the column of `analysis.record`."""
+
+_MEASURED = ("accuracy", "saif", "measures")
 _COUNTS = ("step", "mosaics_seen", "compute_flops")
 
 
@@ -180,7 +184,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             their training time.
     """
     columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
-    needed = list(dict.fromkeys(["cell_id", "split", "loss", *columns]))
+    needed = list(dict.fromkeys(["cell_id", "split", "loss", *_MEASURED, *columns]))
     if cut.threshold is not None:
         needed = list(dict.fromkeys([*needed, "heatmap"]))
 
@@ -247,6 +251,8 @@ class _Reduction:
         self._comparison = pd.factorize(cells["comparison_id"])[0]
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
         self._done = (cells["status"] == "done").to_numpy(bool)
+        # Runs of which a row without any measure is no evaluation.
+        self._recorded = is_recorded(cells).to_numpy(bool)
         self._budgeted = (cells["budget_unit"] == cut.axis).to_numpy(bool)
         exactly = cut.interpolate and cut.budget is not None
         self._by_fraction = self._budgeted & (not exactly)
@@ -275,9 +281,10 @@ class _Reduction:
         known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
         split = np.array(known, np.int64)[split]
         lost = number < 0
-        if lost.any() or self._diverged[number].any():
+        if lost.any() or (self._diverged | self._recorded)[number].any():
             finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
-            finite &= ~lost[cell]
+            measured = np.any([part[name].is_valid().to_numpy() for name in _MEASURED], axis=0)
+            finite = np.where(self._recorded[number][cell], measured, finite) & ~lost[cell]
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
         x, fraction = (self._known(part, name) for name in (self._cut.column, "budget_fraction"))
         code = cell * len(SPLITS) + split
@@ -297,10 +304,15 @@ class _Reduction:
         values = part[column].to_numpy()
         if not np.isfinite(values).all():
             row = part["cell_id"][int(np.flatnonzero(~np.isfinite(values))[0])]
+            others = " or ".join(name for name in AXES if name != self._cut.axis)
+            if self._recorded[self._number[str(row)]]:
+                raise ResultsError(
+                    f"run {row} was recorded without {_RECORDED_AS[self._cut.axis]}. Make equal "
+                    f"what it has, with --axis {others}, or name a study with --study."
+                )
             raise ResultsError(
                 f"cell {row} has evaluations without {column}. Compare on another axis (--axis "
-                f"{' or '.join(name for name in AXES if name != self._cut.axis)}), or move its "
-                "files away and run its study again."
+                f"{others}), or move its files away and run its study again."
             )
         return values
 
@@ -395,10 +407,16 @@ class _Reduction:
         untrained = self._done[cell] & ~(x > 0)
         if not (lacking.any() or untrained.any()):
             return
-        row = self.cells.iloc[
-            int(cell[untrained][0] if untrained.any() else lacking.argmax() // len(SPLITS))
-        ]
-        where = f"{row['task']} m={row['m']}"
+        at = int(cell[untrained][0] if untrained.any() else lacking.argmax() // len(SPLITS))
+        row = self.cells.iloc[at]
+        where = f"{row['task']} m={row['m']}" if row["m"] else str(row["task"])
+        if self._recorded[at] and self._cut.budget is None:
+            raise ResultsError(
+                f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
+                f"evaluation of a split within the {self._common_reach().min():,.10g} "
+                f"{self._cut.unit} that all runs have spent. Record several evaluations of each "
+                "run, on each split."
+            )
         if self._cut.budget is None:
             raise ResultsError(
                 f"the cells of {where} have no evaluation in common after their first step. "
@@ -497,6 +515,11 @@ def _raise_to(
 
 
 def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:
+    if cut.threshold is not None and is_recorded(cells).any():
+        raise ResultsError(
+            "recorded runs have no heat maps from which SAIF at another threshold follows. Leave "
+            "the threshold out, or name a study of other cells."
+        )
     for task in cells["task"].unique():
         inner = tasks.modality(task).heatmap_edges[1:-1]
         if cut.threshold is not None and cut.threshold not in inner:

@@ -92,6 +92,8 @@ class TableSource:
             kind = EVALUATIONS_SCHEMA.field(name).type
             if name not in held:  # `measures`, in a table of an older version
                 values = pa.nulls(len(held), kind)
+            elif pa.types.is_integer(kind):
+                values = pa.array(held[name].astype("Int64"), kind)
             else:
                 text = pa.types.is_string(kind)  # of which NaN is no value
                 values = pa.array(held[name].to_numpy(_dtype(kind)), kind, from_pandas=text)
@@ -173,4 +175,4 @@ class DirectorySource:
 
 
 def _dtype(kind: pa.DataType) -> type:
-    return int if pa.types.is_integer(kind) else float if pa.types.is_floating(kind) else object
+    return float if pa.types.is_floating(kind) else object

@@ -11,11 +11,11 @@ from study.cell.any_cell import AnyCell
 from study.cell.checks import is_int, require
 
 TUNE, CONFIRM = "tune", "confirm"
+"""The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
 
 RECORDED = "recorded"
 """In place of the name of a kind: another training loop trained the cell, and `analysis.record`
 recorded it."""
-"""The stages of a study: options are tried, the chosen ones are tried on fresh seeds."""
 
 DEFAULT_INTERVAL = 60.0
 """Seconds of training that a kill may cost."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import analysis
 from analysis import report
 from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.report.exports import cell_rows, comparison_tables
+from analysis.recording.table import is_taken
 from study import compact, repeat, track
 from study.results import Results, ResultsError
 from tests.made_up.commands import called, one_line
@@ -88,16 +92,43 @@ def test_any_cost_is_an_axis(results: Results, axis: Any, column: str) -> None:
     table = runs({"a": 0.4, "b": 0.8}).rename(columns={"compute": column})
     analysis.record(results, table, measures=["dice"])
     assert compared(results, axis=axis).summary["dice"].notna().all()
-    with pytest.raises(ResultsError, match=f"without compute_flops. .*--axis .*{axis}"):
+    with pytest.raises(ResultsError, match=f"recorded without compute. .*--axis .*{axis}"):
         compare_results(results)
 
 
-def test_a_run_without_a_value_at_the_cut_is_not_known_there(results: Results) -> None:
-    table = runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_200})
-    late = table["paradigm"].eq("b") & table["compute"].eq(600) & table["split"].eq("test")
+def test_a_run_that_has_nothing_within_the_cut_is_told(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, {"a": 1_000, "b": 1_200}).query("compute >= 1_000")
+    analysis.record(results, table, measures=["dice"])
+    with pytest.raises(ResultsError, match=r"b, seed 0\) has no .* within the 1,000 FLOPs"):
+        compare_results(results)
+
+
+def test_a_measure_that_is_missing_at_the_cut_is_not_known(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    late = table["paradigm"].eq("b") & table["compute"].eq(1_000)
     analysis.record(results, table.assign(dice=table["dice"].mask(late)), measures=["dice"])
-    verdicts = compared(results).paired
-    assert verdicts["reason"].tolist() == ["dice is not known for every seed"]
+    reasons = compared(results).paired.set_index("metric")["reason"]
+    assert reasons["dice"] == "dice is not known for every seed"
+
+
+def test_splits_may_be_measured_at_other_moments(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.6})
+    later = table["compute"] + 10 * table["split"].eq("validation")
+    analysis.record(results, table.assign(compute=later), measures=["dice"])
+    same = runs({"a": 0.4, "b": 0.6}).query("split == 'test' and compute == 1_000")
+    means = same.groupby("paradigm")["dice"].mean()
+    assert compared(results).summary["dice"].tolist() == pytest.approx([means["a"], means["b"]])
+
+
+def test_functions_take_what_load_gives(results: Results) -> None:
+    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
+    evaluations = analysis.load(results)
+    (comparison,) = analysis.compare(evaluations)
+    pd.testing.assert_frame_equal(comparison.paired, compared(results).paired)
+    at_budget = analysis.equal_compute(evaluations)
+    choice = analysis.choose(at_budget, "dice")
+    summary = analysis.summarise(at_budget, choice, measures=["dice"])
+    assert summary["dice"].tolist() == compared(results).summary["dice"].tolist()
 
 
 # --- measures
@@ -147,13 +178,22 @@ def test_one_option_needs_no_validation_split(results: Results) -> None:
         analysis.record(results, several, options=["width"], measures=["dice"])
 
 
-def test_a_diverged_run_counts_as_nothing(results: Results) -> None:
-    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.9, num_classes=4)
+@pytest.mark.parametrize("loss", [{}, {"loss": 1.0}, {"loss": np.inf}])
+def test_a_diverged_run_counts_as_nothing_from_its_last_evaluation_on(
+    results: Results, loss: dict[str, float]
+) -> None:
+    table = runs({"a": 0.4, "b": 0.6}, accuracy=0.9, num_classes=4, **loss)
     lost = table["paradigm"].eq("b") & table["seed"].eq(0)
     table["status"] = np.where(lost, "diverged", "done")
     analysis.record(results, table, measures=["dice"])
-    row = compared(results).chosen.query("diverged and split == 'test'").iloc[0]
-    assert (row["dice"], row["accuracy"]) == (0, 0.25)
+    comparison = compared(results)
+    row = comparison.chosen.query("diverged and split == 'test'").iloc[0]
+    assert (row["dice"], row["accuracy"], row["paradigm"]) == (0, 0.25, "b")
+    curve = analysis.learning_curve(comparison.evaluations, "dice").query("paradigm == 'b'")
+    assert curve["num_seeds"].tolist() == [6, 6]
+    assert curve["mean"].iloc[-1] == comparison.summary["dice"].iloc[-1]
+    earlier = compared(results, budget=500)
+    assert not earlier.chosen["diverged"].any()
     with pytest.raises(ResultsError, match=r"it diverged and counts as accuracy 1/C: give num_cl"):
         analysis.record(results, table.drop(columns="num_classes"), measures=["dice"])
 
@@ -248,12 +288,17 @@ def test_mlflow_has_the_measures(
         ({"dice": "high"}, "dice must be a fraction .* got high"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": 0.5}, "seed must be a whole number >= 0, got 0.5"),
-        ({"compute": float("inf")}, "compute must be a whole number >= 0, got inf"),
+        ({"compute": float("inf")}, "compute must be a whole number from 0 to 9e18 .* got inf"),
+        ({"compute": 1e19}, "compute must be a whole number from 0 to 9e18 .of more, count bill"),
+        ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises. Both count from the"),
+        ({"dice": np.nan}, "dice has no value in any row. Leave it out."),
+        ({"split": "validation"}, "no row of the test split has a value"),
         ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
         ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
-        ({"split": "val"}, "unknown split 'val'. Did you mean 'validation'"),
+        ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
         ({"status": "crashed"}, "unknown status 'crashed'"),
-        ({"paradigm": ""}, "paradigm must be a name, got ''"),
+        ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters, got"),
+        ({"paradigm": "a\n"}, "paradigm must be a name of at most 60 printable characters, got"),
         ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
     ],
 )
@@ -268,25 +313,41 @@ def test_bad_rows_are_told_and_nothing_is_written(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("top-1", "a measure cannot be called 'top-1'"),
-        ("dice_low", "cannot be called 'dice_low'"),
-        ("step", "'step' can be no option or measure"),
-        ("seed", "'seed' can be no option or measure"),
-    ],
-)
+@pytest.mark.parametrize("name", ["top-1", "dice_low", "step", "seed", "num_images"])
 def test_names_of_measures_that_mean_something_else_are_refused(
-    results: Results, name: str, message: str
+    results: Results, name: str
 ) -> None:
-    with pytest.raises(ResultsError, match=message):
+    with pytest.raises(ResultsError, match=f"'{name}' can be no option|cannot be called '{name}'"):
         analysis.record(results, runs({"a": 0.4}).assign(**{name: 0}), measures=["dice", name])
+
+
+def test_no_measure_can_be_called_as_a_column_of_a_comparison(results: Results) -> None:
+    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
+    found = compare_results(results)
+    (comparison,) = found
+    tables = [*comparison_tables(found).values(), cell_rows(comparison), comparison.at_budget]
+    columns = {str(name) for table in tables for name in table if "dice" not in str(name)}
+    assert {"num_images", "setting", "select", "cut_at"} < columns
+    known = {"accuracy", "saif", "loss"}
+    assert not {name for name in columns - known if not is_taken(name)}
+
+
+def test_values_of_tensors_and_odd_options_are_taken(results: Results) -> None:
+    rows = runs({"a": 0.4, "b": 0.6}).to_dict("records")
+    further = {"clip": math.inf, "widths": [1, 2]}
+    rows = [{**row, "dice": torch.tensor(row["dice"]), **further} for row in rows]
+    analysis.record(results, rows, options=["clip", "widths"], measures=["dice"])
+    assert compared(results).choice["schedule"].tolist() == ["clip inf, widths [1, 2]"] * 2
+    alike = pd.concat([runs({"a": 0.4}).assign(width=width) for width in (1, "1")])
+    with pytest.raises(ResultsError, match="look alike"):
+        analysis.record(results, alike, options=["width"], measures=["dice"])
 
 
 def test_an_empty_table_and_two_columns_of_one_name_are_refused(results: Results) -> None:
     with pytest.raises(ResultsError, match="the table has no rows"):
         analysis.record(results, [])
+    with pytest.raises(ResultsError, match=r"as pandas.read_csv gives them, got 'runs.csv'"):
+        analysis.record(results, "runs.csv")  # type: ignore[arg-type]
     table = runs({"a": 0.4})
     with pytest.raises(ResultsError, match="two columns 'seed'"):
         analysis.record(results, pd.concat([table, table[["seed"]]], axis=1), measures=["dice"])

@@ -38,6 +38,7 @@ STOREYS = [
     ["study.drive", "study.check"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
+    ["analysis.recording"],
     ["analysis.reading", "analysis.words"],
     ["study.kinds", "study.results"],
     ["study.heads"],

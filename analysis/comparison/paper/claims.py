@@ -73,11 +73,13 @@ _STEP = 0.05  # a step does not end exactly where an evaluation was planned
 def claims(comparison: Comparison) -> list[Claim]:
     """C1 to C6, C16 and C17, in this order, of one comparison; of captions only the last three.
 
+    There is none of recorded runs, nor where no foreground is known.
+
     C1 to C5 are about heat maps of classes, in which a score in the lowest row is confidently
     wrong. A word of thousands whose probability is there need not be, nor is a region of hundreds.
     """
-    if "saif" not in comparison.metrics:  # no claim can be judged where no foreground is known
-        return []
+    if comparison.recorded or "saif" not in comparison.metrics:
+        return []  # they are about the paper's settings, and about where attention looks
     of_shares = () if comparison.modality is CAPTIONS else _SHARE_CLAIMS
     return [
         *(_share_claim(comparison, *each) for each in of_shares),

@@ -41,25 +41,28 @@ from analysis.words import instances, lost_scores, made_equal
 from study import tasks, terminal
 from study.results import Results
 
-_METHOD = (
+_OF_BUDGETS = (
     "Equal compute: all cells of a comparison are cut at one fraction of their budget, where "
     "their compute differs by less than a step. Where something else is made equal, values are "
-    "taken between the evaluations around one amount of it. A diverged cell counts as {lost}.",
-    "Choice: learning rate and switch point of each paradigm by the mean over seeds on "
-    "validation {noun}, on the seeds that tune where a study has such. All other numbers are of "
-    "the test {noun}, on the seeds that confirm.",
-    "Intervals, 95 %: of {scores} and their differences over seeds and test images, both as "
-    "samples, where each image's share is recorded; else, and of all other numbers, t intervals "
-    "over seeds.",
-    "Verdicts: paired by seed and image. A pair is decided if the test holds after Holm's "
+    "taken between the evaluations around one amount of it."
+)
+_OF_RECORDED = (
+    "Equal compute: recorded runs have no budget. They are cut at the amount that all of a "
+    "comparison have spent, where values are taken between their evaluations."
+)
+_METHOD = (
+    "A diverged cell counts as {lost}.",
+    "Choice: {options} of each paradigm by the mean over seeds on validation {noun}, on the seeds "
+    "that tune where there are such. All other numbers are of the test {noun}, on the seeds that "
+    "confirm.",
+    "Intervals, 95 %: {intervals}.",
+    "Verdicts: paired by seed{image}. A pair is decided if the test holds after Holm's "
     "correction over the table (p < 0.05) and there are at least 6 common seeds; else it is "
     "undecided, and what would decide it follows from its interval.",
 )
-
-_RECORDED = (
-    "Recorded: runs that another training loop trained, and that have no budget. They are cut at "
-    "the amount that all of a comparison have reached, where values are taken between their "
-    "evaluations."
+_BY_IMAGE = (
+    "of {scores} and their differences over seeds and test images, both as samples, where each "
+    "image's share is recorded; else, and of all other numbers, t intervals over seeds"
 )
 
 _ONLY_HEAT_MAPS = (
@@ -122,26 +125,23 @@ class Comparisons(Chapter["Compared"]):
     def tail(self, sections: Sequence[Compared]) -> list[Block]:
         """Effects of the settings, the paper's table, the data, and how all was computed."""
         found = _of(sections)
-        header, rows = table_one_cells(found)
         data = data_notes(found)
-        names = [comparison.task for comparison in found]
-        metrics = metrics_of(found)
-        words = {
-            "noun": _noun(found),
-            "lost": lost_scores(*names, metrics=metrics),
-            "scores": ", ".join(names_of(found)),
-        }
+        table_one: list[Block] = []
+        if not all(each.recorded for each in found):
+            header, rows = table_one_cells(found)
+            table_one = [
+                Heading("In the layout of the paper's Table 1", 2, "table-1"),
+                Table(flat_header(header, found), rows),
+                *(Text(note, "quiet") for note in table_one_notes(found)),
+            ]
         return [
             *effect_blocks(found),
             *plateau_blocks(found),
-            Heading("In the layout of the paper's Table 1", 2, "table-1"),
-            Table(flat_header(header, found), rows),
-            *(Text(note, "quiet") for note in table_one_notes(found)),
+            *table_one,
             *([Heading("Data", 2, "data")] if data else []),
             *(Text(text) for text in data),
             Heading("How this was computed", 2, "method"),
-            *(Text(text.format(**words)) for text in _METHOD),
-            *([Text(_RECORDED)] if any(each.recorded for each in found) else []),
+            *map(Text, _method(found)),
         ]
 
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
@@ -253,6 +253,23 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         test=question.test,
     )
     return [Compared(comparison, len(found) > MOST_IN_FULL) for comparison in found]
+
+
+def _method(found: Sequence[Comparison]) -> list[str]:
+    """How all was computed, a paragraph each."""
+    recorded = {each.recorded for each in found}
+    by_image = any(each.paired["num_images"].notna().any() for each in found)
+    scores = ", ".join(names_of(found))
+    words = {
+        "noun": _noun(found),
+        "lost": lost_scores(*(each.task for each in found), metrics=metrics_of(found)),
+        "options": "learning rate and switch point" if False in recorded else "one option",
+        "intervals": _BY_IMAGE.format(scores=scores) if by_image else "t intervals over seeds",
+        "image": " and image" if by_image else "",
+    }
+    of_cuts = {False: _OF_BUDGETS, True: _OF_RECORDED}
+    texts = [of_cuts[each] for each in sorted(recorded)]
+    return [*texts, *(text.format(**words) for text in _METHOD)]
 
 
 def _are_many(sections: Sequence[Compared]) -> bool:

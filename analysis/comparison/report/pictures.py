@@ -256,11 +256,12 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
     if response["lr"].nunique() < 2:
         return
     tried = comparison.options["lr"].nunique()
-    of_each = "Of each learning rate (of the first phase) the best option"
+    phase = " (of the first phase)" if comparison.options["switch_point"].notna().any() else ""
+    of_each = f"Of each learning rate{phase} the best option"
     if tried > MAX_RATES:
         of_each = (
             f"Of each of {MAX_RATES} equal parts of the range of the {tried} learning rates "
-            "tried (of the first phase) the best option"
+            f"tried{phase} the best option"
         )
     for metric in comparison.metrics:
         name = comparison.names[metric]

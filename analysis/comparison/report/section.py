@@ -38,8 +38,10 @@ from analysis.section.columns import Column, by_columns, measured, plain
 from analysis.section.parts import claim_blocks, end_states, repeat_blocks
 from analysis.words import (
     UNUSUAL,
+    capital,
     instances,
     level,
+    listed,
     made_equal,
     metric_name,
     of_draws,
@@ -52,7 +54,8 @@ from analysis.words import (
 )
 from study import tasks
 
-_SPREADS = "Standard errors of these means, in points: over seeds, and what other images add."
+_SPREADS = "Standard errors of these means, in points: over seeds"
+_IMAGES_ADD = ", and what other images add"
 _LAST: Column = (
     "last evaluation at % of budget",
     lambda row: percent(row["budget_fraction"], 0),
@@ -152,14 +155,15 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
         metric: metric_name(metric, comparison.threshold, comparison.task)
         for metric in summarised_metrics(summary)
     }
+    by_image = summary["num_images"].notna().any()
     spreads = [
         _spread(of_draws(f"{name} ± over {what}s", task), f"{metric}_{what}_se")
         for metric, name in names.items()
-        for what in ("seed", "image")
+        for what in ("seed", *(["image"] if by_image else []))
     ]
     blocks += [
         *(Text(note, "quiet") for note in footnotes(summary)),
-        Text(of_draws(_SPREADS, task)),
+        Text(of_draws(_SPREADS + _IMAGES_ADD if by_image else _SPREADS, task) + "."),
         Table(*by_columns([plain("paradigm"), *spreads], summary)),
         *_attention_and_loss(summary),
     ]
@@ -169,17 +173,28 @@ def _results(comparison: Comparison, published: bool) -> list[Block]:
 
 
 def _attention_and_loss(summary: pd.DataFrame) -> list[Block]:
-    """A table of them, where either is known."""
-    if summary[["foreground_attention_mean", "loss"]].isna().all(axis=None):
-        return []
+    """A table of those that are known."""
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
-    columns = [
-        plain("paradigm"),
-        *measured("foreground attention %", "foreground_attention_mean", bounds),
-        *measured("loss (nats)", "loss", bounds, three_decimals),
+    columns = {
+        "foreground_attention_mean": ("Attention on the foreground", "foreground attention %"),
+        "loss": ("Loss", "loss (nats)"),
+    }
+    known = {name: texts for name, texts in columns.items() if summary[name].notna().any()}
+    if not known:
+        return []
+    text = capital(listed([title.lower() for title, _ in known.values()]))
+    shown = [plain("paradigm")]
+    for name, (_, header) in known.items():
+        form = three_decimals if name == "loss" else percent
+        shown += measured(header, name, bounds, form)
+    return [
+        Text(f"{text}, with t intervals over seeds:"),
+        Table(*by_columns(shown, summary)),
     ]
-    text = "Attention on the foreground, and loss, with t intervals over seeds:"
-    return [Text(text), Table(*by_columns(columns, summary))]
+
+
+def _given(text: Any) -> str:
+    return "-" if pd.isna(text) or not text else str(text)
 
 
 def _spread(header: str, name: str) -> Column:
@@ -194,7 +209,7 @@ def _options(comparison: Comparison) -> list[Block]:
         *_option_columns(comparison),
         plain("n", "num_seeds"),
         plain("diverged", "num_diverged"),
-        plain("censored", "num_censored"),
+        *([] if comparison.recorded else [plain("censored", "num_censored")]),
         *_scores(comparison, known, "validation {} %", "validation_{}", 2),
         ("validation loss", lambda row: three_decimals(row["validation_loss"])),
         ("", lambda row: "chosen" if row["chosen"] else ""),
@@ -225,7 +240,7 @@ def _cells(comparison: Comparison) -> list[Block]:
             plain("ended as", "status"),
             *([] if comparison.recorded else [_LAST]),
             *_scores(comparison, summarised_metrics(comparison.summary), "{} % there", "last_{}"),
-            ("reason", lambda row: str(row["status_reason"] or "-")),
+            ("reason", lambda row: _given(row["status_reason"])),
         ]
         last = len(columns) - 1
         blocks.append(Text("Cells that did not run to the end, on the test split:"))
