@@ -183,11 +183,14 @@ def live(stream: TextIO, view: Callable[[], RenderableType], kept: bool) -> Live
         view: what is drawn there, four times a second, by a thread.
         kept: whether the last state stays.
     """
+    from rich.constrain import Constrain
     from rich.live import Live
 
+    console = _console(stream)
     return Live(
-        console=_console(stream),
-        get_renderable=view,
+        console=console,
+        # With room for the ^C that a terminal echoes: on a full line, it would begin another.
+        get_renderable=lambda: Constrain(view(), max(1, console.width - 3)),
         transient=not kept,
         redirect_stdout=sys.stdout.isatty(),
     )

@@ -59,7 +59,7 @@ def screen(written: str, columns: int) -> list[str]:
                 lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
             )
             column += len(text)
-            assert len(lines[row].rstrip()) <= columns, lines[row]
+            assert column <= columns, lines[row]
         else:
             assert private or letter == "m", (number, letter)
     return [line.rstrip() for line in lines]
