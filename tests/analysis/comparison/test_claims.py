@@ -160,6 +160,7 @@ def comparison(
         threshold=threshold,
         modality=MOSAICS,
         metrics=METRICS,
+        recorded=False,
         names={name: metric_name(name, threshold) for name in METRICS},
         select="accuracy",
         cells=pd.DataFrame(ids),
