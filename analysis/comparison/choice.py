@@ -223,7 +223,7 @@ def summarise(
         choice: as `choose` gives it.
         split: `test`, `validation` or `train`.
         confidence: of the intervals, in (0, 1).
-        measures: of recorded runs, which are summarised, too.
+        measures: of recorded runs, which are summarised, too, as far as they are known.
 
     Returns:
         One row a group whose chosen option was tested: the columns of `choice`, with `num_seeds`
@@ -250,8 +250,8 @@ def summarise(
     rows = rows_of(choice, rows)
     further = (name for task in rows["task"].unique() for name in further_measures(task))
     known = (name for name in further if name in rows and rows[name].notna().any())
-    measured = list(dict.fromkeys([*SUMMARISED, *known, *measures]))
     metrics = known_metrics(at_budget, measures)
+    measured = list(dict.fromkeys([*SUMMARISED, *known, *metrics]))
     records = []
     for key, group in rows.sort_values("seed").groupby(GROUP):
         record: dict[str, Any] = dict(zip(_SHARED, group[_SHARED].iloc[0], strict=True))

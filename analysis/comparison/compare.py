@@ -376,7 +376,6 @@ def _comparison(
     evaluations: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
-    own = [each for each in found.measures if at_budget[f"last_{each}"].notna().any()]
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
@@ -399,7 +398,7 @@ def _comparison(
         at_budget=at_budget,
         options=tried,
         choice=choice,
-        summary=summarise(at_budget, choice, measures=own).assign(cut_at=value),
+        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=value),
         paired=paired_table(at_budget, choice, metrics=metrics),
         chosen=chosen.drop(columns="cell", errors="ignore").assign(
             heatmap=heatmaps_of(chosen, of_chosen)

@@ -332,8 +332,7 @@ class _Reduction:
         rows = pa.concat_tables(parts).to_pandas()
         fraction, among = rows["budget_fraction"].to_numpy(), np.ones(len(rows), bool)
         kept = _latest(rows["code"].to_numpy(), sign * fraction, among)
-        found = rows.iloc[kept].reset_index(drop=True)
-        return with_measures(found) if "measures" in self._columns else found
+        return with_measures(rows.iloc[kept].reset_index(drop=True))
 
     def lies_within(self, limits: _Limits) -> bool:
         """Whether all kept rows lie within the limits."""

@@ -44,7 +44,6 @@ _TAKEN = {
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 
-
 Runs = pd.DataFrame | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 
@@ -119,16 +118,15 @@ def _refuse_columns(table: pd.DataFrame, options: Sequence[str], measures: Seque
             "measures=[...], or leave it out."
         )
     for name in (*options, *measures):
-        if name in known or (name in _TAKEN and name in measures):
+        if name in known or (name in measures and is_taken(name)):
             raise ResultsError(
                 f"{name!r} can be no option or measure: it has another meaning in results."
             )
     for name in measures:
-        if is_taken(name) or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name):
             raise ResultsError(
-                f"a measure cannot be called {name!r}: names have letters, digits and _, begin "
-                "with a letter, and neither begin as counts do (num_) nor end as intervals do "
-                "(_low, _high, _se)."
+                f"a measure cannot be called {name!r}: names have letters, digits and _, and "
+                "begin with a letter."
             )
 
 

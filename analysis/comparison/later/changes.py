@@ -59,11 +59,12 @@ def changes(comparison: Comparison) -> pd.DataFrame:
         these seeds and `difference` = first - second, with 95 % t intervals (``_low`` and
         ``_high``; of the difference `low` and `high`; NaN with fewer than two seeds); two-sided
         `p`, `p_holm`; `verdict` (rises, falls or undecided), `reason` why it is undecided, else
-        empty, and `confidence`. Empty unless every paradigm that has numbers has such seeds.
+        empty, and `confidence`. Empty unless every paradigm that has numbers has such seeds,
+        and of recorded runs.
     """
-    names = paradigm_order(comparison.summary["paradigm"])
     if comparison.recorded:  # without a budget there is no tenth of it
-        names = []
+        return pd.DataFrame(columns=CHANGE_COLUMNS)
+    names = paradigm_order(comparison.summary["paradigm"])
     metrics = [metric for metric in METRICS if metric in comparison.metrics]
     cases = [(metric, start) for metric in metrics for start in STARTS]
     cases += [(gap, STARTS[0]) for gap in GAPS]

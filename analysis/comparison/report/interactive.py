@@ -38,31 +38,41 @@ def interactive_blocks(found: Sequence[Comparison]) -> list[Block]:
     words = {"level": level(confidence_of(measured[0]))}
     names = (comparison.task for comparison in measured)
     words["lost"] = lost_scores(*names, metrics=metrics_of(measured))
-    figures = {c.name: stacked(parts) for c in measured if (parts := _figures(c))}
+    curves = {each.name: _curves(each) for each in measured}
+    maps = {each.name: _heat_maps(each) for each in measured}
+    parts = {name: [*curves[name], *maps[name]] for name in curves}
+    figures = {name: stacked(mine) for name, mine in parts.items() if mine}
     if not figures:
         return []
-    mapped = any(mean_heatmaps(each.chosen, each.choice) for each in measured)
-    caption = _CAPTION.format(**words) + _OF_HEAT_MAPS * mapped
+    caption = _CAPTION.format(**words) + (_OF_HEAT_MAPS if any(maps.values()) else "")
     return [Interactive("Look closer", caption, figures)]
 
 
-def _figures(comparison: Comparison) -> list[LayoutDOM]:
-    from analysis.figures.interactive import curve_panels, threshold_panels
+def _curves(comparison: Comparison) -> list[LayoutDOM]:
+    """The panels of the metrics of which all seeds have a mean; none without any."""
+    from analysis.figures.interactive import curve_panels
 
-    confidence = confidence_of(comparison)
-    axis, task, threshold = comparison.axis, comparison.task, comparison.threshold
-    rows, choice = comparison.chosen, comparison.choice
+    confidence, axis = confidence_of(comparison), comparison.axis
     curves = {
         metric: common(learning_curve(comparison.evaluations, metric, "test", confidence, axis))
         for metric in comparison.metrics
     }
-    parts: list[LayoutDOM] = []
     known = {metric: curve for metric, curve in curves.items() if curve["mean"].notna().any()}
-    if known:
-        budgeted = not comparison.recorded
-        parts.append(curve_panels(known, threshold, axis, task, confidence, budgeted))
-    if heatmaps := mean_heatmaps(rows, choice):
-        shares = saif_by_threshold(rows, choice, task, "test", confidence)
-        seeds = heatmap_seeds(rows, choice)
-        parts.append(threshold_panels(heatmaps, seeds, shares, threshold, task, confidence))
-    return parts
+    if not known:
+        return []
+    look = (comparison.threshold, axis, comparison.task, confidence)
+    return [curve_panels(known, *look, budgeted=not comparison.recorded)]
+
+
+def _heat_maps(comparison: Comparison) -> list[LayoutDOM]:
+    """SAIF at each threshold, above the heat maps; none where no cell has one."""
+    from analysis.figures.interactive import threshold_panels
+
+    rows, choice, task = comparison.chosen, comparison.choice, comparison.task
+    heatmaps = mean_heatmaps(rows, choice)
+    if not heatmaps:
+        return []
+    confidence = confidence_of(comparison)
+    shares = saif_by_threshold(rows, choice, task, "test", confidence)
+    seeds = heatmap_seeds(rows, choice)
+    return [threshold_panels(heatmaps, seeds, shares, comparison.threshold, task, confidence)]

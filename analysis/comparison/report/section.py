@@ -176,13 +176,13 @@ def _attention_and_loss(summary: pd.DataFrame) -> list[Block]:
     """A table of those that are known."""
     bounds = f"{level(summary['confidence'].iloc[0])} interval"
     columns = {
-        "foreground_attention_mean": ("Attention on the foreground", "foreground attention %"),
-        "loss": ("Loss", "loss (nats)"),
+        "foreground_attention_mean": ("attention on the foreground", "foreground attention %"),
+        "loss": ("loss", "loss (nats)"),
     }
     known = {name: texts for name, texts in columns.items() if summary[name].notna().any()}
     if not known:
         return []
-    text = capital(listed([title.lower() for title, _ in known.values()]))
+    text = capital(listed([name for name, _ in known.values()]))
     shown = [plain("paradigm")]
     for name, (_, header) in known.items():
         form = three_decimals if name == "loss" else percent
@@ -302,13 +302,14 @@ def _repeat(comparison: Comparison, results: str) -> list[Block]:
     ]
     header, rows = by_columns(columns, test)
     cell_id = rows[0][0] if rows else str(comparison.cells["cell_id"].iloc[0])
+    what = "run" if comparison.recorded else "cell"
     text = (
-        "The cells of the chosen options, on the test split, are below; every other cell is in "
-        "cells.csv."
+        f"The {what}s of the chosen options, on the test split, are below; every other {what} is "
+        "in cells.csv."
     )
     blocks = repeat_blocks(cell_id, results, text)
-    if comparison.recorded:
-        blocks = [Heading("Runs"), Text(text.replace("cell", "run", 1))]
+    if comparison.recorded:  # nothing here can train them again
+        blocks = [Heading("Runs"), Text(text)]
     return [*blocks, *([Table(header, rows, left=(0, 1, len(columns) - 1))] if rows else [])]
 
 
