@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -51,6 +52,17 @@ def follow(folder: Path) -> str | None:
                 (new, len(old) + 1, number, len(old), old),
             )
     return before
+
+
+@contextlib.contextmanager
+def in_folder(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Gives a folder that holds files, path -> content, as MLflow takes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        yield folder
 
 
 def require_writable(location: str) -> None:

@@ -8,43 +8,37 @@ are made from the results, so any can be made again.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
-import json
 import logging
 import os
 import shlex
 import sys
-import tempfile
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from study.errors import RequestError
-from study.kinds import kind_name, kind_of
-from study.results import RECORDED, Results
+from study.results import Results
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
-from study.tracking.artifacts import DATABASE, artifact_root, follow, require_writable
+from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
+from study.tracking.database import database_of, write
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
-    PARAMS,
     PARENT,
-    TAGS,
     VIEW,
     VIEW_TAGS,
+    CellRun,
     Group,
     KnownRun,
-    as_text,
     is_equal,
-    is_known,
     known_run,
-    metrics_of,
     name_of,
-    recorded_name,
     records,
+    run_of,
 )
 from study.tracking.uris import (
     NONE,
@@ -107,7 +101,8 @@ class RunStore:
         self._folder = None if asked else results.databases()  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
         self._runs: dict[str, KnownRun] = {}
-        self._experiment: str | None = None
+        self._experiment: Any = None
+        self._database: Any = None  # None: of a server
         self._looked_up = False
         self.made = 0
         """Runs of cells that were logged so far."""
@@ -125,7 +120,7 @@ class RunStore:
         if self._experiment is None:
             return None
         server = self._uri.rstrip("/") if is_server(self._uri) else _UI
-        page = f"#/experiments/{self._experiment}/runs?viewStateShareKey={VIEW}"
+        page = f"#/experiments/{self._experiment.experiment_id}/runs?viewStateShareKey={VIEW}"
         return f"{without_password(server)}/{page}"
 
     @property
@@ -181,10 +176,11 @@ class RunStore:
         self._client = MlflowClient(tracking_uri=self._uri)
         experiment = self._find_experiment() or self._make_experiment()
         require_writable(experiment.artifact_location)
-        self._experiment = experiment.experiment_id
+        self._experiment = experiment
+        self._database = database_of(self._client)
         for name, text in VIEW_TAGS.items():
             if experiment.tags.get(name) != text:
-                self._client.set_experiment_tag(self._experiment, name, text)
+                self._client.set_experiment_tag(experiment.experiment_id, name, text)
 
     def _find_experiment(self) -> Any:
         return self._client.get_experiment_by_name(self._study)
@@ -213,8 +209,7 @@ class RunStore:
         self._tidy()
         if PARENT not in self._runs:
             tags = {"role": "study", "metric_step": "training MFLOPs"}
-            run = self._client.create_run(self._experiment, run_name=self._study, tags=tags)
-            self._runs[PARENT] = known_run(run)
+            self._runs[PARENT] = known_run(self._new_run(self._study, tags))
         self._adopt()
         self._looked_up = True
 
@@ -319,7 +314,7 @@ class RunStore:
         token = None
         while True:
             page = self._client.search_runs(
-                [self._experiment], query, max_results=500, page_token=token
+                [self._experiment.experiment_id], query, max_results=500, page_token=token
             )
             for run in page:  # little of each is kept, as there may be 100,000
                 name = name_of(run)
@@ -362,9 +357,14 @@ class RunStore:
         if not cell_ids:
             return
         try:
-            cells = {row["cell_id"]: row for row in records(self._results.cells(cell_ids))}
-            new = [i for i, cell in cells.items() if not self._is_logged(i, cell["status"])]
-            evaluations = self._results.evaluations(new) if new else pd.DataFrame()
+            found, evaluations = (t.to_pandas() for t in self._results.tables(cell_ids))
+            cells = {cell["cell_id"]: cell for cell in records(found)}
+            rows = dict(iter(evaluations.groupby("cell_id")))
+            runs = {
+                cell_id: run_of(cell, rows.get(cell_id, evaluations.iloc[:0]))
+                for cell_id, cell in cells.items()
+                if not self._is_logged(cell_id, cell["status"])
+            }
         except Exception as error:  # a damaged file, a lost connection to the results
             if len(cell_ids) == 1:
                 yield cell_ids[0], error
@@ -372,16 +372,39 @@ class RunStore:
                 for cell_id in cell_ids:
                     yield from self._log([cell_id])
             return
+        self._log_together(runs)
         for cell_id in cell_ids:
             if cell_id not in cells:
                 yield cell_id, LookupError(f"the results have no cell {cell_id}")
-            elif cell_id not in new:
+            elif self._is_logged(cell_id, cells[cell_id]["status"]):
                 yield cell_id, None
             else:
-                mine = evaluations[evaluations["cell_id"] == cell_id]
-                log = functools.partial(self._log_cell, cells[cell_id], mine)
+                log = functools.partial(self._log_cell, cell_id, runs[cell_id])
                 status, query = cells[cell_id]["status"], f"tags.cell_id = '{cell_id}'"
                 yield cell_id, self._log_or_look(cell_id, status, query, log)
+
+    def _log_together(self, runs: Mapping[str, CellRun]) -> None:
+        """Logs the runs of cells at once where that can be; else none, to be logged one by one.
+
+        Args:
+            runs: by cell id.
+        """
+        if self._database is None or not runs:
+            return
+        try:
+            for cell_id in runs:
+                self._make_way(cell_id)
+            new = {uuid.uuid4().hex: self._below_parent(run) for run in runs.values()}
+            write(self._database, self._experiment, new)
+        except Exception:  # they may be there all the same
+            for cell_id in runs:
+                self._tidy(f"tags.cell_id = '{cell_id}'")
+            return
+        for run_id, (cell_id, run) in zip(new, runs.items(), strict=True):
+            parent_id = self._runs[PARENT].run_id
+            status = run.tags["status"]
+            self._runs[cell_id] = KnownRun(run_id, parent_id, True, status, False, frozenset())
+        self.made += len(runs)
 
     def _is_logged(self, name: str, state: str) -> bool:
         """Whether MLflow holds a run with this state; a censored cell may have gone on since."""
@@ -403,40 +426,38 @@ class RunStore:
             return None if self._is_logged(name, state) else error
         return None
 
-    def _start_run(self, name: str, run_name: str, tags: Mapping[str, str]) -> Any:
-        """Makes a run, in place of an outdated one if there is one."""
+    def _make_way(self, name: str) -> None:
+        """Deletes an outdated run if there is one; the study's own run is not finished now."""
         outdated = self._runs.pop(name, None)
         if outdated:
             self._client.delete_run(outdated.run_id)
         parent = self._runs[PARENT]
-        if parent.complete:  # it no longer is
+        if parent.complete:
             self._client.update_run(parent.run_id, status="RUNNING")
             self._runs[PARENT] = parent._replace(complete=False)
-        return self._client.create_run(self._experiment, run_name=run_name, tags=dict(tags))
+
+    def _new_run(self, name: str, tags: Mapping[str, str]) -> Any:
+        experiment = self._experiment.experiment_id
+        return self._client.create_run(experiment, run_name=name, tags=dict(tags))
+
+    def _below_parent(self, run: CellRun) -> CellRun:
+        tags = {"mlflow.parentRunId": self._runs[PARENT].run_id, **run.tags}
+        return dataclasses.replace(run, tags=tags)
 
     def _end_run(self, name: str, run: Any) -> None:
         self._client.set_terminated(run.info.run_id)
         self._runs[name] = known_run(run)._replace(complete=True)
 
-    def _log_cell(self, cell: Mapping[str, Any], evaluations: pd.DataFrame) -> None:
+    def _log_cell(self, cell_id: str, run: CellRun) -> None:
         from mlflow.entities import Param
 
-        values = {name: as_text(cell[name]) for name in {*PARAMS, *TAGS} if is_known(cell[name])}
-        tags = {name: values[name] for name in TAGS if name in values}
-        kind = None if kind_name(cell) == RECORDED else kind_of(cell)
-        run = self._start_run(
-            cell["cell_id"],
-            kind.run_name(cell) if kind else recorded_name(cell),
-            {"mlflow.parentRunId": self._runs[PARENT].run_id, **tags},
-        )
-        run_id = run.info.run_id
-        params = [Param(name, values[name]) for name in PARAMS if name in values]
-        metrics = list(metrics_of(cell, evaluations))
-        self._client.log_batch(run_id, metrics=metrics, params=params)  # in calls of 1,000
-        files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
-        files |= kind.artifacts(cell, evaluations) if kind else {}
-        self._attach(run_id, files)
-        self._end_run(cell["cell_id"], run)
+        self._make_way(cell_id)
+        made = self._new_run(run.name, self._below_parent(run).tags)
+        params = [Param(*each) for each in run.params.items()]
+        # In calls of 1,000.
+        self._client.log_batch(made.info.run_id, metrics=run.metrics, params=params)
+        self._attach(made.info.run_id, run.files)
+        self._end_run(cell_id, made)
         self.made += 1
 
     def _log_group(self, group: Group) -> None:
@@ -445,7 +466,8 @@ class RunStore:
         files = group.files()  # first, so that MLflow keeps its run if this fails
         tags = {"role": "summary", "group": group.key, "comparison_id": group.comparison_id}
         tags |= {"digest": group.digest, "mlflow.note.content": group.note}
-        run = self._start_run(group.key, group.name, tags)
+        self._make_way(group.key)
+        run = self._new_run(group.name, tags)
         run_id, now = run.info.run_id, int(1000 * time.time())
         metrics = [Metric(name, value, now, 0) for name, value in group.metrics.items()]
         for name, points in group.curves.items():
@@ -457,9 +479,5 @@ class RunStore:
 
     def _attach(self, run_id: str, files: Mapping[str, bytes]) -> None:
         """Attaches artifacts to a run: path -> content."""
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in files.items():
-                file = Path(folder) / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+        with in_folder(files) as folder:
             self._client.log_artifacts(run_id, folder)

@@ -26,6 +26,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def as_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are logged by MLflow's client, as those that go to a server."""
+    monkeypatch.setattr("study.tracking.store.database_of", lambda client: None)
+
+
+@pytest.fixture
 def results(results_with_store: Results) -> Results:
     return results_with_store
 

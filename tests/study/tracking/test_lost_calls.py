@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 
 import pytest
+from mlflow.exceptions import MlflowException
 
 from study.cell import Cell
 from study.results import Results
+from study.tracking.database import write
+from study.tracking.runs import CellRun
 from study.tracking.store import RunStore
 from study.tracking.tracker import MLflowTracker
 from tests.made_up.tracking import (
@@ -41,6 +45,7 @@ def test_a_lost_request_and_a_lost_answer_double_nothing(
     cells: list[Cell],
     monkeypatch: pytest.MonkeyPatch,
     quick: None,
+    as_a_server: None,
     capsys: pytest.CaptureFixture[str],
     name: str,
     number: int,
@@ -59,6 +64,29 @@ def test_a_lost_request_and_a_lost_answer_double_nothing(
     assert "MLflow lacks" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_batch_that_the_database_refuses_or_does_not_confirm_doubles_nothing(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, quick: None, when: str
+) -> None:
+    calls = []
+
+    def fail(database: object, experiment: object, batch: Mapping[str, CellRun]) -> None:
+        calls.append(len(batch))
+        if when == "after":
+            write(database, experiment, batch)
+        raise MlflowException("the disk is gone")
+
+    monkeypatch.setattr("study.tracking.store.write", fail)
+    tracker = start(results)
+    tracker.log_cells(ids(cells))
+    tracker.wait(30, 10)
+    _, children, _ = runs(results)
+    assert sorted(run.data.tags["cell_id"] for run in children) == ids(cells)
+    tracker.finish(SUMMARY, [])
+    assert calls == [len(cells)]
+    assert_exactly_once(results, cells)
+
+
 def test_a_lost_answer_about_the_experiment(
     results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +103,7 @@ def test_any_calls_may_fail(
     cells: list[Cell],
     monkeypatch: pytest.MonkeyPatch,
     quick: None,
+    as_a_server: None,
     seed: int,
 ) -> None:
     """One call in four is lost, on the way there or on the way back."""
@@ -99,7 +128,11 @@ def test_any_calls_may_fail(
 
 
 def test_a_store_that_lost_runs_gets_them_again(
-    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, quick: None
+    results: Results,
+    cells: list[Cell],
+    monkeypatch: pytest.MonkeyPatch,
+    quick: None,
+    as_a_server: None,
 ) -> None:
     """A server may come back with an older database."""
     tracker = start(results)

@@ -199,7 +199,10 @@ def test_a_group_that_is_missing_or_has_more_seeds_is_made(
 
 
 def test_what_cannot_be_logged_is_counted(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    results: Results,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    as_a_server: None,
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("study.concluding.relog.PATIENCE", 0.2)

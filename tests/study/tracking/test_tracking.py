@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -18,6 +20,7 @@ from PIL import Image
 
 from study.cell import Cell
 from study.results import METRICS, Results
+from study.tracking.database import database_of
 from study.tracking.runs import METRIC_STEP_FLOPS
 from study.tracking.store import RunStore
 from study.tracking.tracker import open_tracker
@@ -71,6 +74,44 @@ def test_a_run_holds_what_the_results_hold(results: Results, cells: list[Cell]) 
         artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
         assert artifacts == {"heatmap.png", "cell.json"}
     assert {run.data.tags["status"] for run in children} == {"done", "diverged"}
+
+
+def test_a_batch_in_the_database_is_what_the_client_writes(
+    results: Results, cells: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the row and the byte, but for ids and the time of logging."""
+    cells.append(write(results, make_cell(seed=4), loss=float("nan")))
+    cells.append(write(results, make_cell(seed=5), status="diverged", points=()))
+    held = []
+    for of_database in (database_of, lambda client: None):
+        monkeypatch.setattr("study.tracking.store.database_of", of_database)
+        uri = f"sqlite:///{tmp_path}/{len(held)}.db"
+        tracker = start(results, uri)
+        tracker.log_cells(ids(cells))
+        tracker.wait(30, 10)
+        tracker.stop()
+        held.append(_rows(tmp_path / f"{len(held)}.db"))
+    batch, by_client = held
+    assert {table: len(rows) for table, rows in batch.items()}["metrics"] > 100
+    assert batch == by_client
+
+
+def _rows(database: Path) -> dict[str, list[str]]:
+    """Table -> its rows, with names for the ids of runs and without the time of logging."""
+    with contextlib.closing(sqlite3.connect(database)) as opened:
+        opened.row_factory = sqlite3.Row
+        names = dict(opened.execute("SELECT run_uuid, name FROM runs").fetchall())
+        found = {}
+        for table in ("runs", "tags", "params", "metrics", "latest_metrics"):
+            rows = [dict(row) for row in opened.execute(f"SELECT * FROM {table}")]
+            for row in rows:
+                row.pop("start_time", None)
+                assert (row.pop("end_time", 1) is None) == (row.get("name") == "digits")
+                row["run_uuid"] = names[row["run_uuid"]]
+            found[table] = sorted(map(str, rows))
+            for run_id, name in names.items():
+                found[table] = [row.replace(run_id, name) for row in found[table]]
+        return {table: sorted(rows) for table, rows in found.items()}
 
 
 def test_cells_are_logged_without_matplotlib(
@@ -209,13 +250,13 @@ def test_cells_whose_status_is_known_are_read_to_be_logged_only(
     cell = write(results, make_cell(seed=7))
     statuses = dict(zip(*(results.cells()[name] for name in ("cell_id", "status")), strict=True))
     read: list[str] = []
-    read_cells = Results.cells
+    tables = Results.tables
 
-    def counted(self: Results, cell_ids: Any = None) -> pd.DataFrame:
+    def counted(self: Results, cell_ids: Any = None) -> tuple[pa.Table, pa.Table]:
         read.extend(cell_ids)
-        return read_cells(self, cell_ids)
+        return tables(self, cell_ids)
 
-    monkeypatch.setattr(Results, "cells", counted)
+    monkeypatch.setattr(Results, "tables", counted)
     tracker = start(results)
     tracker.log_cells(ids([*cells, cell]), statuses)
     tracker.finish(SUMMARY, [])
