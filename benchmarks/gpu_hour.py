@@ -47,7 +47,7 @@ from benchmarks.measure import write
 from study import tasks
 from study.cell import PRECISIONS
 from study.cell.version import code_version
-from study.compact import files_for
+from study.results.compaction import files_for
 from study.errors import RequestError
 from study.launch.cell_list import CellList
 from study.plan.estimate import WORTHWHILE

@@ -40,7 +40,7 @@ from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell
 from study.cell.work import Work
-from study.compact import compact
+from study.results.compaction import compact
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch

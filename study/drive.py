@@ -25,6 +25,7 @@ from study.plan.stages import Choose, unchosen
 from study.plan.to_come import CellsToCome
 from study.request import Request
 from study.results import Results, ResultsError
+from study.results.compaction import Merger
 from study.search.halving import Judge
 from study.search.search import Search
 from study.search.suggestions import Suggestions
@@ -160,9 +161,12 @@ def _train(
     to_come = CellsToCome(plan, place.finished, choose, progress, suggestions)
     tracker.log_cells(sorted(plan.finished), statuses)
 
+    merger = Merger(results)
+
     def on_cell(cell_id: str) -> str:
         status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
+        merger.add([cell_id])
         return status
 
     failures: list[Failure] = []

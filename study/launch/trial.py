@@ -78,8 +78,9 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
 def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> set[str]:
     """The cells that need no training.
 
-    A command reads every file before it leaves its mark, and then keeps other commands and
-    compaction out. So its recorded cells each have a file of their name.
+    A command reads every file before it leaves its mark, and then keeps other commands out. It
+    merges files of cells only once it knows that they have ended. So those that it may ask for
+    here each have a file of their name.
     """
     own = {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
     if of_a_command or len(own) == len(set(cell_ids)):

@@ -12,7 +12,7 @@ from study.storage.storage import ResultsError, Storage
 from study.terminal.working import Part
 
 COMPACT_PREFIX = "compact-"
-"""Prefix of the files that `study.compact` writes."""
+"""Prefix of the merged files that `study.results.compaction` writes."""
 
 _REQUESTS = 16  # at a time to an object store; on a local disk threads measurably do not help
 

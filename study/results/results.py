@@ -6,7 +6,7 @@ A results directory (a local path or any fsspec URL) holds
     evaluations/<cell_id>.parquet  one row an evaluation and split
 
 A file is written whole, evaluations first, so a reader never sees half a cell. Files may also have
-other names, lie in folders and hold many cells (`study.compact` writes such files). One rule
+other names, lie in folders and hold many cells (`study.results.compaction` writes them). One rule
 covers all: a row in `cells/NAME` counts if `evaluations/NAME` holds the cell's evaluations. So
 directories are merged by copying: `cp -r other/cells results/cells/other && cp -r
 other/evaluations results/evaluations/other`.

@@ -21,8 +21,8 @@ from study.terminal.working import Part, working
 PLACE = ["cell_id", "study", "comparison_id", "paradigm", "schedule", "seed", "stage"]
 """Columns of `CELLS_SCHEMA` that say where a cell belongs."""
 
-_TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
-"""The order of cells in merged files."""
+TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
+"""Columns of `CELLS_SCHEMA` by which cells are ordered in merged files."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,13 @@ class Survey:
         statuses: id of each complete cell -> done, diverged or censored.
         damaged: files that are truncated, foreign, broken links, or hold rows of other cells.
         cells: the columns `PLACE` of the complete cells.
+        small: ids of those that are read from files of their own.
     """
 
     statuses: Mapping[str, str]
     damaged: tuple[Damage, ...]
     cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PLACE), compare=False)
+    small: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def survey_of(storage: Storage) -> Survey:
     taken = rows.take(copies.index[copies["taken"]].to_numpy())
     statuses = dict(zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True))
     in_order = tuple(sorted(damaged, key=lambda each: each.name))
-    return Survey(statuses, in_order, taken.select(PLACE).to_pandas())
+    small = copies.loc[copies["taken"] & copies["own"], "cell_id"]
+    return Survey(statuses, in_order, taken.select(PLACE).to_pandas(), tuple(small))
 
 
 def layout_of(storage: Storage) -> Layout:
@@ -126,13 +129,13 @@ def layout_of(storage: Storage) -> Layout:
         for part in parts:
             for count in part["cell_id"].value_counts().to_pylist():
                 counts[count["values"]] += count["counts"]
-        ordered = cells.sort_by([(name, "ascending") for name in _TOGETHER])
+        ordered = cells.sort_by([(name, "ascending") for name in TOGETHER])
         num_rows = {cell_id: counts[cell_id] for cell_id in ordered["cell_id"].to_pylist()}
         single = copies[~copies.duplicated("cell_id", keep=False)]
         only_file = dict(zip(single["cell_id"], single["file"], strict=True))
         return Layout(num_rows, only_file, files[::-1], _left_over(storage, reader, cells))
 
-    return reader.scan(look, ["cell_id"], cell_columns=_TOGETHER)
+    return reader.scan(look, ["cell_id"], cell_columns=TOGETHER)
 
 
 def _left_over(storage: Storage, reader: Reader, cells: pa.Table) -> list[str]:

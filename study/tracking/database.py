@@ -113,9 +113,9 @@ def _metric_rows(run_id: str, metrics: Iterable[Metric]) -> Iterator[dict[str, A
             yield {"run_uuid": run_id, **dict(zip(names, key, strict=True))}
 
 
-def _latest(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def _latest(rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     """Of each metric of a run, the row that MLflow shows beside the run: the last one."""
-    latest: dict[str, Mapping[str, Any]] = {}
+    latest: dict[str, dict[str, Any]] = {}
     for row in rows:
         held = latest.setdefault(row["key"], row)
         if _age(row) > _age(held):

@@ -18,7 +18,7 @@ from study import repeat
 from study.cell import Cell, Schedule
 from study.cell.version import code_version
 from study.cell.work import Work
-from study.compact import compact
+from study.results.compaction import compact
 from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase

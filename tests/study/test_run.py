@@ -22,7 +22,7 @@ from mlflow import MlflowClient
 
 import analysis
 from study import run
-from study.compact import compact
+from study.results.compaction import compact
 from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned

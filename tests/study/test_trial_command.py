@@ -20,7 +20,7 @@ import torch
 from study import run, trial
 from study.cell import Cell, Schedule
 from study.cell.work import Work
-from study.compact import compact
+from study.results.compaction import compact
 from study.launch.cell_list import CellList
 from study.launch.trial import train_cells
 from study.results import Results

@@ -22,7 +22,7 @@ from analysis.comparison.report.text import unusual_cut
 from analysis.comparison.sources import TableSource
 from analysis.groups import AXES
 from study.cell import Budget, Cell
-from study.compact import compact
+from study.results.compaction import compact
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet

@@ -13,7 +13,7 @@ import pytest
 from study.cell import Cell, Schedule
 from study.cell.version import source_digest
 from study.cell.work import Work
-from study.compact import compact
+from study.results.compaction import compact
 from study.errors import RequestError
 from study.launch.trial import train_cells
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results

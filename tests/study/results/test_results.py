@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell
-from study.compact import compact
+from study.results.compaction import compact
 from study.results import EVALUATIONS_SCHEMA, SPLITS, Results, ResultsError, Survey, parquet
 from study.results.schema import NEW_COLUMNS
 from study.storage.storage import Storage
