@@ -65,6 +65,7 @@ ALLOWED_SKIPS = frozenset(
         "needs glibc, whose allocator is told to keep memory",
         "needs Chromium, which .ci/run installs",
         "needs sshd, rsync and ip, which .ci/run installs",
+        "needs root, slurm-wlm and munge, which .ci/run installs",
         "needs the right to make namespaces",
         "needs uv and a package registry",
         "needs aeon, which `uv sync --extra series` installs",
