@@ -39,7 +39,7 @@ SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1
 MpiDefault=none
 SlurmdParameters=config_overrides
-KillWait=5
+KillWait=15
 ReturnToService=2
 NodeName=node1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={first} CPUs=4 State=UNKNOWN
 NodeName=node2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={second} CPUs=4 State=UNKNOWN
