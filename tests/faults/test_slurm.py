@@ -69,13 +69,13 @@ def test_shards_are_an_array_and_the_report_is_made_once(
 
     def submit(script: str, *options: str) -> str:
         return slurm.call(
-            "sbatch", "--parsable", "--cpus-per-task=1", *options, f"examples/slurm/{script}",
-            *study, cwd=project,
+            "sbatch", "--parsable", "--cpus-per-task=1", *options,
+            f"examples/slurm/{script}.sbatch", *study, cwd=project,
         )  # fmt: skip
 
-    first = submit("shards.sbatch", "--array=1-3")
-    second = submit("shards.sbatch", "--array=1-3", f"--dependency=afterany:{first}")
-    report = submit("study.sbatch", "--nodes=1", f"--dependency=afterany:{second}")
+    first = submit("shards", "--array=1-3")
+    second = submit("shards", "--array=1-3", f"--dependency=afterany:{first}")
+    report = submit("study", "--nodes=1", f"--dependency=afterany:{second}")
     until(lambda: bool(list(results.glob("checkpoints/*"))), lambda: log(project))
     slurm.call("scancel", "--batch", "--signal=USR1", first)
     until(lambda: "1" in slurm.told(first, "Restarts"), lambda: log(project))
