@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import as_typed, fresh_seeds, possible_values
@@ -14,6 +14,21 @@ from study.tasks.sources.places import NO_PLACES, Places
 
 LINEAR = "linear-orthogonal"
 """The task of learning dynamics."""
+
+
+class Shard(NamedTuple):
+    """One of several processes that train a study together, each its share of the cells.
+
+    Attributes:
+        number: from 1 to `of`.
+        of: how many there are, >= 1.
+    """
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +44,7 @@ class Request:
         places: of the tasks' files; local paths are absolute.
         write_cells: file for the cells that the plan leaves to run; None: not written.
         then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
+        shard: trains its share alone, in this process; None: the whole study, with Ray.
         select: validation metric that chooses options.
         tracking: MLflow tracking URI, or `none`; None: by the environment.
         pack: `auto`, or one of `study.train.steps.packs.AXES`.
@@ -58,6 +74,7 @@ class Request:
     places: Places = NO_PLACES
     then: Literal["train", "plan", "dry run"] = "train"
     write_cells: str | None = None
+    shard: Shard | None = None
     select: Literal["accuracy", "saif"] = "accuracy"
     tracking: str | None = None
     pack: str = "auto"
@@ -102,11 +119,34 @@ class Request:
             )
         if self.confirm:
             _require_fresh(self.axes)
+        if self.shard:
+            self._require_shard()
         if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
             raise RequestError(
                 "--scheduler asha compares options at equal compute, which cells with a held "
                 "attention are not: leave it out, or --set alpha=none."
             )
+
+    def _require_shard(self) -> None:
+        """Refuses options that mean nothing for a process that trains a fixed share by itself."""
+        alone = "a shard trains in this process, without Ray"
+        at_end = "the same command without --shard does, once all shards have ended"
+        for option, given, reason in (
+            ("--search", self.search, "what a search suggests depends on all that ended before"),
+            ("--scheduler", self.scheduler, "it compares cells that train at the same time"),
+            ("--address", self.address, alone),
+            ("--max-concurrent", self.max_concurrent, f"{alone}, one trial at a time"),
+            ("--max-retries", self.max_retries != 3, f"{alone}, whose workers could be lost"),
+            ("--gpus-per-trial", self.gpus_per_trial, f"{alone}, on one GPU; 0 trains on CPUs"),
+            ("--tracking", self.tracking not in (None, "none"), f"no shard logs; {at_end}"),
+            ("--write-cells", self.write_cells is not None, "the list is of the whole study"),
+            ("--dry-run", self.then == "dry run", "it is of the whole study"),
+        ):
+            if given:
+                raise RequestError(
+                    f"{option} cannot be combined with --shard {self.shard}: {reason}. Leave one "
+                    "out."
+                )
 
     @property
     def confirm(self) -> tuple[int, ...]:

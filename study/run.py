@@ -19,6 +19,11 @@ def _run(argv: Sequence[str] | None) -> int:
         from study.run_options import requested
 
     request = requested(argv)  # before the imports of PyTorch and pandas, which take seconds
+    if request.shard:
+        with importing(), working("starting"):
+            from study.shards.run import run_shard
+
+        return run_shard(request, request.shard)
     with importing(), working("starting"):
         from study.concluding.choice import Choice
         from study.concluding.closing import close

@@ -12,7 +12,7 @@ from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts
 from study.plan.axes import resolve
-from study.request import Request
+from study.request import Request, Shard
 from study.search.space import in_order
 from study.terminal.command import Parser
 from study.terminal.options import add_training_options, number, places_of, positive
@@ -79,6 +79,15 @@ def _price(text: str) -> float:
     return float(text)
 
 
+def _shard(text: str) -> Shard:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(
+            f"must be K/N, the K-th of N shards, as 1/16 to 16/16, got {text!r}"
+        )
+    return Shard(int(number), int(of))
+
+
 def _share(text: str) -> float:
     gpus = number(text)
     if not (gpus == 0 or 0.01 <= gpus <= 1 or (gpus > 1 and gpus.is_integer())):
@@ -132,6 +141,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add_parts(built)
     add_training_options(built)
+    add(
+        "--shard",
+        type=_shard,
+        metavar="K/N",
+        help="train the K-th of N shares of the cells in this process, without Ray and MLflow, "
+        "beside the other shards; the same command without it then writes the report",
+    )
     add(
         "--select",
         choices=("accuracy", "saif"),
@@ -226,6 +242,7 @@ examples:
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
   python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005
   python -m study.run cifar10 --preset paper --plan --write-cells cells.json
+  python -m study.run cifar10 --preset paper --shard 3/16
   python -m study.run digits --with my_parts.py --set paradigm=soft,my-paradigm
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
 """

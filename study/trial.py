@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,6 @@ from study.terminal.command import (
 from study.terminal.options import add_training_options, minutes, places_of, positive
 
 if TYPE_CHECKING:
-    from study.launch.failures import Failure
     from study.launch.workplace import Workplace
     from study.plan.plan import Plan
 
@@ -45,20 +43,16 @@ def _run(argv: Sequence[str] | None) -> int:
     listed = CellList.read(args.cells)
     with importing():
         from study import hardware
+        from study.in_process import set_up
         from study.kinds import KINDS
         from study.launch.workplace import opened_here
-        from study.plan.divide import usable_cores
         from study.plan.listed import plan_listed
 
     args.places = places_of(args)
-    cores = usable_cores()
-    if (args.threads or 0) > cores:
-        raise RequestError(f"--threads {args.threads}, but this machine has {cores} cores.")
-    args.threads = args.threads or cores
     trains = KINDS[listed.kind].trains
     if args.device == "cuda" and not trains:
         raise RequestError("--device cuda, but these cells run on CPUs alone. Leave it out.")
-    device = hardware.set_up(args.threads, args.device != "cpu" and trains)
+    args.threads, device = set_up(args.threads, args.device != "cpu" and trains)
     args.gpu = device.type == "cuda"
     if args.device == "cuda" and not args.gpu:
         raise RequestError("--device cuda, but there is no CUDA device here. Leave it out.")
@@ -68,29 +62,25 @@ def _run(argv: Sequence[str] | None) -> int:
         plan = plan.resumed(place.finished)
         done, left = len(plan.finished), len(plan.to_run)
         print(f"{len(plan.cells)} cells of {plan.study}: {done} done already, {left} to run")
-        name = hardware.device_name(device)
-        return _train(args, listed.kind, plan, place, name, began) if left else DONE
+        return _train(args, plan, place, hardware.device_name(device), began) if left else DONE
 
 
 def _train(
-    args: argparse.Namespace, kind: str, plan: Plan, place: Workplace, device: str, began: float
+    args: argparse.Namespace, plan: Plan, place: Workplace, device: str, began: float
 ) -> int:
     """Trains what is left to run, and says what is still left; the exit status."""
     with importing():
-        from study import tasks
         from study.cell.version import code_version
         from study.cell.work import Work
-        from study.launch.in_turn import train_in_turn
+        from study.in_process import packs_of, tell, train_here
         from study.launch.pace import Pace
         from study.plan.estimate import cell_seconds
-        from study.plan.listed import in_packs
-        from study.terminal.progress import Progress
-        from study.terminal.working import duration
+        from study.plan.listed import packed
         from study.train.steps.packs import Packing
 
     work = Work(
         study=plan.study,
-        kind=kind,
+        kind=plan.kind,
         results=place.results.url,
         code_version=code_version(),
         confirm=plan.confirm,
@@ -101,39 +91,20 @@ def _train(
         checkpoint_every=args.checkpoint_every,
         mark=place.results.mark(),
     )
-    packing, packs = in_packs(plan, args.pack)
+    plan = packed(plan, args.pack)
+    packing, packs = plan.packing, packs_of(plan)
     alone = cell_seconds(replace(plan, packing=Packing(timed=packing.timed)), plan.to_run)
     largest = max(map(len, packs))
     what = "none, each cell trains alone" if largest == 1 else f"{len(packs)} of up to {largest}"
     print(f"packs: {what} ({packing.reason})", flush=True)
     shares = {c.id: alone[c.id] / packing.measured_of(c).speedup for c in plan.to_run}
-    score = tasks.modality(plan.cells[0].task).score
-    progress = Progress(plan.to_run, shares, 1, len(plan.finished), score=score)
     pace = Pace(alone, 60 * args.minutes - (time.monotonic() - began))
     if args.gpu and place.survey.statuses:  # the name of a CPU does not say which one it is
         rows = place.results.cells()
         pace.learn(rows[(rows["device"] == device) & (rows["threads"] == args.threads)])
-    with progress.shown():
-        failures, left = train_in_turn(packs, work, progress, pace)
-    if left:
-        shortest = duration(min(pace.seconds([cell]) for cell in left))
-        why = f"would not have ended in time (the shortest takes about {shortest})"
-        if any(failure.ends_process for failure in failures):
-            why = "wait for another process, as this one cannot use its GPU any more"
-        print(f"{len(left)} cells {why}: the same command goes on")
-    return _close(failures, place.results.url)
-
-
-def _close(failures: Sequence[Failure], results: str) -> int:
-    """Says what failed and where the results are; the exit status."""
-    for failure in failures:
-        ids = ", ".join(failure.cell_ids)
-        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
-    bug = next((failure for failure in failures if failure.kind == "bug"), None)
-    if bug is not None:
-        print(f"\nthe first bug:\n{bug.text}", file=sys.stderr)
-    if failures:
-        print("the same command tries the failed cells again", file=sys.stderr)
+    failures = train_here(replace(plan, seconds=shares), work, pace)
+    tell(failures)
+    results = place.results.url
     print(f"results: {results}; `python -m analysis.report {results}` compares them")
     return FAILED if failures else DONE
 

@@ -65,6 +65,7 @@ ALLOWED_SKIPS = frozenset(
         "needs glibc, whose allocator is told to keep memory",
         "needs Chromium, which .ci/run installs",
         "needs sshd, rsync and ip, which .ci/run installs",
+        "needs root, slurm-wlm and munge, which .ci/run installs",
         "needs the right to make namespaces",
         "needs uv and a package registry",
         "needs aeon, which `uv sync --extra series` installs",
@@ -73,9 +74,9 @@ ALLOWED_SKIPS = frozenset(
 """Reasons for which a test may be skipped; any other skip is a failure."""
 
 LONGEST = (
-    "test_gpu_hour", "test_tracking_server", "test_kills", "test_on_premise", "test_cluster",
-    "test_ray_jobs", "test_cluster_docs", "test_mlflow_ui", "test_launch", "test_benchmarks",
-    "test_s3",
+    "test_gpu_hour", "test_tracking_server", "test_slurm", "test_kills", "test_on_premise",
+    "test_cluster", "test_ray_jobs", "test_cluster_docs", "test_mlflow_ui", "test_launch",
+    "test_benchmarks", "test_s3",
     "test_report", "test_text_report", "test_lost_calls", "test_cut", "test_search", "test_track",
     "test_run", "test_report_command", "test_fixed_focus_analysis", "test_trajectories_analysis",
     "test_dynamics_report", "test_sections", "test_cifar", "test_compact",

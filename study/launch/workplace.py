@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from study.errors import RequestError
@@ -49,13 +49,7 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
-        if self.survey.damaged:
-            names = ", ".join(self.results.set_aside(self.survey.damaged))
-            print(
-                f"set aside damaged files ({names}); this study's cells in them run again, those "
-                "of another one with its own command",
-                file=sys.stderr,
-            )
+        _set_aside_damage(self.results, self.survey)
 
 
 @contextlib.contextmanager
@@ -69,6 +63,66 @@ def opened_here(url: str) -> Iterator[Workplace]:
     with contextlib.ExitStack() as stack:
         is_locked = locked_if_there(results, stack)
         yield Workplace(results, results.survey(), None, False, stack, is_locked)
+
+
+@contextlib.contextmanager
+def shared(url: str, mark: str, why_not: Callable[[str, bool], str | None]) -> Iterator[Workplace]:
+    """Opens the place for one of several commands that train at the same time, each its own cells.
+
+    The first one does what nobody may do beside others: it makes the directory, removes what
+    killed writers left, sets damage aside and leaves the mark.
+
+    Args:
+        url: of the results directory.
+        mark: which all of them have.
+        why_not: says why this command cannot train with a directory that bears another mark; told
+            whether others train with it now. None: it can.
+
+    Raises:
+        RequestError: the directory cannot be read or written, another command runs there that does
+            not share it, or as `why_not` says.
+    """
+    results = results_in(url)
+    surveys: list[Survey] = []
+
+    def begin() -> None:
+        there = results.marked()
+        if there is not None and (reason := why_not(there, False)):
+            raise RequestError(reason)
+        results.prepare()
+        surveys[:] = [results.survey()]
+        if results.storage.local:  # else others may be writing what looks damaged
+            _set_aside_damage(results, surveys[0])
+        results.mark(mark)
+
+    if results.storage.local:
+        results.storage.make("")
+    with results.storage.share(begin):
+        there = results.marked()
+        if there != mark:
+            raise RequestError(why_not(there or "", True) or "")
+        survey = surveys[0] if surveys else results.survey()
+        yield Workplace(results, survey, None, False, contextlib.ExitStack(), True)
+
+
+def looked_at(url: str) -> Workplace:
+    """The place for a command that only looks, while others may train there.
+
+    Raises:
+        RequestError: the directory cannot be read.
+    """
+    results = results_in(url)
+    return Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
+
+
+def _set_aside_damage(results: Results, survey: Survey) -> None:
+    if survey.damaged:
+        names = ", ".join(results.set_aside(survey.damaged))
+        print(
+            f"set aside damaged files ({names}); this study's cells in them run again, those "
+            "of another one with its own command",
+            file=sys.stderr,
+        )
 
 
 def results_in(url: str) -> Results:

@@ -111,6 +111,8 @@ def _time(plan: Plan, seconds: float) -> str:
     what = "training" if KINDS[plan.kind].trains else "cells"
     overhead = plan.overhead
     report = overhead.report * num_settings(plan.shown)
+    if not (overhead.start or report):  # a shard begins at once and reports nothing
+        return f"estimated time on {plan.where}: {duration(seconds)}"
     source = "as in the last study here" if overhead.measured else "assumed: none trained here yet"
     return (
         f"estimated time on {plan.where}: {duration(overhead.start + seconds + report)} "

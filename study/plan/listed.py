@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from study import tasks
 from study.cell import AnyCell, Options
@@ -15,7 +16,7 @@ from study.plan.plan import Plan
 from study.request import Request
 from study.tasks.base import UNKNOWN_DIGEST, Facts
 from study.tasks.sources.places import NO_PLACES, Places
-from study.train.steps.packs import Packing, form
+from study.train.steps.packs import Packing
 
 
 def left_to_run(request: Request, plan: Plan) -> CellList:
@@ -85,8 +86,8 @@ def plan_listed(
     )
 
 
-def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[AnyCell, ...]]]:
-    """The cells to run in packs, in the order of the packs' first cells in the list.
+def packed(plan: Plan, members: int | None) -> Plan:
+    """The plan of a list with packs.
 
     Args:
         plan: of the list.
@@ -96,9 +97,7 @@ def in_packs(plan: Plan, members: int | None) -> tuple[Packing, list[tuple[AnyCe
         packing = choose_packing(plan, "auto", share=False)
     else:
         packing = Packing("none" if members == 1 else "seed,lr", most=members)
-    place = {cell.id: number for number, cell in enumerate(plan.cells)}
-    packs = [tuple(pack) for pack in form(plan.to_run, packing)]
-    return packing, sorted(packs, key=lambda pack: place[pack[0].id])
+    return replace(plan, packing=packing)
 
 
 def _require_same_data(cell: AnyCell, facts: Facts) -> None:

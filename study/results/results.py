@@ -123,10 +123,10 @@ class Results:
             self.storage.sweep(folder)
 
     def lock(self) -> AbstractContextManager[None]:
-        """Keeps other drivers out of a local directory; the lock ends with the process.
+        """Keeps all others out of a local directory; the lock ends with the process.
 
         Raises:
-            ResultsError: another process holds it.
+            ResultsError: another process holds it, or shares it.
         """
         return self.storage.lock()
 
@@ -134,18 +134,32 @@ class Results:
         """Whether a study runs with the directory now; always False for an object store."""
         return self.storage.is_locked()
 
-    def mark(self) -> str:
-        """Writes a new mark, a fencing token, into the directory and returns it.
+    def mark(self, mark: str | None = None) -> str:
+        """Writes a mark, a fencing token, into the directory and returns it.
 
         Workers check it with `require_mark`, so that they see their driver's directory and trials
-        of an earlier driver stop. Only the driver writes it, before any worker writes.
+        of an earlier driver stop. It is written before any worker writes.
+
+        Args:
+            mark: that others share; None: a new one.
 
         Raises:
             ResultsError: it cannot be written.
         """
-        mark = uuid.uuid4().hex
+        mark = uuid.uuid4().hex if mark is None else mark
         self.storage.write(_MARK, mark.encode())
         return mark
+
+    def marked(self) -> str | None:
+        """The mark of the last command that trained with the directory; None: none did.
+
+        Raises:
+            ResultsError: it cannot be read.
+        """
+        try:
+            return self.storage.read(_MARK).decode(errors="replace")
+        except FileNotFoundError:
+            return None
 
     def require_mark(self, mark: str) -> None:
         """Checks that this is the driver's directory, and that no later driver took it over.
@@ -153,10 +167,7 @@ class Results:
         Raises:
             ResultsError: it is not, or the mark cannot be read.
         """
-        try:
-            there = self.storage.read(_MARK).decode(errors="replace")
-        except FileNotFoundError:
-            there = None
+        there = self.marked()
         if there == mark:
             return
         if there is None:

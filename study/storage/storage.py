@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GLANCE = 0.05  # seconds; `is_locked` holds the lock for far less
+_PATIENCE = 600.0
+"""Seconds for which one that shares waits while another one begins, which reads all results."""
+
+_BEGINS = b"one that shares begins"
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 
 
@@ -50,7 +54,7 @@ class Storage:
         self._what = what
         self._fs, self._root = urls.open_url(self.url, what)
         self.local = urls.is_local(self._fs)
-        self._locked = False
+        self._held: int | None = None
 
     def make(self, folder: str) -> None:
         """Makes a folder of the directory, and the directory, if they are missing.
@@ -82,10 +86,10 @@ class Storage:
         Raises:
             ResultsError: it cannot.
         """
-        path = self._path(f"{folder}/probe.{uuid.uuid4().hex}.part")
+        name = f"{folder}/probe.{uuid.uuid4().hex}.part"
         with self._writing(folder):
-            self._write(path, b"")
-            self._fs.rm_file(path)
+            self._write(self._path(name), b"")
+        self.remove(name)  # unless a sweep did
 
     def read(self, name: str) -> bytes:
         """The bytes of a file.
@@ -182,14 +186,17 @@ class Storage:
     def sweep(self, folder: str = "") -> None:
         """Removes the unfinished files that killed writers left under a folder.
 
-        Only the driver calls it. While another driver holds the lock, nothing is removed, since
-        its files may still be finished. An object store has neither locks nor unfinished files.
+        Only the driver calls it, or the first of those that share the lock. While others hold or
+        share it, nothing is removed, since their files may still be finished. An object store has
+        neither locks nor unfinished files.
 
         Raises:
             ResultsError: a file cannot be removed.
         """
+        if self._held == fcntl.LOCK_SH:
+            return
         try:
-            with contextlib.nullcontext() if self._locked else self.lock():
+            with contextlib.nullcontext() if self._held else self.lock():
                 for name in self._files(folder):
                     if _PARTIAL.search(name):
                         self.remove(name)
@@ -198,41 +205,96 @@ class Storage:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keeps other drivers out of a local directory; the lock ends with the process.
+        """Keeps all others out of a local directory; the lock ends with the process.
 
         Raises:
-            Locked: another process holds it.
+            Locked: another process holds it, or shares it.
             ResultsError: the directory cannot be locked.
         """
         if not self.local:
             yield
             return
-        with contextlib.ExitStack() as stack:
-            with self._writing(".lock"):
-                file = stack.enter_context(open(self._path(".lock"), "w"))
-                if not _flock(file):
-                    time.sleep(_GLANCE)  # a report may have just asked whether a study runs
-                    if not _flock(file):
-                        raise Locked(
-                            f"another study is running with the results directory {self.url}. "
-                            "Wait for its end, or choose another directory with --results DIR."
-                        )
-            self._locked = True
-            stack.callback(setattr, self, "_locked", False)
+        with self._open_lock() as file:
+            if not _flock(file, fcntl.LOCK_EX):
+                time.sleep(_GLANCE)  # a report may have just asked whether a study runs
+                if not _flock(file, fcntl.LOCK_EX):
+                    raise self._refusal(shared=_flock(file, fcntl.LOCK_SH))
+            file.truncate(0)
+            with self._holding(fcntl.LOCK_EX):
+                yield
+
+    @contextlib.contextmanager
+    def share(self, begin: Callable[[], None]) -> Iterator[None]:
+        """Keeps drivers out of a local directory, and lets others in that share it.
+
+        Args:
+            begin: called first where nobody else is there, while all others wait; by each, where
+                an object store has no locks. It may be called twice.
+
+        Raises:
+            Locked: one that does not share it is there.
+            ResultsError: the directory cannot be locked.
+        """
+        if not self.local:
+            begin()
             yield
+            return
+        with self._open_lock() as file:
+            deadline = time.monotonic() + _PATIENCE
+            asked = 0
+            while True:
+                if _flock(file, fcntl.LOCK_EX):
+                    file.truncate(0)
+                    file.write(_BEGINS)
+                    with self._holding(fcntl.LOCK_EX):
+                        begin()
+                # Not in one step from one to the other: somebody may be faster, and begin anew.
+                if _flock(file, fcntl.LOCK_SH):
+                    break
+                asked += 1
+                begins = self.read(".lock") == _BEGINS
+                if (asked > 1 and not begins) or time.monotonic() > deadline:
+                    raise self._refusal(shared=False)
+                time.sleep(_GLANCE)
+            with self._holding(fcntl.LOCK_SH):
+                yield
+
+    @contextlib.contextmanager
+    def lock_number(self, number: int) -> Iterator[bool]:
+        """Keeps others off a number, of those that share a local directory.
+
+        Gives whether no other process holds it.
+
+        Raises:
+            ResultsError: the directory cannot be locked.
+        """
+        if not self.local:
+            yield True
+            return
+        with self._open_lock(".shares") as file:
+            try:
+                # A byte each, of one file: of a thousand that share, no thousand files stay.
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except (BlockingIOError, PermissionError):
+                yield False
+                return
+            yield True
 
     def is_locked(self) -> bool:
-        """Whether another process holds the lock of a local directory.
+        """Whether another process holds or shares the lock of a local directory.
 
         A lock that cannot be read counts as free, and so does an object store, which has none.
         """
-        if not self.local or self._locked:
+        if not self.local or self._held:
             return False
-        try:
-            with open(self._path(".lock"), "rb") as file:
-                return not _flock(file, fcntl.LOCK_SH)
-        except OSError:  # never locked, or not readable
-            return False
+        # An exclusive lock on NFS takes the right to write. Without it, only drivers are seen.
+        for mode, kind in (("r+b", fcntl.LOCK_EX), ("rb", fcntl.LOCK_EX), ("rb", fcntl.LOCK_SH)):
+            with contextlib.suppress(OSError), open(self._path(".lock"), mode) as file:
+                if _flock(file, kind):
+                    return False
+                time.sleep(_GLANCE)  # somebody else may have just asked
+                return not _flock(file, kind)
+        return False  # never locked, or not readable
 
     def path(self, name: str) -> str:
         """The full path or URL of a name, for people."""
@@ -240,6 +302,29 @@ class Storage:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+    @contextlib.contextmanager
+    def _open_lock(self, name: str = ".lock") -> Iterator[BinaryIO]:
+        """A file to lock, open for both as NFS asks for it, and unbuffered."""
+        with contextlib.ExitStack() as stack:
+            with self._writing(name):
+                file = stack.enter_context(open(self._path(name), "a+b", buffering=0))
+            yield file
+
+    @contextlib.contextmanager
+    def _holding(self, kind: int) -> Iterator[None]:
+        self._held = kind
+        try:
+            yield
+        finally:
+            self._held = None
+
+    def _refusal(self, shared: bool) -> Locked:
+        who = "shards of a study are" if shared else "another study is"
+        return Locked(
+            f"{who} running with the results directory {self.url}. Wait for "
+            f"{'their' if shared else 'its'} end, or choose another directory with --results DIR."
+        )
 
     def _write(self, path: str, data: bytes) -> None:
         if not self.local:
@@ -342,7 +427,7 @@ class Locked(ResultsError):
     """Another study runs with the results directory."""
 
 
-def _flock(file: IO[Any], kind: int = fcntl.LOCK_EX) -> bool:
+def _flock(file: IO[Any], kind: int) -> bool:
     """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)

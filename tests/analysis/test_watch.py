@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +29,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
             if next(meanwhile, "over") == "over":
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("analysis.watch.time.sleep", sleep)
+        clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+        monkeypatch.setattr("analysis.watch.time", clock)
         return main([*arguments, "--watch", "0.1"])
 
     return watch

@@ -71,6 +71,22 @@ COMMANDS = {
             "digits --search grid": "argument --search: invalid choice: 'grid'",
             "digits --search optuna": "--search needs --num-samples K",
             "digits --threads none": "argument --threads",
+            **{
+                f"digits --shard {wrong}": "argument --shard: must be K/N, the K-th of N "
+                f"shards, as 1/16 to 16/16, got '{wrong}'"
+                for wrong in ("0/16", "17/16", "3/0", "a/b", "3", "1/2/3")
+            },
+            "digits --shard 1/2 --search optuna --num-samples 3": "--search cannot be combined "
+            "with --shard 1/2: what a search suggests depends on all",
+            "digits --shard 1/2 --scheduler asha": "--scheduler cannot be combined with --shard",
+            "digits --shard 1/2 --address auto": "--address cannot be combined with --shard 1/2: "
+            "a shard trains in this process, without Ray",
+            "digits --shard 1/2 --max-concurrent 2": "--max-concurrent cannot be combined",
+            "digits --shard 1/2 --max-retries 0": "--max-retries cannot be combined with --shard",
+            "digits --shard 1/2 --gpus-per-trial 2": "without Ray, on one GPU; 0 trains on CPUs",
+            "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
+            "digits --shard 1/2 --plan --write-cells x": "--write-cells cannot be combined with",
+            "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
         },
         "study.plan.planning.planned",
         "the same command goes on where this one ended",
@@ -299,6 +315,9 @@ def test_a_running_study_is_let_alone(name: str, results: Results, call: Called)
         ended = call(name, COMMANDS[name].usual.format(results.url))
     where = f"the results directory {results.url}"
     assert_refused(ended, name, f"another study is running with {where}")
+    with Results(results.url).storage.share(lambda: None):
+        ended = call(name, COMMANDS[name].usual.format(results.url))
+    assert_refused(ended, name, f"shards of a study are running with {where}")
     assert contents(Path(results.url)) == before
 
 

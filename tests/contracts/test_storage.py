@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from study.results import report_files, report_folder
 from study.storage.storage import ResultsError, Storage
 from study.storage.urls import absolute
+from tests.conftest import PROJECT
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -226,12 +229,85 @@ def test_who_asks_for_the_lock_learns_of_others_and_is_in_nobodys_way(tmp_path: 
         assert other.is_locked()
         assert not storage.is_locked()  # it is its own
     assert not other.is_locked()
-    with open(tmp_path / ".lock") as glance:
-        fcntl.flock(glance, fcntl.LOCK_SH)
-        assert not other.is_locked()
-        threading.Timer(0.01, fcntl.flock, (glance, fcntl.LOCK_UN)).start()
-        with storage.lock():
-            assert other.is_locked()
+    for takes in (other.lock, lambda: other.share(lambda: None), lambda: _asks(other)):
+        with open(tmp_path / ".lock") as glance:
+            fcntl.flock(glance, fcntl.LOCK_EX)
+            threading.Timer(0.01, fcntl.flock, (glance, fcntl.LOCK_UN)).start()
+            with takes():
+                pass
+
+
+@contextlib.contextmanager
+def _asks(storage: Storage) -> Iterator[None]:
+    """Another one asks at the same moment; neither takes the other for a study."""
+    assert not storage.is_locked()
+    yield
+
+
+def test_some_share_what_others_keep_to_themselves(tmp_path: Path) -> None:
+    """Whoever shares comes and goes; the first one begins alone, while the others wait."""
+    first, second, driver = (Storage(tmp_path) for _ in range(3))
+    began: list[str] = []
+    shared = pytest.raises(ResultsError, match="shards of a study are running")
+    alone = pytest.raises(ResultsError, match="another study is running")
+    with first.share(lambda: began.append("first")):
+        with second.share(lambda: began.append("second")):
+            assert driver.is_locked()
+            assert not first.is_locked()  # it is its own
+        with shared, driver.lock():
+            pass
+        assert driver.is_locked()
+        (tmp_path / f"x.{'0' * 32}.part").touch()
+        first.sweep()
+        driver.sweep()
+    assert began == ["first"]
+    assert not driver.is_locked()
+    with driver.lock(), alone, first.share(lambda: began.append("again")):
+        pass
+    assert began == ["first"]
+    assert (tmp_path / f"x.{'0' * 32}.part").exists()
+    with first.share(first.sweep):
+        assert not (tmp_path / f"x.{'0' * 32}.part").exists()
+
+
+def test_who_shares_waits_for_one_that_begins(tmp_path: Path) -> None:
+    """However long that takes: it reads all results."""
+    first, second = Storage(tmp_path), Storage(tmp_path)
+    events: list[str] = []
+    begins, ended = threading.Event(), threading.Event()
+
+    def begin() -> None:
+        begins.set()
+        time.sleep(0.3)
+        events.append("began")
+
+    def run() -> None:
+        with first.share(begin):
+            ended.wait(60)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begins.wait(60)
+    with second.share(lambda: events.append("began again")):
+        events.append("shares")
+    ended.set()
+    thread.join()
+    assert events == ["began", "shares"]
+
+
+def test_a_number_is_one_process_s(tmp_path: Path) -> None:
+    code = f"""
+from study.storage.storage import Storage
+storage = Storage({str(tmp_path)!r})
+with storage.lock_number(3) as third, storage.lock_number(2) as second:
+    print(third, second)
+"""
+    with Storage(tmp_path).lock_number(3) as free:
+        assert free
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+        )
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_errors_within_the_lock_are_not_those_of_the_lock(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
     ["study.commands", "study.run", "study.trial"],
-    ["study.concluding.closing", "study.track", "analysis.report"],
+    ["study.concluding.closing", "study.shards", "study.track", "analysis.report"],
     ["study.concluding", "analysis.watch"],
     ["analysis.conclude"],
     ["analysis.kinds", "analysis.page"],
@@ -35,7 +35,7 @@ STOREYS = [
         "analysis.section",
         "analysis.comparison",
     ],
-    ["study.drive", "study.check"],
+    ["study.drive", "study.in_process", "study.check"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.recording"],

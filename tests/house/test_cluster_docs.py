@@ -47,6 +47,9 @@ RUN_BY = {
     "ray dashboard on-premise.yaml": "tests/faults/test_on_premise.py",
     "ray down -y on-premise.yaml": "tests/faults/test_on_premise.py",
     "ssh -i ~/.ssh/study study@10.0.0.11": "tests/faults/test_on_premise.py",
+    "sbatch": "tests/faults/test_slurm.py",
+    "first=$(sbatch": "tests/faults/test_slurm.py",
+    "second=$(sbatch": "tests/faults/test_slurm.py",
 }
 """How a command outside the blocks that need a cloud account begins, and the file that runs it."""
 

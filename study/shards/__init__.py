@@ -1,0 +1,1 @@
+"""Shards: several processes that train one study together, each a fixed share of its cells."""

@@ -1,0 +1,127 @@
+"""Trains a shard of a study in this process, beside other shards, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from study.cell import AnyCell
+from study.concluding.choice import Choice
+from study.drive import work_of
+from study.errors import RequestError
+from study.hardware import TF32_NEEDS_GPU
+from study.in_process import set_up, tell, train_here
+from study.kinds import KINDS
+from study.launch.failures import Failure
+from study.launch.pace import Pace
+from study.launch.workplace import Workplace, looked_at, shared
+from study.plan.describe import describe
+from study.plan.estimate import cell_seconds, choose_packing
+from study.plan.networks import with_networks_first
+from study.plan.overhead import Overhead
+from study.plan.plan import Plan
+from study.plan.planning import planned
+from study.plan.stages import staged
+from study.request import Request, Shard
+from study.shards.mark import Mark
+from study.shards.share import Share
+from study.terminal.command import DONE, FAILED, terminating
+from study.terminal.working import working
+
+
+def run_shard(request: Request, shard: Shard) -> int:
+    """Trains what is known of a share, or prints the plan of it; the exit status.
+
+    Raises:
+        RequestError: a command runs with the results directory that is no shard of this study, or
+            this very shard does; shards trained on other data; or the request cannot be carried
+            out here.
+        KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
+    """
+    with working("planning"):
+        grid = planned(request)
+    gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
+    threads, device = set_up(request.threads, gpu)
+    gpu = device.type == "cuda"
+    if not gpu and any(cell.precision == "tf32" for cell in grid.cells):
+        raise RequestError(TF32_NEEDS_GPU)
+    grid = replace(
+        grid,
+        threads=threads,
+        concurrent=1,
+        gpus_per_trial=None if gpu else 0,
+        overhead=Overhead(start=0.0, report=0.0),
+        no_share_reason="a shard trains every cell from its start",
+    )
+    share = Share(shard, grid, request.confirm)
+    if request.then == "plan":
+        known, waiting = _known(request, grid, looked_at(request.results), share)
+        print(f"shard {shard}")
+        if known.cells or known.to_come:
+            print(describe(known, request.about, request.price_per_hour))
+        print(_still_to_come(known, waiting), end="")
+        return DONE
+    mark = Mark.of(request, shard, grid)
+    with terminating(), contextlib.ExitStack() as stack:
+        place = stack.enter_context(shared(request.results, mark.text, mark.why_not))
+        if not stack.enter_context(place.results.storage.lock_number(shard.number)):
+            raise RequestError(
+                f"shard {shard} is running with the results directory {place.results.url}. Wait "
+                "for its end, or start another shard."
+            )
+        return _train(request, shard, grid, place, share, mark.text)
+
+
+def _train(
+    request: Request, shard: Shard, grid: Plan, place: Workplace, share: Share, mark: str
+) -> int:
+    """Trains what is known of a share, and what that makes known."""
+    known, waiting = _known(request, grid, place, share)
+    done, left = len(known.finished), len(known.to_run)
+    print(
+        f"shard {shard} of {known.study}: {done + left} cells, {done} done already, {left} to run",
+        flush=True,
+    )
+    failures: list[Failure] = []
+    while known.to_run and not failures:
+        work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0, mark=mark)
+        failures = train_here(known, work, Pace(known.seconds))
+        place.survey = place.results.survey()
+        known, waiting = _known(request, grid, place, share)
+    tell(failures)
+    for skip in known.skipped:
+        print(f"skipped: {skip.what}: {skip.reason}")
+    print(f"results: {place.results.url}")
+    if to_come := _still_to_come(known, waiting):
+        print(to_come, end="")
+    elif not failures:
+        print("this share is done; once all are, the same command without --shard reports")
+    return FAILED if failures else DONE
+
+
+def _known(
+    request: Request, grid: Plan, place: Workplace, share: Share
+) -> tuple[Plan, Sequence[AnyCell]]:
+    """The plan of what a shard can train now, and cells of its share that wait for networks."""
+    choose = Choice(request, place)
+    plan = staged(grid, request.confirm, place.survey.cells, place.finished, choose)
+    storage = place.results.storage
+    plans = with_networks_first(request, plan, place.survey, place.finished, storage)
+    first = next((each for each in plans if each.to_run), plans[-1])
+    waiting = share.of(plans[-1]).to_run if first is not plans[-1] else []
+    mine = share.of(first)
+    with working("timing cells"):
+        mine = replace(mine, packing=choose_packing(mine, request.pack, share=False))
+        seconds = cell_seconds(mine, [*mine.to_run, *mine.examples])
+    return replace(mine, seconds=seconds), waiting
+
+
+def _still_to_come(plan: Plan, waiting: Sequence[AnyCell]) -> str:
+    """Lines on the cells of a share that cannot train yet; empty: there are none."""
+    lines = []
+    if plan.num_to_come:
+        lines.append(f"to come: {plan.num_to_come} cells confirm what is not chosen yet")
+    if waiting:
+        lines.append(f"to come: {len(waiting)} cells take apart networks that train first")
+    return "".join(f"{line}. Once all shards have ended, run them again\n" for line in lines)
