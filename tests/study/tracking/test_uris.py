@@ -13,9 +13,10 @@ import pytest
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
+from study.storage.databases import reason
 from study.tracking.store import RunStore
 from study.tracking.tracker import NullTracker, open_tracker
-from study.tracking.uris import ServerDown, reason
+from study.tracking.uris import ServerDown
 from tests.made_up.comparisons import make_results
 from tests.made_up.tracking import SUMMARY, ids, start
 
