@@ -264,8 +264,8 @@ def _suggestions(
     )
     if search.added:
         print(
-            f"note: the search begins from {search.added} suggestions more than its database "
-            "knew: the results hold them, and --num-samples counts them",
+            f"note: {search.added} suggestions that the search's database lacked are added to it "
+            "from the results",
             file=sys.stderr,
         )
 

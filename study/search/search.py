@@ -5,7 +5,7 @@ that the study declares (or `--set` gives). All other axes have one value, so th
 to one comparison. Optuna is told the mean over seeds of a validation metric at the end of the
 budget, read from the results. The Optuna study is kept in `optuna.db` in `Results.databases`, or
 in a PostgreSQL database in which several drivers share it; optuna-dashboard opens either, and a
-second run continues it. Where it lacks suggestions that the results hold, they are added to it.
+second run continues it. If it is lost, it is made anew from the results.
 
 The paradigm is searched like a number, so a search spends more on a paradigm that does well. To
 compare paradigms at equal effort, search each by itself (`--set paradigm=NAME`).
@@ -13,6 +13,7 @@ compare paradigms at equal effort, search each by itself (`--set paradigm=NAME`)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 from collections import Counter
@@ -25,8 +26,8 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
 from study.results import Results
-from study.search.outcomes import outcome_of
-from study.search.recorded import Recorded
+from study.search.outcomes import Outcome, outcome_of
+from study.search.record import Record, Suggested
 from study.search.space import Space, in_order
 from study.search.storage import GRACE_SECONDS, SearchStorage, shared_storage
 from study.storage.databases import without_password
@@ -70,13 +71,11 @@ class Search:
     It trains nothing: `more` gives the cells of the next suggestion, and `ended` takes how each of
     them ended. Only one process may search in a results directory at a time (`Results.lock`).
 
-    Suggestion number k draws from its own seed, even after an interruption. If `optuna.db` is
-    lost, it is made anew from the suggestions all of whose cells are recorded, in the order in
-    which they ended. Each has the values that Optuna was told before. Three things differ:
-    parameters are those of the cells, rounded; suggestions that rounded to the same cells are one;
-    and what failed, could not run or had not ended is unknown. So the search goes on as informed
-    as before, but what it suggests next differs from what the uninterrupted one would. Only its
-    random suggestions (Optuna's first ten) are the same, where nothing was missing before them.
+    Suggestion number k draws from its own seed, even after an interruption. Each is recorded in
+    the results directory, too (`study.search.record`). If the database is lost, or lacks some of
+    them, they are added to it under their numbers, with what the results hold of them. Suggested
+    one by one, all that follow are then those of a search that lost nothing, except where one had
+    failed or equalled an earlier one: of those the first is kept.
 
     Drivers that share a storage count together and take turns, so that nothing is suggested twice.
     Each trains its own suggestions in its own results directory. Those of one that died are taken
@@ -133,9 +132,10 @@ class Search:
             self._storage = SearchStorage(sqlite_url(path), str(path))
         else:
             self._storage = shared_storage(storage)
-        self._study = self._storage.open(self._title(comparison_id), self._objective)
-        recorded = Recorded(results, comparison_id, self._space)
-        self._storage.act(lambda: self._recall(recorded))
+        title = self._title(comparison_id)
+        self._record = Record(results.storage, title)
+        self._study = self._storage.open(title, self._objective)
+        self._storage.act(self._recall)
         self._storage.beat_for(lambda: [self._trial_id(number) for number in self._at_work()])
 
     @property
@@ -275,50 +275,68 @@ class Search:
         digest = f"{stream_seed('search', self._name, key):016x}"[:8]
         return f"{self._name} {'+'.join(self._objective)} {comparison_id[:8]} {digest}"
 
-    def _recall(self, recorded: Recorded) -> None:
+    def _recall(self) -> None:
         """Finds the ended, unfinished and failed suggestions of earlier runs."""
         self._look()
-        self._add(recorded)
-        tried = _tried(self._study.get_trials(deepcopy=False))
-        for trial in tried:
-            if trial.state.name == "FAIL" or (
-                trial.state.name == "RUNNING" and self._is_mine(trial)
-            ):
+        self._add()
+        for trial in _tried(self._study.get_trials(deepcopy=False)):
+            state = trial.state.name
+            if state == "FAIL" or (state == "RUNNING" and self._is_mine(trial)):
                 self._again.add(trial.number)
-            elif trial.state.name != "RUNNING":
-                cells = self._cells_of(trial.user_attrs[_POINT])
-                self._cells |= {cell.id: cell for cell in cells if cell.id in recorded}
+            if self._is_mine(trial):
+                self._record.add(_suggested(trial))
+                if state == "RUNNING":
+                    self._storage.beat(self._trial_id(trial.number))
+                if state in ("COMPLETE", "PRUNED"):
+                    cells = self._cells_of(trial.user_attrs[_POINT])
+                    self._cells |= {cell.id: cell for cell in cells}
         self._look()
 
-    def _add(self, recorded: Recorded) -> None:
-        """Adds the suggestions that the results hold and the database lacks, as they ended."""
-        import optuna
-
+    def _add(self) -> None:
+        """Adds the recorded suggestions that the database lacks, and how they ended."""
         trials = self._study.get_trials(deepcopy=False)
         known = [trial.user_attrs[_POINT] for trial in trials if _POINT in trial.user_attrs]
-        for point in recorded.points():
-            if point in known:
-                continue
-            try:
-                ids = [cell.id for cell in self._cells_of(point)]
-            except (RequestError, ValueError):
-                continue
-            outcome = recorded.outcome(ids, self._objective)
-            if outcome is None:
-                continue
-            params, distributions = self._space.parameters(point)
-            driver = {_DRIVER: self._driver} if self._storage.shared else {}
-            self._study.add_trial(
-                optuna.trial.create_trial(
-                    state=optuna.trial.TrialState["COMPLETE" if outcome.values else "PRUNED"],
-                    values=outcome.values,
-                    intermediate_values=dict([outcome.stopped_at] if outcome.stopped_at else []),
-                    params=params,
-                    distributions=distributions,
-                    user_attrs={_POINT: point} | driver,
-                )
-            )
+        ids: dict[Suggested, list[str]] = {}
+        for suggested in self._record.lacking(known):
+            with contextlib.suppress(RequestError, ValueError):  # it cannot run any more
+                ids[suggested] = [cell.id for cell in self._cells_of(suggested.point)]
+        if not ids:
+            return
+        cells = self._results.cells({i for each in ids.values() for i in each})
+        evaluations = self._results.evaluations(cells["cell_id"])
+        count = len(trials)
+        for suggested, own in ids.items():
+            for _ in range(count, suggested.number):  # what never ran is not recorded
+                self._study.add_trial(_trial("FAIL", {_REASON: "not recorded"}))
+            mine = cells[cells["cell_id"].isin(own)]
+            outcome: Outcome | str | None = None
+            if len(mine) == len(own):
+                rows = evaluations[evaluations["cell_id"].isin(own)]
+                outcome = outcome_of(mine, rows, self._objective)
+            self._study.add_trial(self._made_anew(suggested, outcome))
+            count = max(count, suggested.number) + 1
             self.added += 1
+
+    def _made_anew(
+        self, suggested: Suggested, outcome: Outcome | str | None
+    ) -> optuna.trial.FrozenTrial:
+        """The trial of a recorded suggestion; without an outcome it is yet to be trained."""
+        attributes: dict[str, Any] = {_POINT: suggested.point}
+        if self._storage.shared:
+            attributes[_DRIVER] = self._driver
+        if isinstance(outcome, str):
+            attributes[_REASON] = outcome
+        of_optuna: dict[str, Any] = {
+            "params": suggested.params,
+            "distributions": suggested.distributions,
+        }
+        if not isinstance(outcome, Outcome):
+            return _trial("FAIL" if outcome else "RUNNING", attributes, **of_optuna)
+        if outcome.stopped_at:
+            step, value = outcome.stopped_at
+            of_optuna |= {"intermediate_values": {step: value}, "value": value}
+            return _trial("PRUNED", attributes, **of_optuna)
+        return _trial("COMPLETE", attributes, values=outcome.values, **of_optuna)
 
     def _is_mine(self, trial: optuna.trial.FrozenTrial) -> bool:
         return not self._storage.shared or trial.user_attrs.get(_DRIVER) == self._driver
@@ -389,16 +407,8 @@ class Search:
 
     def _repeat(self, failed: optuna.trial.FrozenTrial) -> int:
         """Repeats a suggestion that failed in an earlier run; returns the new number."""
-        import optuna
-
-        self._study.add_trial(
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.RUNNING,
-                params=failed.params,
-                distributions=failed.distributions,
-                user_attrs={_RETRY_OF: failed.number},
-            )
-        )
+        of_optuna = {"params": failed.params, "distributions": failed.distributions}
+        self._study.add_trial(_trial("RUNNING", {_RETRY_OF: failed.number}, **of_optuna))
         number = self._study.get_trials(deepcopy=False)[-1].number
         self._begin(number, failed.user_attrs[_POINT])
         return number
@@ -410,6 +420,7 @@ class Search:
             self._storage.rdb.set_trial_user_attr(trial_id, _DRIVER, self._driver)
             self._storage.beat(trial_id)
         self._storage.rdb.set_trial_user_attr(trial_id, _POINT, point)
+        self._record.add(_suggested(self._storage.rdb.get_trial(trial_id)))
 
     def _cells_of(self, point: Mapping[str, Any]) -> list[Cell]:
         return [
@@ -470,6 +481,17 @@ class Search:
         rdb = self._storage.rdb
         study_id = rdb.get_study_id_from_name(self._study.study_name)
         return rdb.get_trial_id_from_study_id_trial_number(study_id, number)
+
+
+def _trial(state: str, attributes: dict[str, Any], **of_optuna: Any) -> optuna.trial.FrozenTrial:
+    import optuna
+
+    made = optuna.trial.TrialState[state]
+    return optuna.trial.create_trial(state=made, user_attrs=attributes, **of_optuna)
+
+
+def _suggested(trial: optuna.trial.FrozenTrial) -> Suggested:
+    return Suggested(trial.number, trial.user_attrs[_POINT], trial.params, trial.distributions)
 
 
 def _tried(trials: Sequence[optuna.trial.FrozenTrial]) -> list[optuna.trial.FrozenTrial]:

@@ -26,8 +26,6 @@ cell's id must not depend on the last bit of a logarithm."""
 
 _HYBRID_AXES = ("lr", "hard_lr", "switch_point")
 _SEARCHED = ("paradigm", *_HYBRID_AXES)
-_COLUMNS = {"lr": "lr", "hard_lr": "last_lr", "switch_point": "switch_point"}
-"""Axis -> column of the results."""
 
 
 @dataclass(frozen=True)
@@ -121,43 +119,6 @@ class Space:
             else:
                 point[axis] = values
         return point
-
-    def point_of(self, cell: Mapping[Any, Any]) -> dict[str, Any] | None:
-        """The point that would be suggested for a recorded cell; None: it lies outside.
-
-        Args:
-            cell: paradigm, lr, last_lr and switch_point, as `study.results` has them.
-        """
-        numbers = {axis: cell[column] for axis, column in _COLUMNS.items()}
-        point: dict[str, Any] = {"paradigm": cell["paradigm"]}
-        for axis, values in self.paradigms.get(cell["paradigm"], {}).items():
-            if isinstance(values, Range):
-                if not values.low <= numbers[axis] <= values.high:
-                    return None
-                point[axis] = float(numbers[axis])
-            else:
-                point[axis] = values
-        return point if len(point) > 1 else None
-
-    def parameters(
-        self, point: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, optuna.distributions.BaseDistribution]]:
-        """Optuna's parameters of a point and their distributions, as `suggest` makes them."""
-        from optuna.distributions import CategoricalDistribution, FloatDistribution
-
-        paradigm = point["paradigm"]
-        params: dict[str, Any] = {}
-        distributions: dict[str, optuna.distributions.BaseDistribution] = {}
-        if len(self.paradigms) > 1:
-            params["paradigm"] = paradigm
-            distributions["paradigm"] = CategoricalDistribution(list(self.paradigms))
-        for axis, values in self.paradigms[paradigm].items():
-            if isinstance(values, Range):
-                params[f"{paradigm}.{axis}"] = point[axis]
-                distributions[f"{paradigm}.{axis}"] = FloatDistribution(
-                    values.low, values.high, log=values.log
-                )
-        return params, distributions
 
     def middles(self) -> Iterator[dict[str, Any]]:
         """One point a paradigm, in the middle of its ranges."""
