@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from study.errors import RequestError
@@ -59,7 +59,10 @@ class SearchStorage:
         try:
             return self.act(lambda: self._open(title, objective))
         except ImportError as error:
-            raise RequestError(self._refusal(error)) from error
+            raise RequestError(self._refusal(reason(error))) from error
+        except RuntimeError as error:  # Optuna's and MLflow's tables share a name
+            why = "it holds tables of MLflow or of another version of Optuna: take one of its own"
+            raise RequestError(self._refusal(why)) from error
 
     def act(self, what: Callable[[], T]) -> T:
         """Does something with the study while no other driver does.
@@ -84,7 +87,7 @@ class SearchStorage:
                 now = time.monotonic()
                 waits = self.shared and self._opened and _may_pass(error)
                 if not waits or now - (away_since or now) > AWAY_SECONDS:
-                    raise RequestError(self._refusal(error)) from error
+                    raise RequestError(self._refusal(reason(error.__cause__ or error))) from error
                 if away_since is None:
                     away_since = now
                     print(
@@ -96,8 +99,7 @@ class SearchStorage:
 
     def ask(self, study: optuna.Study) -> optuna.Trial:
         """As Optuna's `ask`, which warns that heartbeats are ours to send."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with _without_warnings():
             return study.ask()
 
     def fail_stale(self, study: optuna.Study) -> None:
@@ -105,7 +107,8 @@ class SearchStorage:
         import optuna
 
         if self.shared:
-            optuna.storages.fail_stale_trials(study)
+            with _without_warnings():
+                optuna.storages.fail_stale_trials(study)
 
     def beat_for(self, trial_ids: Callable[[], Collection[int]]) -> None:
         """Sends heartbeats from now on, in a thread, until `close`.
@@ -138,20 +141,16 @@ class SearchStorage:
             from sqlalchemy.pool import NullPool
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        options: dict[str, Any] = {}
+        # A dashboard may hold a file for a moment, and a server may restart: no connection stays
+        # open in between.
+        wait = {"connect_timeout": CONNECT_SECONDS} if self.shared else {"timeout": 60}
+        engine = {"poolclass": NullPool, "connect_args": wait}
+        beats: dict[str, Any] = {}
         if self.shared:
-            options = {"heartbeat_interval": BEAT_SECONDS, "grace_period": GRACE_SECONDS}
-            engine: dict[str, Any] = {
-                "pool_pre_ping": True,
-                "connect_args": {"connect_timeout": CONNECT_SECONDS},
-            }
-        else:
-            # A dashboard may hold the file for a moment; no connection stays open in between.
-            engine = {"poolclass": NullPool, "connect_args": {"timeout": 60}}
+            beats = {"heartbeat_interval": BEAT_SECONDS, "grace_period": GRACE_SECONDS}
         template = self.url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            self.rdb = optuna.storages.RDBStorage(template, engine_kwargs=engine, **options)
+        with _without_warnings():
+            self.rdb = optuna.storages.RDBStorage(template, engine_kwargs=engine, **beats)
             study = optuna.create_study(
                 storage=self.rdb,
                 study_name=title,
@@ -161,19 +160,26 @@ class SearchStorage:
             study.set_metric_names([f"validation {metric}" for metric in objective])
         return study
 
-    def _refusal(self, error: Exception) -> str:
+    def _refusal(self, why: str) -> str:
         remedy = (
             "Correct --search-storage, or start the database: the same command goes on."
             if self.shared
             else "If it is damaged, move it away: the search then goes on from the results."
         )
-        why = reason(error.__cause__ or error)
         return f"cannot use the search's database {self._shown} ({why}). {remedy}"
 
 
 def shared_storage(url: str) -> SearchStorage:
     """The storage at a URL that a person gave."""
     return SearchStorage(url, without_password(url))
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hides that heartbeats and names of metrics are experimental in Optuna."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _may_pass(error: BaseException) -> bool:
