@@ -234,8 +234,9 @@ class Search:
                 "hidden foreground. The tables show what validation "
                 f"{self._space.label(select)} chose (--select)."
             )
-        dashboard = f"uvx optuna-dashboard {shlex.quote(without_password(self._storage.url))}"
-        return "\n".join([*lines, f"search: {dashboard}"])
+        driver = "--with 'psycopg[binary]' " if self._storage.shared else ""
+        url = shlex.quote(without_password(self._storage.url))
+        return "\n".join([*lines, f"search: uvx {driver}optuna-dashboard {url}"])
 
     def _best(self) -> list[str]:
         rows = sorted(self._study.best_trials, key=lambda trial: [-v for v in trial.values])
