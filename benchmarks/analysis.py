@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
-from study.results.compaction import ROWS_A_FILE
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
+from study.results.compaction import ROWS_A_FILE
 
 EVALUATIONS = 100
 POINTS = tuple((i + 1) / EVALUATIONS for i in range(EVALUATIONS))

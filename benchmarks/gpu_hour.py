@@ -47,7 +47,6 @@ from benchmarks.measure import write
 from study import tasks
 from study.cell import PRECISIONS
 from study.cell.version import code_version
-from study.results.compaction import files_for
 from study.errors import RequestError
 from study.launch.cell_list import CellList
 from study.plan.estimate import WORTHWHILE
@@ -55,6 +54,7 @@ from study.plan.listed import left_to_run
 from study.plan.planning import planned
 from study.plan.stages import staged
 from study.results import Results, Survey
+from study.results.compaction import files_for
 from study.run_options import requested
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating

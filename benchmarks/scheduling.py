@@ -40,7 +40,6 @@ from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell
 from study.cell.work import Work
-from study.results.compaction import compact
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch
@@ -48,6 +47,7 @@ from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import SPLITS, Results
+from study.results.compaction import compact
 from study.tasks.base import Task
 from study.terminal.progress import Progress
 from study.tracking.store import RunStore

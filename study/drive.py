@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def opened(request: Request) -> Iterator[Workplace]:
     results = results_in(request.results)
     if results.storage.local:
         require_lasting(results.url)
-    elif request.search or tracking_uri(request.tracking) is None:
+    elif (request.search and not request.search_storage) or not tracking_uri(request.tracking):
         require_lasting(os.getcwd())  # the databases lie there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
@@ -190,6 +191,8 @@ def _train(
                 judge,
             )
             progress.show(last=True)
+    if suggestions:
+        suggestions.search.close()
     suggested = suggestions.search.cells if suggestions else []
     cells = [*plan.cells, *suggested, *to_come.cells]
     trained = Trained(
@@ -261,9 +264,16 @@ def _suggestions(
         make_cell=kind.maker(lambda task, options: plan.facts[task, options]).runnable,
         objective=request.metrics,
         num_samples=request.num_samples or 0,
+        storage=request.search_storage,
     )
+    if search.added:
+        print(
+            f"note: {search.added} suggestions that the search's database lacked are added to it "
+            "from the results",
+            file=sys.stderr,
+        )
 
-    def seen(cells: Sequence[AnyCell], done: int) -> None:
-        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done)
+    def seen(cells: Sequence[AnyCell], done: int, gone: int) -> None:
+        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done, gone)
 
     return Suggestions(search, place.finished, seen)

@@ -66,6 +66,7 @@ ALLOWED_SKIPS = frozenset(
         "needs Chromium, which .ci/run installs",
         "needs sshd, rsync and ip, which .ci/run installs",
         "needs root, slurm-wlm and munge, which .ci/run installs",
+        "needs PostgreSQL, which .ci/run installs",
         "needs the right to make namespaces",
         "needs uv and a package registry",
         "needs aeon, which `uv sync --extra series` installs",
@@ -75,7 +76,8 @@ ALLOWED_SKIPS = frozenset(
 
 LONGEST = (
     "test_gpu_hour", "test_tracking_server", "test_slurm", "test_kills", "test_on_premise",
-    "test_cluster", "test_ray_jobs", "test_cluster_docs", "test_mlflow_ui", "test_launch",
+    "test_cluster", "test_ray_jobs", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
+    "test_launch",
     "test_benchmarks", "test_s3",
     "test_report", "test_text_report", "test_lost_calls", "test_cut", "test_search", "test_track",
     "test_run", "test_report_command", "test_fixed_focus_analysis", "test_trajectories_analysis",

@@ -3,12 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from study import tasks
 from study.search.space import OBJECTIVES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What Optuna is told of a suggestion.
+
+    Attributes:
+        values: mean over seeds of each objective; None where it was stopped early.
+        stopped_at: per cent of the budget, and the mean there; None where it was not.
+    """
+
+    values: list[float] | None = None
+    stopped_at: tuple[int, float] | None = None
+
+
+def outcome_of(
+    cells: pd.DataFrame, evaluations: pd.DataFrame, objective: Sequence[str]
+) -> Outcome | str:
+    """The outcome of a suggestion whose cells are recorded, or why it has none.
+
+    Args:
+        cells: of the suggestion, as `Results.cells` gives them.
+        evaluations: as `Results.evaluations` gives them.
+        objective: metrics of `OBJECTIVES`.
+    """
+    if (cells["status"] == "censored").any():
+        if len(objective) > 1:
+            return "stopped early, with two objectives"
+        return Outcome(stopped_at=last_before_censored(cells, evaluations, objective[0]))
+    values = seed_means(cells, evaluations, objective)
+    return Outcome(values) if np.isfinite(values).all() else "a metric has no value"
 
 
 def seed_means(

@@ -14,18 +14,20 @@ class Suggestions:
     Args:
         search: asked for cells, told of their ends.
         recorded: cell id -> status of the cells that need no run.
-        announce: called with a suggestion's cells that will run, and how many were done before.
+        announce: called with a suggestion's cells that will run, how many more were done before,
+            and how many other drivers have taken.
     """
 
     def __init__(
         self,
         search: Search,
         recorded: Mapping[str, str],
-        announce: Callable[[list[Cell], int], object],
+        announce: Callable[[list[Cell], int, int], object],
     ) -> None:
         self.search = search
         self._recorded = recorded
         self._announce = announce
+        self._elsewhere = 0
 
     @property
     def exhausted(self) -> bool:
@@ -36,7 +38,9 @@ class Suggestions:
         while not self.search.exhausted:
             cells = self.search.more()
             missing = [cell for cell in cells if cell.id not in self._recorded]
-            self._announce(missing, len(cells) - len(missing))
+            taken = self.search.elsewhere - self._elsewhere
+            self._elsewhere += taken
+            self._announce(missing, len(cells) - len(missing), taken)
             for cell in cells:
                 if cell.id in self._recorded:
                     self.search.ended(cell.id, self._recorded[cell.id])

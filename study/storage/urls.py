@@ -6,6 +6,7 @@ import errno
 import functools
 import os
 import re
+import socket
 import urllib.parse
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,12 @@ def absolute(url: str) -> str:
     """
     path = local_path(url)
     return url if path is None else str(path.expanduser().resolve())
+
+
+def origin(url: str) -> str:
+    """A name of a directory that tells it apart from those of other machines: ``host:/path``."""
+    path = local_path(url)
+    return url if path is None else f"{socket.gethostname()}:{absolute(url)}"
 
 
 def sqlite_url(path: Path) -> str:

@@ -118,6 +118,10 @@ class KnownRun(NamedTuple):
     is_group: bool
     metrics: frozenset[str]
     """Names of the parent run's metrics; empty for other runs."""
+    origin: str | None
+    """The results directory that it was logged from; None: not known."""
+    started: float
+    """When, in seconds since the epoch."""
 
 
 def name_of(run: Any) -> str | None:
@@ -136,6 +140,8 @@ def known_run(run: Any) -> KnownRun:
         state=tags.get("digest" if "group" in tags else "status"),
         is_group="group" in tags,
         metrics=frozenset(run.data.metrics if name_of(run) == PARENT else ()),
+        origin=tags.get("results"),
+        started=run.info.start_time / 1000,
     )
 
 

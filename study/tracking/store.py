@@ -22,7 +22,8 @@ from typing import Any
 
 from study.errors import RequestError
 from study.results import Results
-from study.storage.urls import sqlite_url
+from study.storage.databases import alone, is_postgresql, reason, without_password
+from study.storage.urls import origin, sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
 from study.tracking.database import database_of, write
@@ -45,14 +46,15 @@ from study.tracking.uris import (
     ServerDown,
     is_server,
     may_pass,
-    reason,
     require_store,
     tracking_uri,
-    without_password,
 )
 
 BATCH = 100
 """Cells that are read from the results at once."""
+
+ABANDONED_SECONDS = 3600.0
+"""After this time a run of another driver that is still not complete is taken for given up."""
 
 MOST_GROUPS = 98
 """Summaries that are kept: with the study's run, fewer than 100 runs at the top. MLflow's views
@@ -84,7 +86,9 @@ class RunStore:
 
     A run is identified by its experiment and its tag `cell_id` or `group`; it is complete if its
     status is FINISHED. A failed call may have acted all the same, so its run is looked up before
-    the next try: incomplete runs are deleted, and the oldest complete one is kept.
+    the next try: incomplete runs are deleted, and the oldest complete one is kept. Several drivers
+    may log to one experiment, each from its own results directory, which the tag `results` names:
+    the incomplete runs of the others are theirs.
 
     Args:
         results, study, uri: as for `open_tracker`; the URI is not `none`.
@@ -100,6 +104,7 @@ class RunStore:
         asked = tracking_uri(uri)
         self._folder = None if asked else results.databases()  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
+        self._origin = origin(results.url)
         self._runs: dict[str, KnownRun] = {}
         self._experiment: Any = None
         self._database: Any = None  # None: of a server
@@ -135,7 +140,7 @@ class RunStore:
         """Opens the store and the experiment, and makes them if they are missing.
 
         A database is made and migrated here, before any trial runs: processes that do it at the
-        same time crash each other.
+        same time crash each other, so drivers that share one take turns.
 
         Raises:
             ServerDown: the server does not answer.
@@ -173,8 +178,9 @@ class RunStore:
                 f"{self._folder}",
                 file=sys.stderr,
             )
-        self._client = MlflowClient(tracking_uri=self._uri)
-        experiment = self._find_experiment() or self._make_experiment()
+        with alone(self._uri, "MLflow") if is_postgresql(self._uri) else contextlib.nullcontext():
+            self._client = MlflowClient(tracking_uri=self._uri)
+            experiment = self._find_experiment() or self._make_experiment()
         require_writable(experiment.artifact_location)
         self._experiment = experiment
         self._database = database_of(self._client)
@@ -325,14 +331,27 @@ class RunStore:
                 return [(name, known) for _, _, name, known in sorted(found)]
 
     def _tidy(self, query: str = "") -> None:
-        """Looks up runs and deletes all but the oldest complete one a name and oldest parent."""
+        """Looks up runs and deletes all but one complete one a name, and the oldest parent.
+
+        Of a cell's runs the oldest is kept, of a group's the one with the latest numbers.
+        """
         kept: dict[str, KnownRun] = {}
         for name, known in self._search(query):
-            if name not in kept and (known.complete or name == PARENT):
+            if name != PARENT and not known.complete:
+                if self._may_delete(known):
+                    self._client.delete_run(known.run_id)
+                continue
+            older = kept.get(name)
+            if older is None or known.is_group:
                 kept[name] = known
-            else:
-                self._client.delete_run(known.run_id)
+            if older is not None:
+                self._client.delete_run((older if known.is_group else known).run_id)
         self._runs = self._runs | kept if query else kept
+
+    def _may_delete(self, run: KnownRun) -> bool:
+        """Whether an incomplete run is this driver's, or nobody's any more."""
+        mine = run.origin in (None, self._origin)
+        return mine or time.time() - run.started > ABANDONED_SECONDS
 
     def _adopt(self) -> None:
         """Puts every cell below the parent that is left.
@@ -438,11 +457,15 @@ class RunStore:
 
     def _new_run(self, name: str, tags: Mapping[str, str]) -> Any:
         experiment = self._experiment.experiment_id
-        return self._client.create_run(experiment, run_name=name, tags=dict(tags))
+        return self._client.create_run(experiment, run_name=name, tags=self._owned(tags))
+
+    def _owned(self, tags: Mapping[str, str]) -> dict[str, str]:
+        """Tags that say which directory a run is of, so that other drivers let it be."""
+        return {**tags, "results": self._origin}
 
     def _below_parent(self, run: CellRun) -> CellRun:
         tags = {"mlflow.parentRunId": self._runs[PARENT].run_id, **run.tags}
-        return dataclasses.replace(run, tags=tags)
+        return dataclasses.replace(run, tags=self._owned(tags))
 
     def _end_run(self, name: str, run: Any) -> None:
         self._client.set_terminated(run.info.run_id)

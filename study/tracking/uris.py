@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sqlite3
 from urllib.parse import urlsplit
 
@@ -21,24 +20,6 @@ class ServerDown(RequestError):
 def tracking_uri(uri: str | None) -> str | None:
     """The URI given by the option or else by the environment; None if neither gives one."""
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or None
-
-
-def reason(error: BaseException) -> str:
-    """Why something failed, on one line and without passwords.
-
-    Of MLflow's paragraph on a failed connection, only the system's error is kept.
-    """
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError):
-            error = cause
-        cause = cause.__cause__ or cause.__context__
-    return without_password((str(error) or repr(error)).splitlines()[0])
-
-
-def without_password(text: str) -> str:
-    """The text with the password of every `user:password@host` in a URI masked."""
-    return re.sub(r"(://[^/\s:@]*):\S*@", r"\1:***@", text)
 
 
 def is_server(uri: str) -> bool:

@@ -79,7 +79,8 @@ MAY_IMPORT = {
     "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
     | {"study.search.halving"},
     "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"},
-    "optuna": {"study.search.search", "study.search.space", "study.search.suggestions"},
+    "optuna": {"study.search.search", "study.search.space", "study.search.storage"}
+    | {"study.search.record"},
     "analysis": {"study.concluding.choice", "study.concluding.closing", "study.concluding.relog"},
 }
 """Package -> the only modules of `study` that know it."""

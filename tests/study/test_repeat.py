@@ -18,12 +18,12 @@ from study import repeat
 from study.cell import Cell, Schedule
 from study.cell.version import code_version
 from study.cell.work import Work
-from study.results.compaction import compact
 from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
 from study.results.cell_copies import DUPLICATE_TOLERANCE
+from study.results.compaction import compact
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.commands import one_line

@@ -22,12 +22,12 @@ from mlflow import MlflowClient
 
 import analysis
 from study import run
-from study.results.compaction import compact
 from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned
 from study.request import Request
 from study.results import Results
+from study.results.compaction import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here

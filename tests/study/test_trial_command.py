@@ -20,10 +20,10 @@ import torch
 from study import run, trial
 from study.cell import Cell, Schedule
 from study.cell.work import Work
-from study.results.compaction import compact
 from study.launch.cell_list import CellList
 from study.launch.trial import train_cells
 from study.results import Results
+from study.results.compaction import compact
 from study.tasks.mosaics.mosaics import MosaicTask
 from study.terminal.command import DONE, FAILED, INTERRUPTED, UNUSABLE
 from tests.conftest import PROJECT, tiny_cell

@@ -22,10 +22,10 @@ from analysis.comparison.report.text import unusual_cut
 from analysis.comparison.sources import TableSource
 from analysis.groups import AXES
 from study.cell import Budget, Cell
-from study.results.compaction import compact
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
+from study.results.compaction import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write

@@ -13,10 +13,10 @@ import pytest
 from study.cell import Cell, Schedule
 from study.cell.version import source_digest
 from study.cell.work import Work
-from study.results.compaction import compact
 from study.errors import RequestError
 from study.launch.trial import train_cells
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results.compaction import compact
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell

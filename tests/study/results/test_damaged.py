@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import analysis
 from analysis.comparison.compare import compare_results
 from study.cell import Cell
-from study.results.compaction import compact
 from study.results import Damage, Results, ResultsError, Survey
+from study.results.compaction import compact
 from tests.made_up.comparisons import make_cell, write
 from tests.made_up.tables import (
     TABLES,

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell
-from study.results.compaction import compact
 from study.results import EVALUATIONS_SCHEMA, SPLITS, Results, ResultsError, Survey, parquet
+from study.results.compaction import compact
 from study.results.schema import NEW_COLUMNS
 from study.storage.storage import Storage
 from study.tasks.mosaics import mosaics

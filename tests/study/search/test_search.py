@@ -445,12 +445,102 @@ def test_what_cannot_be_compared_is_another_optuna_study(
     assert sorted(s.n_trials for s in optuna.get_all_study_summaries(url)) == [1, 1]
 
 
-def test_without_its_database_a_search_finds_its_first_cells_in_the_results(
+def without_times(results: Results) -> list[tuple[Any, ...]]:
+    """What Optuna knows of each suggestion, but for when it was told."""
+    return [
+        (t.number, t.state.name, t.values, t.params, t.distributions, t.user_attrs["point"])
+        for t in trials_in(results)
+    ]
+
+
+def lose_database(results: Results) -> None:
+    (Path(results.url) / DATABASE).unlink()
+
+
+def test_a_search_whose_database_is_lost_is_as_one_that_kept_it(
+    results: Results, tmp_path: Path
+) -> None:
+    """Beyond Optuna's ten random suggestions, where the next one depends on all before."""
+    run(search_in(results, 14), results, parallel=1)
+    other = make_results(tmp_path / "other")
+    run(search_in(other, 12), other, parallel=1)
+    lose_database(other)
+    search = search_in(other, 14)
+    assert search.added == 12
+    assert len(search.cells) == 24
+    run(search, other, parallel=1)
+    assert without_times(other) == without_times(results)
+    assert search.summary().startswith("14 suggestions: 14 done")
+    assert search_in(other, 14).added == 0
+
+
+def test_what_was_refused_and_stopped_keeps_its_place_where_the_database_is_lost(
     results: Results,
 ) -> None:
-    before = run(search_in(results, 5), results)
-    (Path(results.url) / DATABASE).unlink()
-    assert run(search_in(results, 5), results) == before
+    def make(point: Mapping[str, Any]) -> Cell:
+        if point["paradigm"] == "soft" and point["lr"] > 0.1:
+            raise RequestError("no step for its soft phase")
+        return cell_of(point)
+
+    def stop_the_hybrids(results: Results, cell: Cell) -> str:
+        return train(results, cell, "censored" if cell.paradigm == "hybrid" else "done")
+
+    search = search_in(results, 6, make_cell=make)
+    run(search, results, how=stop_the_hybrids)
+    before = trials_in(results)
+    assert {trial.state.name for trial in before} == {"COMPLETE", "PRUNED", "FAIL"}
+    lose_database(results)
+    assert search_in(results, 6, make_cell=make).exhausted
+    after = trials_in(results)[: len(before)]
+    for old, new in zip(before, after, strict=False):
+        assert (old.number, old.state) == (new.number, new.state)
+        assert old.intermediate_values == new.intermediate_values
+        assert old.values == new.values
+
+
+def test_what_had_not_ended_comes_first_where_the_database_is_lost(results: Results) -> None:
+    run(search_in(results, 2), results)
+    search = search_in(results, 4)
+    left = search.more()
+    train(results, left[0])
+    del search
+    lose_database(results)
+    search = search_in(results, 4)
+    assert search.added == 3
+    assert search.more() == left
+    for cell in left:
+        search.ended(cell.id, "done" if results.has_cell(cell.id) else train(results, cell))
+    run(search, results)
+    assert states(results) == {"COMPLETE": 4}
+
+
+def test_cells_of_a_grid_are_no_suggestions(results: Results) -> None:
+    for seed in (0, 3):
+        train(results, cell_of({"paradigm": "soft", "lr": 0.1, "seed": seed, "m": 10}))
+    assert search_in(results, 1).added == 0
+
+
+def test_two_directories_copied_together_are_one_search(results: Results, tmp_path: Path) -> None:
+    """As docs/results.md copies them."""
+    other = make_results(tmp_path / "other")
+    one = run(search_in(results, 3), results)
+    two = run(search_in(other, 4), other)
+    for folder in ("cells", "evaluations", "search"):
+        shutil.copytree(Path(other.url, folder), Path(results.url, folder), dirs_exist_ok=True)
+    search = search_in(results, 4)
+    assert search.exhausted
+    ids = {cell.id for cells in one + two for cell in cells}
+    assert {cell.id for cell in search.cells} == ids
+    assert len(trials_in(results)) == len(ids) / 2
+
+
+def test_a_damaged_suggestion_is_named(results: Results) -> None:
+    run(search_in(results, 1), results)
+    lose_database(results)
+    (file,) = Path(results.url, "search").rglob("*.json")
+    file.write_text("{}")
+    with pytest.raises(RequestError, match=f"{file}.*Remove it"):
+        search_in(results, 1)
 
 
 # --- kills

@@ -13,9 +13,10 @@ import pytest
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
+from study.storage.databases import reason
 from study.tracking.store import RunStore
 from study.tracking.tracker import NullTracker, open_tracker
-from study.tracking.uris import ServerDown, reason
+from study.tracking.uris import ServerDown
 from tests.made_up.comparisons import make_results
 from tests.made_up.tracking import SUMMARY, ids, start
 
@@ -128,6 +129,10 @@ def test_a_server_that_refuses_is_not_one_that_is_down(
         ("http://u:p@h:5000/x", "http://u:***@h:5000/x"),
         ("API request to http://u:p@h/api failed", "API request to http://u:***@h/api failed"),
         ("postgresql://u:p/w@h/db", "postgresql://u:***@h/db"),
+        (
+            "postgresql://h/db?user=u&password=p/w@x&sslmode=x",
+            "postgresql://h/db?user=u&password=***&sslmode=x",
+        ),
         ("http://u:p@ss@h", "http://u:***@h"),
         ("http://:p@h", "http://:***@h"),
         ("http://h:5000", "http://h:5000"),

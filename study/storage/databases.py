@@ -1,0 +1,66 @@
+"""PostgreSQL databases that several drivers share, and why a database cannot be used."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterator
+
+CONNECT_SECONDS = 20
+"""How long a connection may take; libpq would wait for minutes."""
+
+
+def is_postgresql(url: str) -> bool:
+    """Whether a URL of SQLAlchemy names a PostgreSQL database, by whatever driver."""
+    return bool(re.match(r"postgresql(\+\w+)?://", url))
+
+
+@contextlib.contextmanager
+def alone(url: str, what: str) -> Iterator[None]:
+    """Keeps all others out who ask for the same thing in the same PostgreSQL database.
+
+    It waits for them, and the database lets go of who has died. An advisory lock of a transaction
+    does both, behind a pool of connections, too.
+
+    Args:
+        url: of SQLAlchemy.
+        what: a name, such as of what is made or changed meanwhile.
+
+    Raises:
+        SQLAlchemyError, ImportError: the database cannot be reached; its driver is missing.
+    """
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
+    key = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], signed=True)
+    timeout = {"connect_timeout": CONNECT_SECONDS}
+    connection = create_engine(url, poolclass=NullPool, connect_args=timeout).connect()
+    try:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+        yield
+    finally:
+        with contextlib.suppress(SQLAlchemyError):  # what was done is done, whatever it says now
+            connection.close()
+
+
+def reason(error: BaseException) -> str:
+    """Why a database or server cannot be used, on one line and without passwords.
+
+    Of a paragraph on a failed connection, only the system's error is kept.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError) and (cause.name or "").startswith("psycopg"):
+            return f"{cause}: `uv sync --extra postgresql` installs psycopg"
+        if isinstance(cause, OSError):
+            error = cause
+        cause = cause.__cause__ or cause.__context__
+    return without_password((str(error) or repr(error)).splitlines()[0])
+
+
+def without_password(text: str) -> str:
+    """The text with the password of every `user:password@host` in a URI masked."""
+    text = re.sub(r"([?&]password=)[^&\s]*", r"\1***", text)
+    return re.sub(r"(://[^/\s:@]*):\S*@", r"\1:***@", text)
