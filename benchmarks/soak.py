@@ -59,8 +59,8 @@ GRID = [
     "validation_size=10", "test_size=10", "confirm=none",
 ]  # fmt: skip
 
-KILLED = {"worker": 14, "driver": 3, "driver at its start": 1, "server": 2}
-"""What is killed, and how often relative to the others. A new driver takes some 20 s."""
+KILLED = {"driver": 0.15, "driver at its start": 0.05, "server": 0.1}
+"""What is killed, and its share of all kills. The rest are workers: a new driver takes some 20 s."""
 
 SHORT = {"cells": 1_000, "kills": 20, "disks": 2, "bytes": 4}
 LONG = {"cells": 10_000, "kills": 200, "disks": 20, "bytes": 20}
@@ -103,7 +103,9 @@ def main() -> int:
         started = time.monotonic()
         soak.run(soak.drawn(args.kills, args.disks, args.bytes))
         seconds = time.monotonic() - started
+        say("MLflow is given what it lacks")
         track(study.results, server)
+        say("compared with the uninterrupted study")
         found = {
             **faults(reference, study.results, study.recorded, soak.flipped),
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
@@ -241,8 +243,9 @@ class Soak:
 
     def drawn(self, kills: int, disks: int, flips: int) -> list[tuple[float, str]]:
         """Moments, in recorded cells, and what is hit then."""
-        hits = self._rng.choices(list(KILLED), list(KILLED.values()), k=kills)
-        hits += ["disk"] * disks + self._rng.choices(list(FLIPPED), k=flips)
+        hits = [what for what, share in KILLED.items() for _ in range(round(share * kills))]
+        hits += ["worker"] * (kills - len(hits)) + ["disk"] * disks
+        hits += ["result"] * (flips - flips // 2) + ["checkpoint"] * (flips // 2)
         self._rng.shuffle(hits)
         moments = sorted(self._rng.uniform(0, LAST * self._cells) for _ in hits)
         return list(zip(moments, hits, strict=True))
@@ -250,13 +253,15 @@ class Soak:
     def run(self, hits: list[tuple[float, str]]) -> None:
         """Hits the study at these moments, then lets it run to its end."""
         self._study.start()
-        for moment, what in hits:
-            while len(self._study.recorded.ids()) < moment:
+        for number, (moment, what) in enumerate(hits, 1):
+            while (count := len(self._study.recorded.ids())) < moment:
                 if (status := self._study.status()) is not None:
                     self._again(status)
                 time.sleep(0.1)
+            say(f"{count} cells, fault {number} of {len(hits)}: {what}")
             self._hit(what)
             self.hit[what] += 1
+        say("no more faults")
         while True:
             status = self._study.ended()
             if status == DONE and not self._to_flip and not self._damaged():
@@ -325,6 +330,10 @@ class Soak:
         return bool(Results(self._study.results).survey().damaged)
 
 
+def say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
 def uninterrupted(command: list[str], results: Path, cells: int) -> float | None:
     """Runs the study without faults and without MLflow; None if it has run before, else seconds.
 
@@ -335,6 +344,7 @@ def uninterrupted(command: list[str], results: Path, cells: int) -> float | None
         raise SystemExit(f"{results} holds {there} cells, and not the {cells} of this soak.")
     if there == cells:
         return None
+    say("the uninterrupted study runs")
     started = time.monotonic()
     run([*command, "--tracking", "none", "--results", str(results)])
     return time.monotonic() - started
@@ -356,7 +366,7 @@ def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> N
     """As docs/reliability.md shows it."""
     hit, results = soak.hit, study.results
     cells = Results(results).cells(columns=["shared_prefix"])
-    found_flips = sum(each.set_aside(results) for each in soak.flips)
+    set_aside = sum(each.set_aside(results) for each in soak.flips)
     in_results = sum(bool(each.cell_ids) for each in soak.flips)
     counted = study.recorded.ids()
     drivers = hit["driver"] + hit["driver at its start"]
@@ -368,7 +378,8 @@ def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> N
         f"its start, {hit['worker']} of workers, {hit['server']} of MLflow's server",
         "full disks": f"{hit['disk']}, {soak.full[UNUSABLE]} of them named in one line",
         "flipped bytes": f"{len(soak.flips)}: {in_results} in results, "
-        f"{len(soak.flips) - in_results} in checkpoints and fork points; {found_flips} set aside",
+        f"{len(soak.flips) - in_results} in checkpoints and fork points; {set_aside} of the files "
+        "set aside, the others of no effect",
         "jumps of the clock": "all the time, in every process",
         "equal copies of a cell in two files": str(len(counted) - len(set(counted))),
         **{name: str(count) for name, count in found.items()},

@@ -15,9 +15,9 @@ from study.results.coverage import OWN_NAME
 
 TIMES = {"train_seconds", "total_train_seconds", "total_evaluate_seconds", "total_seconds"}
 
-NOT_COMPARED = {*TIMES, "finished_at", "shared_prefix"}
-"""Columns in which an interrupted study may differ: where a fork point is lost, its cells run
-straight, to the same numbers."""
+NOT_COMPARED = {*TIMES, "finished_at", "code_version", "shared_prefix"}
+"""Columns in which an interrupted study may differ: times, the commit, and that cells whose fork
+point was lost run straight, to the same numbers."""
 
 
 class Recorded:
@@ -105,7 +105,7 @@ def faults(
         "lost": len(expected.keys() - got.keys()),
         "doubled": len(there.cells(columns=["cell_id"])) - len(got)
         + int(rows.duplicated().sum()) + len(got.keys() - expected.keys()),
-        "wrong (any bit of any column but times)": sum(
+        "wrong (any bit but of times)": sum(
             got[cell_id] != digest for cell_id, digest in expected.items() if cell_id in got
         ),
         "half-written": len(there.survey().damaged) + len(list(results.rglob("*.part"))),
