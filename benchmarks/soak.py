@@ -60,7 +60,7 @@ GRID = [
 ]  # fmt: skip
 
 KILLED = {"driver": 0.15, "driver at its start": 0.05, "server": 0.1}
-"""What is killed, and its share of all kills. The rest are workers: a new driver takes some 20 s."""
+"""What is killed, and its share of all kills. The others are workers: a new driver takes 20 s."""
 
 SHORT = {"cells": 1_000, "kills": 20, "disks": 2, "bytes": 4}
 LONG = {"cells": 10_000, "kills": 200, "disks": 20, "bytes": 20}
