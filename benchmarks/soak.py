@@ -59,7 +59,7 @@ GRID = [
     "validation_size=10", "test_size=10", "confirm=none",
 ]  # fmt: skip
 
-KILLED = {"driver": 0.15, "driver at its start": 0.05, "server": 0.1}
+KILLED = {"driver": 0.1, "driver at its start": 0.03, "server": 0.1}
 """What is killed, and its share of all kills. The others are workers: a new driver takes 20 s."""
 
 SHORT = {"cells": 1_000, "kills": 20, "disks": 2, "bytes": 4}
