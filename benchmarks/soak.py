@@ -1,196 +1,392 @@
-"""Many small cells, and a driver or a worker killed every few seconds: is anything lost?
+"""Many small cells, and one fault after another: is anything lost, doubled or wrong?
 
-    uv run python benchmarks/soak.py
-    uv run python benchmarks/soak.py --cells 40 --kills 3 --seed 7
+    uv run python benchmarks/soak.py --seed 2026               # an hour and more on two cores
+    uv run python benchmarks/soak.py --seed 2026 --short       # about ten minutes
+    uv run python benchmarks/soak.py --cells 60 --kills 6 --disks 1 --bytes 2 --seed 7
 
-The same command is started again after each kill -9 of the driver, until as many were killed as
-asked, and then to its end. Beside it runs an uninterrupted study; the two must hold equal bits.
+While a study trains and logs to a server of MLflow, kill -9 hits its driver, its workers and the
+server; its disk fills up; bytes of its results and checkpoints flip; and the wall clock of each
+of its processes jumps (`jumping_clock`). The same command is started again whenever it has ended,
+until it ends well. Then its results must equal those of an uninterrupted study, bit by bit.
+
+Faults come at random moments, spread over the cells. One seed draws them all, but what they meet
+depends on how fast the machine is. It needs the right to mount a file system.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-
-import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
 from benchmarks.processes import training
+from benchmarks.soak_faults import (
+    Flip,
+    Server,
+    SmallDisk,
+    flip,
+    jumping_clock,
+    serving,
+    small_disk,
+)
+from benchmarks.soak_verdict import Recorded, faults, runs
 from study.results import Results
+from study.terminal.command import DONE, UNUSABLE
 
 PROJECT = Path(__file__).parents[1]
 
-CELLS_A_SEED = 5
-"""Soft, hard and lvml, and hybrids with two switch points that fork from soft."""
+CELLS_A_SEED = 10
+"""Soft; hard and lvml at two rates; hybrids with four switch points, which fork from soft; and one
+that takes ten times as long."""
 
 GRID = [
-    "m=4", "n=200", "epochs=20", "lr=0.1", "batch_size=10", "paradigm=soft,hard,lvml,hybrid",
-    "switch_point=0.3,0.6", "evaluations=4", "train_metrics_size=50", "validation_size=50",
-    "test_size=50",
+    "m=2,8", "n=60", "epochs=4", "epochs@m:8=100", "batch_size=10", "evaluations=2",
+    "paradigm=soft,hard,lvml,hybrid", "paradigm@m:8=lvml", "lr=0.1", "lr@hard,lvml=0.05,0.1",
+    "lr@lvml@m:8=0.1", "switch_point=0.2,0.4,0.6,0.8", "train_metrics_size=10",
+    "validation_size=10", "test_size=10", "confirm=none",
 ]  # fmt: skip
 
-PATIENCE = 600.0
-"""Seconds without a training worker after which the study counts as hung."""
+KILLED = {"driver": 0.1, "driver at its start": 0.03, "server": 0.1}
+"""What is killed, and its share of all kills. The others are workers: a new driver takes 20 s."""
+
+SHORT = {"cells": 1_000, "kills": 20, "disks": 2, "bytes": 4}
+LONG = {"cells": 10_000, "kills": 200, "disks": 20, "bytes": 20}
+
+LAST = 0.97
+"""The share of the cells at which the last fault comes at the latest."""
+
+START_SECONDS = 15.0
+"""A driver that is killed at its start is so within this time."""
+
+PATIENCE = 900.0
+"""Seconds after which a study counts as hung that does not train, stop or end; it is killed."""
+
+MOST_IN_VAIN = 3
+"""Times in a row that the command may end by itself without another cell."""
+
+FLIPPED = {"result": ("cells", "evaluations"), "checkpoint": ("checkpoints", "forks")}
+"""Whose bytes flip -> the folders of such files."""
 
 
 def main() -> int:
     args = arguments()
     seeds = args.cells // CELLS_A_SEED
     command = [
-        sys.executable, "-m", "study.run", "digits", "--checkpoint-every", "0.5",
-        "--max-retries", "10", "--set", *GRID, f"seed=0-{seeds - 1}", "confirm=none",
+        sys.executable, "-m", "study.run", "digits", "--checkpoint-every", "0.1",
+        "--max-retries", "10", "--set", *GRID, f"seed=0-{seeds - 1}",
     ]  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        whole, broken = Path(folder) / "whole", Path(folder) / "broken"
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
+        reference = args.reference or folder / "reference"
+        straight = uninterrupted(command, reference, args.cells)
+        environment = jumping_clock(args.seed)
+        disk = stack.enter_context(small_disk(folder / "disk"))
+        if args.keep:
+            stack.callback(shutil.copytree, folder, args.keep, dirs_exist_ok=True)
+        server = stack.enter_context(serving(folder / "mlflow", environment))
+        study = Study([*command, "--tracking", server.uri], disk, server, environment)
+        stack.callback(study.close)
+        soak = Soak(study, args.cells, random.Random(args.seed))
         started = time.monotonic()
-        run(command, whole, "--tracking", "none")
-        straight = time.monotonic() - started
-        started = time.monotonic()
-        kills, seen = soak(command, broken, args.kills, args.every, random.Random(args.seed))
+        soak.run(soak.drawn(args.kills, args.disks, args.bytes))
         seconds = time.monotonic() - started
-        found = faults(whole, broken, seen)
-        cells = Results(broken).cells()
-        print(f"seed {args.seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores")
-        print(f"cells: {len(cells)}, {int(cells['shared_prefix'].sum())} of them forked")
-        print(f"kills: {kills['driver']} of the driver, {kills['worker']} of workers")
-        print(f"cells complete when the driver was last killed: {len(seen) // 2}")
-        for name, count in found.items():
-            print(f"{name}: {count}")
-        print(f"seconds: {seconds:.0f}; uninterrupted and without MLflow: {straight:.0f}")
+        say("MLflow is given what it lacks")
+        track(study.results, server)
+        say("compared with the uninterrupted study")
+        found = {
+            **faults(reference, study.results, study.recorded, soak.flipped),
+            "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
+            "hung": study.hung,
+            "tracebacks shown": study.tracebacks,
+            **runs(server.database, set(Results(reference).finished())),
+        }
+        print_table(args.seed, soak, study, found)
+        print(f"\nThe command ended by itself: {dict(soak.ends)} (exit status: times).")
+        print(f"It took {seconds:,.0f} s with {study.starts} starts of the command.")
+        if straight:
+            print(f"The uninterrupted study, without MLflow, took {straight:,.0f} s.")
         return int(any(found.values()))
 
 
-def soak(
-    command: list[str], results: Path, count: int, every: float, rng: random.Random
-) -> tuple[Counter[str], dict[Path, bytes]]:
-    """Kills `count` processes; returns what was killed, and the files of then complete cells."""
-    kills: Counter[str] = Counter()
-    seen: dict[Path, bytes] = {}
-    while kills.total() < count:
-        process = start(command, results)
-        while process.poll() is None and kills.total() < count:
-            if not wait_for_training(process):
-                break
-            time.sleep(rng.expovariate(1 / every))
-            workers = training(process.pid)
-            target = rng.choice(["driver", "worker"])
-            if target == "worker" and workers:
-                os.kill(rng.choice(workers), signal.SIGKILL)
-                kills["worker"] += 1
-            elif target == "driver" and process.poll() is None:
-                process.kill()
-                process.wait()
-                kills["driver"] += 1
-                seen |= complete(results)
-        process.wait()
-        if process.returncode == 0:
-            break
-    run(command, results)
-    return kills, seen
+class Study:
+    """The command, started again and again with one directory.
+
+    Args:
+        command: without its results directory.
+        disk: of the results.
+        server: that it logs to.
+        environment: of its processes.
+
+    Attributes:
+        results: its directory.
+        recorded: its cells, as they were whenever it had ended.
+        starts: of the command.
+        hung: how often it was killed since it did not train, stop or end.
+    """
+
+    def __init__(
+        self, command: list[str], disk: SmallDisk, server: Server, environment: dict[str, str]
+    ) -> None:
+        self.disk, self.server = disk, server
+        self.results = disk.folder / "results"
+        self.recorded = Recorded(self.results)
+        self.starts = self.hung = 0
+        self._command = [*command, "--results", str(self.results)]
+        self._environment = environment
+        self._log = disk.folder.parent / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.starts += 1
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, cwd=PROJECT, env=self._environment, stdout=log, stderr=log
+            )
+
+    def status(self) -> int | None:
+        """The exit status of the last start; None while it runs."""
+        assert self._process
+        return self._process.poll()
+
+    def workers(self) -> list[int]:
+        """Waits until workers train; empty if the command ends before."""
+        found: list[int] = []
+
+        def is_training() -> bool:
+            found[:] = training(self._process.pid) if self._process else []
+            return bool(found) or self.status() is not None
+
+        self.wait_until(is_training)
+        return found
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to the driver, and waits for its end."""
+        assert self._process
+        self._process.send_signal(number)
+        self.ended()
+
+    def ended(self) -> int:
+        """Waits for the end of the command; its exit status."""
+        assert self._process
+        self.wait_until(lambda: self.status() is not None)
+        return self._process.wait()
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Waits until something holds, as it does at the end of the command at the latest."""
+        assert self._process
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            if time.monotonic() > deadline:
+                self.hung += 1
+                self._process.kill()
+                deadline = math.inf
+            time.sleep(0.1)
+
+    def give_up(self, why: str) -> None:
+        said = self._log.read_text()[-4000:]
+        raise SystemExit(f"{said}\n{why}, after {self.starts} starts of the command")
+
+    @property
+    def tracebacks(self) -> int:
+        """How many it showed."""
+        return self._log.read_text().count("Traceback (most recent call last)")
+
+    def close(self) -> None:
+        if self._process and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
 
 
-def start(command: list[str], results: Path, *more: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*command, *more, "--results", str(results)],
-        cwd=PROJECT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+class Soak:
+    """Faults that hit a study.
+
+    Args:
+        study: that they hit.
+        cells: of the study.
+        rng: draws moments and what is hit.
+
+    Attributes:
+        hit: what was hit -> how often.
+        full: exit status -> how often the command ended with it on a full disk.
+        ends: exit status -> how often the command ended with it by itself.
+        flips: bytes that were flipped.
+    """
+
+    def __init__(self, study: Study, cells: int, rng: random.Random) -> None:
+        self._study = study
+        self._cells = cells
+        self._rng = rng
+        self._to_flip: list[str] = []  # between two starts
+        self._in_vain = self._recorded = 0
+        self.hit: Counter[str] = Counter()
+        self.full: Counter[int] = Counter()
+        self.ends: Counter[int] = Counter()
+        self.flips: list[Flip] = []
+
+    @property
+    def flipped(self) -> set[str]:
+        """Cells of whose results a byte was flipped."""
+        return {cell_id for each in self.flips for cell_id in each.cell_ids}
+
+    def drawn(self, kills: int, disks: int, flips: int) -> list[tuple[float, str]]:
+        """Moments, in recorded cells, and what is hit then."""
+        hits = [what for what, share in KILLED.items() for _ in range(round(share * kills))]
+        hits += ["worker"] * (kills - len(hits)) + ["disk"] * disks
+        hits += ["result"] * (flips - flips // 2) + ["checkpoint"] * (flips // 2)
+        self._rng.shuffle(hits)
+        moments = sorted(self._rng.uniform(0, LAST * self._cells) for _ in hits)
+        return list(zip(moments, hits, strict=True))
+
+    def run(self, hits: list[tuple[float, str]]) -> None:
+        """Hits the study at these moments, then lets it run to its end."""
+        self._study.start()
+        for number, (moment, what) in enumerate(hits, 1):
+            while (count := len(self._study.recorded.ids())) < moment:
+                if (status := self._study.status()) is not None:
+                    self._again(status)
+                time.sleep(0.1)
+            say(f"{count} cells, fault {number} of {len(hits)}: {what}")
+            self._hit(what)
+            self.hit[what] += 1
+        say("no more faults")
+        while True:
+            status = self._study.ended()
+            if status == DONE and not self._to_flip and not self._damaged():
+                self.ends[status] += 1
+                return
+            self._again(status)
+
+    def _hit(self, what: str) -> None:
+        study = self._study
+        if what in FLIPPED:
+            if self._rng.random() < 0.5:
+                self._flip(what)
+            else:
+                self._to_flip.append(what)
+            return
+        if what == "server":
+            study.server.kill()
+            study.server.start()
+            return
+        while not study.workers():
+            self._again(study.ended())
+        time.sleep(self._rng.uniform(0, 0.5))
+        if what == "worker":
+            if pids := study.workers():
+                with contextlib.suppress(ProcessLookupError):  # ended with its driver
+                    os.kill(self._rng.choice(pids), signal.SIGKILL)
+        elif what == "driver":
+            study.signal(signal.SIGKILL)
+            self._again()
+        elif what == "driver at its start":
+            study.signal(signal.SIGTERM)
+            self._again()
+            time.sleep(self._rng.uniform(0, START_SECONDS))
+            study.signal(signal.SIGKILL)
+            self._again()
+        elif what == "disk":
+            study.disk.fill()
+            self.full[study.ended()] += 1
+            study.disk.free()
+            self._again()
+
+    def _again(self, status: int | None = None) -> None:
+        """Starts the command again; `status` is its last one, if it ended by itself."""
+        recorded = self._study.recorded
+        recorded.look(self.flipped)
+        if status is not None:
+            self.ends[status] += 1
+            count = len(recorded.ids())
+            self._in_vain = self._in_vain + 1 if count == self._recorded else 0
+            self._recorded = count
+            if self._in_vain > MOST_IN_VAIN:
+                self._study.give_up("the command ends again and again, without another cell")
+        while self._to_flip:
+            self._flip(self._to_flip.pop())
+        self._study.start()
+
+    def _flip(self, what: str) -> None:
+        """Flips a byte; of a result, where there is no checkpoint."""
+        for folders in (FLIPPED[what], FLIPPED["result"]):
+            if found := flip(self._study.results, folders, self._rng):
+                self.flips.append(found)
+                return
+
+    def _damaged(self) -> bool:
+        """Whether there is a flipped byte that no start has found yet."""
+        return bool(Results(self._study.results).survey().damaged)
 
 
-def run(command: list[str], results: Path, *more: str) -> None:
-    """Runs the study to its end."""
-    done = subprocess.run(
-        [*command, *more, "--results", str(results)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def uninterrupted(command: list[str], results: Path, cells: int) -> float | None:
+    """Runs the study without faults and without MLflow; None if it has run before, else seconds.
+
+    Raises:
+        SystemExit: it does not end well, or the directory holds another study.
+    """
+    if (there := len(Results(results).finished())) > cells:
+        raise SystemExit(f"{results} holds {there} cells, and not the {cells} of this soak.")
+    if there == cells:
+        return None
+    say("the uninterrupted study runs")
+    started = time.monotonic()
+    run([*command, "--tracking", "none", "--results", str(results)])
+    return time.monotonic() - started
+
+
+def track(results: Path, server: Server) -> None:
+    """Logs what MLflow lacks."""
+    server.wait()
+    run([sys.executable, "-m", "study.track", str(results), "--tracking", server.uri])
+
+
+def run(command: list[str]) -> None:
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"the study ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
 
 
-def wait_for_training(process: subprocess.Popen[bytes]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while process.poll() is None:
-        if training(process.pid):
-            return True
-        if time.monotonic() > deadline:
-            raise SystemExit("no worker began to train: the study hangs")
-        time.sleep(0.2)
-    return False
-
-
-def complete(results: Path) -> dict[Path, bytes]:
-    """The files of the complete cells."""
-    tables = ("cells", "evaluations")
-    paths = [
-        results / table / f"{cell_id}.parquet"
-        for cell_id in Results(results).finished()
-        for table in tables
-    ]
-    return {path: path.read_bytes() for path in paths}
-
-
-def faults(whole: Path, broken: Path, seen: dict[Path, bytes]) -> dict[str, int]:
-    """Counts of faults that must all be 0."""
-    expected, got = Results(whole), Results(broken)
-    ids = expected.cells()["cell_id"]
-    files = [path.stem for path in broken.glob("cells/**/*.parquet")]
-    one, other = (numbers(results) for results in (expected, got))
-    left = [p for f in ("checkpoints", "forks") for p in broken.glob(f"{f}/*")]
-    return {
-        "lost": len(set(ids) - got.finished()),
-        "doubled": len(files) - len(set(files)) + len(set(files) - set(ids)),
-        "half-written": len(got.survey().damaged) + len(list(broken.rglob("*.part"))),
-        "changed after they were complete": sum(
-            not path.exists() or path.read_bytes() != data for path, data in seen.items()
-        ),
-        "wrong": sum(not one[cell_id].equals(other.get(cell_id)) for cell_id in ids),
-        "checkpoints and fork points left": len(left),
-        **runs(broken, set(ids)),
+def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> None:
+    """As docs/reliability.md shows it."""
+    hit, results = soak.hit, study.results
+    cells = Results(results).cells(columns=["shared_prefix"])
+    set_aside = sum(each.set_aside(results) for each in soak.flips)
+    in_results = sum(bool(each.cell_ids) for each in soak.flips)
+    counted = study.recorded.ids()
+    drivers = hit["driver"] + hit["driver at its start"]
+    kills = drivers + hit["worker"] + hit["server"]
+    print(f"seed {seed}, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores\n")
+    rows = {
+        "cells": f"{len(cells):,}, {int(cells['shared_prefix'].sum()):,} of them forked",
+        "kills -9": f"{kills}: {drivers} of the driver, {hit['driver at its start']} of these at "
+        f"its start, {hit['worker']} of workers, {hit['server']} of MLflow's server",
+        "full disks": f"{hit['disk']}, {soak.full[UNUSABLE]} of them named in one line",
+        "flipped bytes": f"{len(soak.flips)}: {in_results} in results, "
+        f"{len(soak.flips) - in_results} in checkpoints and fork points; {set_aside} of the files "
+        "set aside, the others of no effect",
+        "jumps of the clock": "all the time, in every process",
+        "equal copies of a cell in two files": str(len(counted) - len(set(counted))),
+        **{name: str(count) for name, count in found.items()},
     }
-
-
-def numbers(results: Results) -> dict[str, pd.DataFrame]:
-    """Cell id -> its evaluations without times."""
-    table = results.evaluations().drop(columns="train_seconds")
-    table = table.sort_values(["cell_id", "budget_fraction", "split"])
-    table["heatmap"] = table["heatmap"].map(tuple)
-    return {
-        str(cell_id): rows.reset_index(drop=True) for cell_id, rows in table.groupby("cell_id")
-    }
-
-
-def runs(results: Path, ids: set[str]) -> dict[str, int]:
-    """How many MLflow runs are missing or doubled."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri=f"sqlite:///{results / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("digits").experiment_id
-    found: Counter[str] = Counter()
-    token = None
-    while True:
-        page = client.search_runs([experiment], max_results=1000, page_token=token)
-        found.update(run.data.tags.get("cell_id", "") for run in page)
-        token = page.token
-        if not token:
-            break
-    del found[""]
-    return {
-        "MLflow runs missing": len(ids - set(found)),
-        "MLflow runs doubled": found.total() - len(found),
-    }
+    print("| | |\n|---|---|")
+    for name, text in rows.items():
+        print(f"| {name} | {text} |")
 
 
 def arguments() -> argparse.Namespace:
@@ -198,11 +394,20 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--cells", type=int, default=500, help=f"a multiple of {CELLS_A_SEED} (500)")
-    add("--kills", type=int, default=20)
-    add("--every", type=float, default=5.0, help="mean seconds of training between kills (5)")
+    add("--short", action="store_true", help="the same mix, a tenth of all")
+    for name, about in {
+        "cells": f"a multiple of {CELLS_A_SEED}", "kills": "-9 of driver, workers and server",
+        "disks": "times that the disk is full", "bytes": "that flip",
+    }.items():  # fmt: skip
+        add(f"--{name}", type=int, help=f"{about} ({LONG[name]:,}; short: {SHORT[name]:,})")
     add("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the moments")
-    return parser.parse_args()
+    add("--reference", type=Path, metavar="DIR", help="of the uninterrupted study: made, or used")
+    add("--keep", type=Path, metavar="DIR", help="copies results and logs here at the end")
+    args = parser.parse_args()
+    for name, value in (SHORT if args.short else LONG).items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    return args
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from study.errors import RequestError
 from study.launch.nodes import Cluster
 from study.results import Results, Survey
+from study.results.compaction import Merger
 from study.storage.urls import absolute
+from study.terminal.working import working
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
-        _set_aside_damage(self.results, self.survey)
+        _tidy(self.results, self.survey)
 
 
 @contextlib.contextmanager
@@ -92,7 +94,7 @@ def shared(url: str, mark: str, why_not: Callable[[str, bool], str | None]) -> I
         results.prepare()
         surveys[:] = [results.survey()]
         if results.storage.local:  # else others may be writing what looks damaged
-            _set_aside_damage(results, surveys[0])
+            _tidy(results, surveys[0])
         results.mark(mark)
 
     if results.storage.local:
@@ -115,7 +117,8 @@ def looked_at(url: str) -> Workplace:
     return Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
 
 
-def _set_aside_damage(results: Results, survey: Survey) -> None:
+def _tidy(results: Results, survey: Survey) -> None:
+    """Sets damaged files aside, and merges small ones if there are many."""
     if survey.damaged:
         names = ", ".join(results.set_aside(survey.damaged))
         print(
@@ -123,6 +126,8 @@ def _set_aside_damage(results: Results, survey: Survey) -> None:
             "of another one with its own command",
             file=sys.stderr,
         )
+    with working("merging files"):
+        Merger(results).add(survey.small)
 
 
 def results_in(url: str) -> Results:

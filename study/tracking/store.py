@@ -419,10 +419,17 @@ class RunStore:
             for cell_id in runs:
                 self._tidy(f"tags.cell_id = '{cell_id}'")
             return
-        for run_id, (cell_id, run) in zip(new, runs.items(), strict=True):
-            parent_id = self._runs[PARENT].run_id
-            status = run.tags["status"]
-            self._runs[cell_id] = KnownRun(run_id, parent_id, True, status, False, frozenset())
+        for cell_id, (run_id, run) in zip(runs, new.items(), strict=True):
+            self._runs[cell_id] = KnownRun(
+                run_id,
+                parent_id=run.tags["mlflow.parentRunId"],
+                complete=True,
+                state=run.tags["status"],
+                is_group=False,
+                metrics=frozenset(),
+                origin=self._origin,
+                started=time.time(),
+            )
         self.made += len(runs)
 
     def _is_logged(self, name: str, state: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
+from benchmarks.soak_faults import flip, jumping_clock, small_disk
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.faults
@@ -180,3 +183,37 @@ def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
     for name in ("6 seeds", "24 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
     assert float(found["12"][1]) == pytest.approx(float(found["12"][2]), abs=0.5)
+
+
+def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
+    if os.getuid():
+        pytest.skip("needs the right to mount a file system")
+    with small_disk(tmp_path / "disk") as disk:
+        cells = disk.folder / "cells"
+        cells.mkdir()
+        (cells / "a.parquet").write_bytes(before := bytes(100))
+        disk.fill()
+        with pytest.raises(OSError, match="No space left on device"):
+            (cells / "b.parquet").write_bytes(before)
+        disk.free()
+        (cells / "b.parquet").write_bytes(before)
+        flipped = flip(disk.folder, ("cells",), random.Random(0))
+        assert flipped is not None
+        after = {path.name: path.read_bytes() for path in cells.iterdir()}
+        changed = [name for name, data in after.items() if data != before]
+        assert changed == [Path(flipped.name).name]
+        assert sum(map(bool, after[changed[0]])) == 1
+        assert not flipped.set_aside(disk.folder)
+
+
+def test_the_soaks_clock_is_another_one_in_each_process() -> None:
+    def wrong_by() -> float:
+        command = [sys.executable, "-c", "import time; print(time.time())"]
+        done = subprocess.run(
+            command, env=jumping_clock(7), capture_output=True, text=True, check=True
+        )
+        return float(done.stdout) - time.time()
+
+    one, other = wrong_by(), wrong_by()
+    assert max(abs(one), abs(other)) < 3_660
+    assert abs(one - other) > 1

@@ -1,0 +1,156 @@
+"""examples/kuberay/rayjob.yaml is what KubeRay and Kubernetes take, and fits image and code.
+
+No cluster runs here. A schema of KubeRay's fields and Kubernetes' own schema stand for one.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from study.launch import cluster
+from study.request import Request
+from study.run_options import requested
+from tests.conftest import PROJECT
+from tests.house.test_cluster_docs import DOCUMENT
+from tests.house.test_image import instructions
+
+FILE = PROJECT / "examples" / "kuberay" / "rayjob.yaml"
+SCHEMA = yaml.safe_load((PROJECT / "tests/made_up/rayjob.schema.yaml").read_text())
+KUBERNETES = "1.37"
+
+ACCOUNT, JOB = yaml.safe_load_all(FILE.read_text())
+SPEC = JOB["spec"]
+CLUSTER = SPEC["rayClusterSpec"]
+
+
+def templates(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The pods of a RayJob: head and workers."""
+    spec = job["spec"]["rayClusterSpec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        yield group["template"]
+
+
+def require_valid(job: dict[str, Any]) -> None:
+    """Raises what a cluster would refuse."""
+    jsonschema.validate(job, SCHEMA, jsonschema.Draft202012Validator)
+    options = job["spec"]["rayClusterSpec"]["autoscalerOptions"]
+    sidecar = {"name": "autoscaler", "securityContext": options["securityContext"]}
+    for spec in (*(each["spec"] for each in templates(job)), {"containers": [sidecar]}):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+        kubernetes_validate.validate(pod, KUBERNETES, strict=True)
+
+
+def container(template: dict[str, Any]) -> dict[str, Any]:
+    (only,) = template["spec"]["containers"]
+    return only
+
+
+def test_kuberay_and_kubernetes_take_it() -> None:
+    require_valid(JOB)
+    kubernetes_validate.validate(ACCOUNT, KUBERNETES, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec.backoffLimit", "5"),
+        ("spec.submissionMode", "JobMode"),
+        ("spec.ttlSeconds", 60),
+        ("spec.rayClusterSpec.authOptions.mode", "none"),
+        ("spec.rayClusterSpec.workerGroupSpecs.0.maxReplicas", "4"),
+        ("spec.rayClusterSpec.headGroupSpec.rayStartParams.num-cpus", 0),
+        ("spec.rayClusterSpec.headGroupSpec.template.spec.serviceAccount_name", "x"),
+        ("spec.rayClusterSpec.autoscalerOptions.securityContext.runAsUser", "1000"),
+    ],
+)
+def test_a_mistake_is_seen(path: str, value: Any) -> None:
+    job = copy.deepcopy(JOB)
+    *above, last = path.split(".")
+    at = job
+    for name in above:
+        at = at[int(name)] if name.isdecimal() else at[name]
+    at[last] = value
+    with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
+        require_valid(job)
+
+
+def test_it_names_the_versions_and_the_user_of_the_image() -> None:
+    pins = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["uv"]
+    assert f"ray=={CLUSTER['rayVersion']}" in pins["constraint-dependencies"]
+    images = {container(each)["image"] for each in templates(JOB)}
+    assert len(images) == 1
+    for each in templates(JOB):
+        assert str(each["spec"]["securityContext"]["runAsUser"]) == instructions("USER")[0]
+
+
+def test_pods_add_only_what_the_image_has_not() -> None:
+    """The settings of Ray are the image's, where `test_image.py` compares them with the code's."""
+    added = [
+        (pair["name"], pair["value"])
+        for each in templates(JOB)
+        for pair in container(each).get("env", ())
+    ]
+    assert added == [("RAY_JOB_STOP_WAIT_TIME_S", "60")]
+    of_image = {line.split("=")[0] for line in instructions("ENV")}
+    assert not {*cluster.SETTINGS, *cluster._WORKER_SETTINGS} & {name for name, _ in added}
+    assert not of_image & {name for name, _ in added}
+
+
+def test_it_holds_no_secret_and_every_pod_has_the_account() -> None:
+    text = FILE.read_text()
+    assert not re.search("secretKeyRef|AWS_SECRET|AWS_ACCESS|password", text, re.IGNORECASE)
+    name = ACCOUNT["metadata"]["name"]
+    assert all(each["spec"]["serviceAccountName"] == name for each in templates(JOB))
+    assert CLUSTER["authOptions"] == {"mode": "token"}
+
+
+def asked() -> Request:
+    """What the job's command asks for."""
+    python, module, name, *arguments = shlex.split(SPEC["entrypoint"])
+    assert (python, module, name) == ("python", "-m", "study.run")
+    return requested(arguments)
+
+
+def test_the_command_goes_on_wherever_a_pod_was_lost() -> None:
+    """Nothing that lasts is on a pod; who stops, fails or is lost is tried again."""
+    request = asked()
+    assert request.trains
+    assert request.results.startswith("s3://")
+    assert str(request.places.cache_dir).startswith("s3://")
+    assert request.tracking == "none"
+    assert request.max_retries > 3
+    assert SPEC["backoffLimit"] > 0
+    assert SPEC["submitterConfig"]["backoffLimit"] > 0
+    assert SPEC["shutdownAfterJobFinishes"]
+    head, *_ = templates(JOB)
+    (wait,) = (each["value"] for each in container(head)["env"])
+    assert head["spec"]["terminationGracePeriodSeconds"] >= int(wait)
+
+
+def test_gpus_are_the_workers_alone_and_seen_by_the_plan() -> None:
+    """The plan takes GPUs from nodes that are there (`study.launch.nodes`)."""
+    head, worker = map(container, templates(JOB))
+    assert "nvidia.com/gpu" not in head["resources"]["limits"]
+    assert worker["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert CLUSTER["enableInTreeAutoscaling"]
+    (group,) = CLUSTER["workerGroupSpecs"]
+    assert 1 <= group["minReplicas"] <= group["maxReplicas"]
+
+
+def test_the_six_lines_to_change_are_marked() -> None:
+    marks = re.findall(r"\((\d)\)", FILE.read_text())
+    assert marks == list("123456")
+    assert "the six lines that are marked" in FILE.read_text()
+    section = DOCUMENT.read_text().partition("## Kubernetes")[2].partition("\n## ")[0]
+    assert "**Six lines.**" in section
+    assert f"docker push {container(next(templates(JOB)))['image']}\n" in section
