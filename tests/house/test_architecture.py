@@ -78,7 +78,8 @@ MOST_FILES = 15
 MAY_IMPORT = {
     "ray": {"study.launch.tune", "study.launch.cluster", "study.launch.nodes"}
     | {"study.search.halving"},
-    "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"},
+    "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"}
+    | {"study.tracking.database"},
     "optuna": {"study.search.search", "study.search.space", "study.search.storage"}
     | {"study.search.record"},
     "analysis": {"study.concluding.choice", "study.concluding.closing", "study.concluding.relog"},

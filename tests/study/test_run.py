@@ -26,7 +26,7 @@ from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned
 from study.request import Request
-from study.results import Results
+from study.results import Results, compaction
 from study.results.compaction import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Group, NullTracker
@@ -409,14 +409,16 @@ def test_posts_in_both_models(
     assert "n must be at most 60, the posts of the train split, or all, got 61" in errors
 
 
-def test_shared_prefixes_change_nothing(
+def test_neither_shared_prefixes_nor_merged_files_change_anything(
     finished: tuple[Path, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
     without_ray: None,
     no_report: None,
 ) -> None:
     """So two runs of a study, of which one shares, are equal bits, but for the times."""
+    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)  # of 8 cells
     results, first = finished
     assert re.search(r"shared prefixes: 2 of the cells .* saves [\d.e+]+ of", first)
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(tmp_path)]
@@ -432,6 +434,7 @@ def test_shared_prefixes_change_nothing(
         check_exact=True,
     )
     assert np.isfinite(forked.evaluations()["loss"]).all()
+    assert [len(opened.storage.names("cells")) for opened in (forked, straight)] == [8, 2 + 2]
     for opened in (forked, straight):
         assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
 

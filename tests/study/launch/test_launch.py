@@ -26,7 +26,7 @@ from study.launch.cluster import join
 from study.launch.failures import failure_of_trial
 from study.launch.job_queue import Job
 from study.launch.trial import train_cells
-from study.launch.tune import _scheduler, _search_algorithm, _silence, launch
+from study.launch.tune import Sparing, _scheduler, _search_algorithm, _silence, launch
 from study.plan.axes import resolve
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
@@ -391,6 +391,21 @@ def add_trial(controller: Any) -> Any:
     controller._callbacks.on_trial_result(iteration=0, trials=[], trial=trial, result=event)
     trial.update_last_result(event)
     return trial
+
+
+def test_the_driver_is_told_of_an_evaluation_a_second_and_of_the_last() -> None:
+    now, told = 0.0, []
+    tell = Sparing(told.append, clock=lambda: now)
+    events = []
+    for now in (0.0, 0.5, 1.2, 1.3, 1.4):
+        for cell_id in ("a", "b"):
+            events.append({"event": "evaluation", "cell_id": cell_id, "at": now})
+            tell(events[-1])
+    fork = {"event": "fork", "cell_id": "a", "steps": 3}
+    tell(fork)
+    tell.the_last()
+    assert told[:5] == [*events[:2], *events[4:6], fork]  # at 0.0 and 1.2
+    assert told[5:] == events[-2:]
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError("its worker was lost")])

@@ -10,7 +10,7 @@ import pytest
 
 from study import compact
 from study.cell import Cell
-from study.results import Results
+from study.results import Results, compaction
 from tests.made_up.commands import one_line
 from tests.made_up.comparisons import POINTS, make_cell, write
 from tests.made_up.tables import (
@@ -77,7 +77,7 @@ def test_files_are_as_large_as_fits_into_memory(
     limit: str,
     value: int,
 ) -> None:
-    monkeypatch.setattr(compact, limit, value)
+    monkeypatch.setattr(compaction, limit, value)
     for seed in range(5):
         write(results, make_cell(seed=seed), 0.1 * seed)  # 12 rows each
     before = frames(results)
@@ -114,7 +114,7 @@ def test_compacted_files_are_merged_with_newer_ones(results: Results) -> None:
         for each in (results, expected):
             write(each, make_cell(seed=seed), 0.1 * seed)
             write(each, make_cell("hybrid", seed=seed), 0.2 * seed)
-        done = compact.compact(results)
+        done = compaction.compact(results)
         assert (done.cells, done.before, done.after) == (2 * seed + 2, 2 + (seed > 0), 1)
         assert_same(frames(results), frames(expected))
 
@@ -122,12 +122,12 @@ def test_compacted_files_are_merged_with_newer_ones(results: Results) -> None:
 def test_a_study_goes_on_with_a_compacted_directory(results: Results) -> None:
     """A censored cell is run again, and its new files are taken."""
     cells = write_some(results)
-    compact.compact(results)
+    compaction.compact(results)
     write(results, cells[4], 0.9)
     assert results.survey().statuses[cells[4].id] == "done"
     assert set(results.evaluations([cells[4].id])["budget_fraction"]) == set(POINTS)
     before = frames(results)
-    compact.compact(results)
+    compaction.compact(results)
     assert_same(frames(results), before)
 
 
@@ -140,7 +140,7 @@ def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) ->
     write(first, make_cell(seed=2), status="diverged", points=())
     write(first, censored, status="censored", points=POINTS[:2], steps=50)
     if again:
-        compact.compact(first)
+        compaction.compact(first)
         write(first, censored, 0.9)
     else:
         source = in_memory()
@@ -161,15 +161,70 @@ def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) ->
             acting_before(kill, "write", "remove") as calls,
             contextlib.suppress(KeyboardInterrupt),
         ):
-            compact.compact(results)
+            compaction.compact(results)
         killed = len(calls) > call
         assert_same(frames(results), before)
         assert results.survey() == survey
-        compact.compact(results)
+        compaction.compact(results)
         assert_same(frames(results), before)
         assert len(contents(results)) == 2
         call += 1
     assert call == 2 + 2 * small + 1
+
+
+def test_a_running_study_leaves_few_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)
+    results, expected = in_memory(), in_memory()
+    merger = compaction.Merger(results)
+    for seed in range(7):
+        for each in (results, expected):
+            write(each, make_cell(seed=seed), 0.1 * seed)
+        merger.add([make_cell(seed=seed).id])
+        merged, small = divmod(seed + 1, 3)
+        assert len(contents(results)) == 2 * (merged + small)
+        assert len(results.survey().small) == small
+        assert_same(frames(results), frames(expected))
+    # The next start adds what the last one left.
+    compaction.Merger(results).add([*results.survey().small, *write_two_more(results, expected)])
+    assert len(contents(results)) == 2 * 3
+    assert_same(frames(results), frames(expected))
+
+
+def write_two_more(*several: Results) -> list[str]:
+    cells = [make_cell("hybrid", seed=seed) for seed in range(2)]
+    for results in several:
+        for cell in cells:
+            write(results, cell)
+    return [cell.id for cell in cells]
+
+
+def test_a_running_study_may_be_killed_while_it_merges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)
+    first = in_memory()
+    for seed in range(3):
+        write(first, make_cell(seed=seed), 0.1 * seed)
+    files, before, survey = contents(first), frames(first), first.survey()
+    call, killed = 0, True
+    while killed:
+        results = with_files(files)
+
+        def kill(number: int, call: int = call) -> None:
+            if number == call:
+                raise KeyboardInterrupt
+
+        with (
+            acting_before(kill, "write", "remove") as calls,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            compaction.Merger(results).add(results.survey().small)
+        killed = len(calls) > call
+        assert_same(frames(results), before)
+        assert results.survey() == survey
+        compaction.Merger(results).add([*results.survey().small, *write_two_more(results)])
+        compaction.compact(results)
+        assert len(contents(results)) == 2
+        call += 1
+    assert call == 2 + 2 * 3 + 1
 
 
 def test_what_killed_writers_left_goes(results: Results, tmp_path: Path) -> None:
@@ -178,7 +233,7 @@ def test_what_killed_writers_left_goes(results: Results, tmp_path: Path) -> None
     part.write_bytes(b"")
     unfinished = results.storage.read(f"evaluations/{cells[0].id}.parquet")
     results.storage.remove(f"cells/{cells[0].id}.parquet")
-    compact.compact(results)
+    compaction.compact(results)
     assert not part.exists()
     # The cell is not complete, so these are all there is of it.
     assert results.storage.read(f"evaluations/{cells[0].id}.parquet") == unfinished
@@ -217,7 +272,7 @@ def test_evaluations_that_are_not_the_cell_s_are_refused(
     """Merged, they would be lost for good."""
     cells = write_some(results)
     if compacted:
-        compact.compact(results)
+        compaction.compact(results)
         for cell in cells[:2]:
             copy(results, cell, f"{cell.id}.parquet")
     act, reason = WRONG_EVALUATIONS[kind]

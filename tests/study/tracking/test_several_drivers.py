@@ -42,7 +42,7 @@ def test_a_run_that_another_driver_logs_is_let_alone(
     stores: tuple[RunStore, RunStore], uri: str, tmp_path: Path
 ) -> None:
     one, two = stores
-    begun = one._start_run("0123", "begun", {"cell_id": "0123"}).info.run_id
+    begun = one._new_run("begun", {"cell_id": "0123"}).info.run_id
     assert runs(uri)[begun].endswith(f":{tmp_path / 'a'}")
     two.summarise({}, [])
     assert begun in runs(uri)
@@ -54,7 +54,7 @@ def test_a_run_that_was_given_up_long_ago_is_deleted_by_any_driver(
     stores: tuple[RunStore, RunStore], uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = stores
-    begun = one._start_run("0123", "begun", {"cell_id": "0123"}).info.run_id
+    begun = one._new_run("begun", {"cell_id": "0123"}).info.run_id
     monkeypatch.setattr("study.tracking.store.ABANDONED_SECONDS", -ABANDONED_SECONDS)
     two.summarise({}, [])
     assert begun not in runs(uri)
