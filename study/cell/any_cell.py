@@ -113,8 +113,7 @@ class AnyCell(ABC):
 
         None is left out, so that a new field does not change the ids of older cells.
         """
-        fields: Any = self  # every subclass is a dataclass
-        return json.loads(json.dumps(_without_none(dataclasses.asdict(fields))))
+        return json.loads(json.dumps(_plain(self)))
 
     @classmethod
     @abstractmethod
@@ -136,10 +135,15 @@ class AnyCell(ABC):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _without_none(value: Any) -> Any:
-    """A value without the entries of its dictionaries that are None."""
-    if isinstance(value, dict):
-        return {key: _without_none(each) for key, each in value.items() if each is not None}
+def _plain(value: Any) -> Any:
+    """A value with dictionaries in place of dataclasses, without entries that are None.
+
+    `dataclasses.asdict` takes three times as long, a third of the time of a large plan.
+    """
+    if value is None or isinstance(value, str | int | float):  # nearly all, so first
+        return value
     if isinstance(value, list | tuple):
-        return [_without_none(each) for each in value]
-    return value
+        return [_plain(each) for each in value]
+    if not isinstance(value, dict):
+        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    return {key: _plain(each) for key, each in value.items() if each is not None}

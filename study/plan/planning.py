@@ -51,17 +51,24 @@ def planned(request: Request) -> Plan:
     space, axes = request.space, request.axes
     searched = Space.of(axes) if request.search else None
     points = list(searched.examples()) if searched else axes
-    make_plan(space, request.preset, points, _nominal)  # before any download
-    names = tasks_of(axes)
-    tasks.require_use(request.places, names)
+    tasks.require_use(request.places, tasks_of(axes))
+    absent = []
 
-    def facts_of(task: str, options: Options) -> Facts:
-        if request.then == "plan" and not tasks.at_hand(task, request.places, options):
-            return _nominal(task, options)
+    def facts(task: str, options: Options) -> Facts:
         return tasks.load(task, request.places, options).facts
 
+    def facts_at_hand(task: str, options: Options) -> Facts:
+        if tasks.at_hand(task, request.places, options):
+            return facts(task, options)
+        absent.append(task)
+        return _nominal(task, options)
+
+    # What is wrong with the grid is said before any download.
+    plan = make_plan(space, request.preset, points, facts_at_hand)
+    if absent and request.then != "plan":
+        plan = make_plan(space, request.preset, points, facts)
     plan = dataclasses.replace(
-        make_plan(space, request.preset, points, facts_of),
+        plan,
         gpus_per_trial=request.gpus_per_trial if KINDS[space.kind].trains else 0,
         micro_batch=request.micro_batch,
         max_concurrent=request.max_concurrent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -33,20 +34,34 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
     The last stop ends the cell. If steps are long, several evaluation points may fall on one. A
     phase without a step in the budget has no stop.
     """
+    phases = tuple(
+        (exact_decimal(phase.until), training_flops(phase.paradigm, flops, cell.m))
+        for phase in cell.schedule.phases
+    )
+    return list(_stops(phases, cell.budget, cell.batch_size, cell.evaluation_points))
+
+
+@functools.lru_cache(maxsize=10_000)  # the cells of a grid have few, which a plan asks for often
+def _stops(
+    phases: tuple[tuple[Fraction, int | Fraction], ...],
+    budget: Budget,
+    batch_size: int,
+    evaluation_points: tuple[float, ...],
+) -> tuple[Stop, ...]:
+    """The stops of cells of these phases: the end of each in the budget, and FLOPs an input."""
     stops: list[Stop] = []
     steps = 0
     compute: int | Fraction = 0
     spent: int | Fraction = 0  # in units of the budget
     begin = Fraction(-1)
-    for index, phase in enumerate(cell.schedule.phases):
-        step_flops = cell.batch_size * training_flops(phase.paradigm, flops, cell.m)
-        step_cost = cell.batch_size if cell.budget.unit == "mosaics" else step_flops
-        end = exact_decimal(phase.until)
-        taken = _steps_to(end, cell.budget, spent, step_cost)
+    for index, (end, input_flops) in enumerate(phases):
+        step_flops = batch_size * input_flops
+        step_cost = batch_size if budget.unit == "mosaics" else step_flops
+        taken = _steps_to(end, budget, spent, step_cost)
         due: dict[int, list[float]] = {taken: []}
-        for point in cell.evaluation_points:
+        for point in evaluation_points:
             if begin < exact_decimal(point) <= end:
-                done = _steps_to(exact_decimal(point), cell.budget, spent, step_cost)
+                done = _steps_to(exact_decimal(point), budget, spent, step_cost)
                 due.setdefault(done, []).append(point)
         if stops and 0 in due:  # before this phase's first step: an evaluation of the last phase
             stops[-1] = replace(stops[-1], evaluate_at=(*stops[-1].evaluate_at, *due.pop(0)))
@@ -56,7 +71,7 @@ def timeline(cell: Cell, flops: ModelFlops) -> list[Stop]:
         ]
         steps, compute = steps + taken, compute + taken * step_flops
         spent, begin = spent + taken * step_cost, end
-    return stops
+    return tuple(stops)
 
 
 def flow_time(cell: Cell, stops: list[Stop], steps: int) -> float:
