@@ -26,7 +26,7 @@ from study.storage.databases import alone, is_postgresql, reason, without_passwo
 from study.storage.urls import origin, sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
-from study.tracking.database import database_of, write
+from study.tracking.database import database_of, read, write
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
     PARENT,
@@ -317,18 +317,24 @@ class RunStore:
     def _search(self, query: str) -> list[tuple[str, KnownRun]]:
         """This study's runs with their names, oldest first, without runs of other origin."""
         found: list[tuple[int, str, str, KnownRun]] = []
+        for run in self._active_runs(query):  # little of each is kept, as there may be 100,000
+            name = name_of(run)
+            if name is not None:
+                found.append((run.info.start_time, run.info.run_id, name, known_run(run)))
+        return [(name, known) for _, _, name, known in sorted(found)]
+
+    def _active_runs(self, query: str) -> Iterator[Any]:
+        """The runs of the experiment that are not deleted."""
+        if self._database is not None and not query:
+            yield from read(self._database, self._experiment)
+            return
         token = None
-        while True:
+        while token != "":
             page = self._client.search_runs(
                 [self._experiment.experiment_id], query, max_results=500, page_token=token
             )
-            for run in page:  # little of each is kept, as there may be 100,000
-                name = name_of(run)
-                if name is not None:
-                    found.append((run.info.start_time, run.info.run_id, name, known_run(run)))
-            token = page.token
-            if not token:
-                return [(name, known) for _, _, name, known in sorted(found)]
+            yield from page
+            token = page.token or ""
 
     def _tidy(self, query: str = "") -> None:
         """Looks up runs and deletes all but one complete one a name, and the oldest parent.

@@ -96,6 +96,23 @@ def test_a_batch_in_the_database_is_what_the_client_writes(
     assert batch == by_client
 
 
+def test_the_runs_in_the_database_are_those_that_the_client_finds(
+    results: Results, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track(results, cells, groups=GROUPS)
+    client, (gone, *_), _ = runs(results)
+    client.delete_run(gone.info.run_id)
+    client.create_run(gone.info.experiment_id, run_name="somebody else's")
+    found = []
+    for of_database in (database_of, lambda client: None):
+        monkeypatch.setattr("study.tracking.store.database_of", of_database)
+        store = RunStore(results, "digits", None)
+        store.connect()
+        found.append(store._search(""))
+    assert found[0] == found[1]
+    assert len(found[0]) == len(cells) - 1 + len(GROUPS) + 1
+
+
 def _rows(database: Path) -> dict[str, list[str]]:
     """Table -> its rows, with names for the ids of runs and without the time of logging."""
     with contextlib.closing(sqlite3.connect(database)) as opened:
