@@ -494,14 +494,16 @@ def print_requests(evaluations: int) -> None:
         known: dict[str, Any] = {"study": "digits", "results": url, "code_version": "benchmark"}
         train_nothing(Work(**known, cells=(cell,), mark=mark, gpu=False), lambda event: None)
 
+    def merge(cell_ids: Sequence[str]) -> None:
+        with patch("study.results.compaction.MOST_SMALL_FILES", len(cell_ids)):
+            Merger(results).add(cell_ids)
+
     parts: dict[str, Callable[[], object]] = {
         "worker: a cell from start to record": lambda: train(cell),
         "driver: reading what was recorded": lambda: results.status(cell.id),
-        "driver: MLflow's thread, of a cell": lambda: [
-            results.cells([cell.id]),
-            results.evaluations([cell.id]),
-        ],
+        "driver: MLflow's thread, of a cell": lambda: results.tables([cell.id]),
         "driver: survey at a start, of two cells": results.survey,
+        "driver: merging the files of two cells": lambda: merge([first.id, cell.id]),
     }
     train(first)
     print("\nRequests to S3, without checkpoints\n")

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from study.results.coverage import own_file
-from study.results.listing import COMPACT_PREFIX
+from study.results.listing import COMPACT_PREFIX, of_each
 from study.results.reader import in_order
 from study.results.results import Results
 from study.results.schema import EVALUATIONS_SCHEMA
 from study.results.survey import TOGETHER
 from study.storage.storage import ResultsError
-from study.terminal.working import working
+from study.terminal.working import Part, working
 
 ROWS_A_FILE = 1_000_000
 """Rows of evaluations in a merged file, 300 MB in memory; a cell with more has its own file."""
@@ -138,9 +138,11 @@ class Merger:
         file = _file_of(cells["cell_id"].to_pylist())
         self._results.write_table("evaluations", file, evaluations)
         self._results.write_table("cells", file, cells)
-        for cell_id in cell_ids:
-            for table in ("cells", "evaluations"):
-                self._results.storage.remove(f"{table}/{own_file(cell_id)}")
+        of_each(self._results.storage, self._remove, cell_ids, Part("merging files"))
+
+    def _remove(self, cell_id: str) -> None:
+        for table in ("cells", "evaluations"):
+            self._results.storage.remove(f"{table}/{own_file(cell_id)}")
 
 
 def _file_of(cell_ids: Sequence[str]) -> str:
