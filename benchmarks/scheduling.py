@@ -253,7 +253,7 @@ class Driver(Progress):
             self._tune_files = files_under(next(self._folder.glob("attention-study-*")))
             self._tune_bytes = sum(file.stat().st_size for file in self._tune_files)
 
-    def _on_cell(self, cell_id: str) -> str:
+    def _on_cell(self, cell_id: str, lost: int) -> str:
         """As in `study.run`."""
         before = time.thread_time()
         status = self._results.status(cell_id)

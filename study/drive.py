@@ -26,7 +26,6 @@ from study.plan.stages import Choose, unchosen
 from study.plan.to_come import CellsToCome
 from study.request import Request
 from study.results import Results, ResultsError
-from study.results.compaction import Merger
 from study.search.halving import Judge
 from study.search.search import Search
 from study.search.suggestions import Suggestions
@@ -162,12 +161,11 @@ def _train(
     to_come = CellsToCome(plan, place.finished, choose, progress, suggestions)
     tracker.log_cells(sorted(plan.finished), statuses)
 
-    merger = Merger(results)
-
-    def on_cell(cell_id: str) -> str:
+    def on_cell(cell_id: str, lost: int) -> str:
         status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
-        merger.add([cell_id])
+        if not lost:  # a worker that was taken for lost may still write the cell's own files
+            place.merge([cell_id], progress.note)
         return status
 
     failures: list[Failure] = []

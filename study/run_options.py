@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,7 +82,7 @@ def _price(text: str) -> float:
 
 def _shard(text: str) -> Shard:
     number, _, of = text.partition("/")
-    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+    if not (re.fullmatch(r"[0-9]+/[0-9]+", text) and 1 <= int(number) <= int(of)):
         raise argparse.ArgumentTypeError(
             f"must be K/N, the K-th of N shards, as 1/16 to 16/16, got {text!r}"
         )

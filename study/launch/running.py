@@ -11,6 +11,10 @@ from study.launch.fork_points import ForkPoints
 from study.launch.job_queue import Job, Jobs, Source
 from study.terminal.progress import Progress
 
+OnCell = Callable[[str, int], str]
+"""Called on the driver with the id of each recorded cell, and how often a worker of it was lost;
+returns its status."""
+
 
 class Running:
     """Passes the events and ends of running trials on to jobs, progress and source.
@@ -30,7 +34,7 @@ class Running:
         self,
         jobs: Jobs,
         progress: Progress,
-        on_cell: Callable[[str], str],
+        on_cell: OnCell,
         forks: ForkPoints,
         source: Source | None = None,
     ) -> None:
@@ -77,7 +81,7 @@ class Running:
         if failure is None:
             try:
                 for cell_id in job.ids:
-                    self._end(cell_id, self._on_cell(cell_id))
+                    self._end(cell_id, self._on_cell(cell_id, job.retries))
                     self._forks.ended(cell_id)
                 self.jobs.ended(job)
                 return

@@ -60,6 +60,8 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
         return {}
     started = time.perf_counter()
     outcomes = dict(zip(work.cells, kind.run(work, device, report), strict=True))
+    if record and work.mark is not None:
+        results.require_mark(work.mark)  # a later command may have merged this cell's files
     for cell, ended in outcomes.items() if record else ():
         row = {
             "study": work.study,
@@ -79,8 +81,8 @@ def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> 
     """The cells that need no training.
 
     A command reads every file before it leaves its mark, and then keeps other commands out. It
-    merges files of cells only once it knows that they have ended. So those that it may ask for
-    here each have a file of their name.
+    merges files of cells only once it knows that they have ended, in their first trial. So those
+    that it may ask for here each have a file of their name.
     """
     own = {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
     if of_a_command or len(own) == len(set(cell_ids)):

@@ -30,7 +30,7 @@ from study.launch.failures import Failure, failure_of, failure_of_trial
 from study.launch.fork_points import ForkPoints
 from study.launch.job_queue import Job, Jobs, Resources, Source
 from study.launch.nodes import Cluster
-from study.launch.running import Running
+from study.launch.running import OnCell, Running
 from study.launch.trial import train_cells
 from study.storage.storage import Storage
 from study.terminal.command import importing
@@ -50,7 +50,7 @@ def launch(
     work: Work,
     resources: Resources,
     progress: Progress,
-    on_cell: Callable[[str], str],
+    on_cell: OnCell,
     cluster: Cluster | None = None,
     max_retries: int = 3,
     source: Source | None = None,
@@ -64,7 +64,7 @@ def launch(
         work: what all trials have in common.
         resources: what the trials take.
         progress: told of every start, evaluation and end.
-        on_cell: called on the driver with the id of each recorded cell; returns its status.
+        on_cell: see `study.launch.running.OnCell`.
         cluster: to train on; None starts Ray on this machine and stops it after.
         max_retries: how often a trial whose worker was lost is tried again.
         source: of further jobs while the study runs.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster
-from study.results import Results, Survey
+from study.results import Results, ResultsError, Survey
 from study.results.compaction import Merger
 from study.storage.urls import absolute
 from study.terminal.working import working
@@ -34,12 +34,28 @@ class Workplace:
     accepts_censored: bool
     _locks: contextlib.ExitStack
     _locked: bool
+    _merger: Merger | None = None
 
     @property
     def finished(self) -> dict[str, str]:
         """Id -> status of the cells that need no run."""
         statuses = self.survey.statuses.items()
         return {id: s for id, s in statuses if self.accepts_censored or s != "censored"}
+
+    def merge(self, cell_ids: Sequence[str], note: Callable[[str], None]) -> None:
+        """Merges the files of recorded cells once there are many.
+
+        Args:
+            cell_ids: which no worker writes or asks for any more.
+            note: told why files cannot be merged; the study goes on with small ones.
+        """
+        if self._merger is None:
+            return
+        try:
+            self._merger.add(cell_ids)
+        except ResultsError as error:
+            self._merger = None
+            note(f"files of results are not merged any more: {error}")
 
     def prepare(self) -> None:
         """Makes the directory if it is missing, keeps other commands out, sets damage aside.
@@ -51,7 +67,10 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
-        _tidy(self.results, self.survey)
+        _set_aside_damage(self.results, self.survey)
+        self._merger = Merger(self.results)
+        with working("merging files"):
+            self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
 
 
 @contextlib.contextmanager
@@ -94,7 +113,7 @@ def shared(url: str, mark: str, why_not: Callable[[str, bool], str | None]) -> I
         results.prepare()
         surveys[:] = [results.survey()]
         if results.storage.local:  # else others may be writing what looks damaged
-            _tidy(results, surveys[0])
+            _set_aside_damage(results, surveys[0])
         results.mark(mark)
 
     if results.storage.local:
@@ -117,8 +136,7 @@ def looked_at(url: str) -> Workplace:
     return Workplace(results, results.survey(), None, False, contextlib.ExitStack(), False)
 
 
-def _tidy(results: Results, survey: Survey) -> None:
-    """Sets damaged files aside, and merges small ones if there are many."""
+def _set_aside_damage(results: Results, survey: Survey) -> None:
     if survey.damaged:
         names = ", ".join(results.set_aside(survey.damaged))
         print(
@@ -126,8 +144,6 @@ def _tidy(results: Results, survey: Survey) -> None:
             "of another one with its own command",
             file=sys.stderr,
         )
-    with working("merging files"):
-        Merger(results).add(survey.small)
 
 
 def results_in(url: str) -> Results:

@@ -106,8 +106,8 @@ def files_for(num_rows: Mapping[str, int]) -> dict[str, list[str]]:
 class Merger:
     """Merges the files of recorded cells while a study runs, so that the next start reads few.
 
-    Only the process that keeps other drivers out may have one. It has to wait with a cell until no
-    worker asks for the cell's own files any more.
+    Only the process that keeps other drivers out may have one. It is given a cell once no worker
+    writes or asks for the cell's own files any more.
 
     Args:
         results: the directory.

@@ -1,6 +1,7 @@
 """Writes Parquet files of a results directory, and reads them in parts.
 
-Pages have checksums. A file without the columns and the version of the schema is damaged.
+Files have digests, and their pages checksums. A file without the columns and the version of the
+schema is damaged.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from study.results import digest
 from study.results.coverage import own_id
 from study.results.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, SCHEMAS, Table
 from study.storage.storage import ResultsError, Storage
@@ -30,6 +32,9 @@ VALUES_A_PART = 8_000_000  # 64 MB as float64
 
 _METADATA_KEY = b"attention_study_schema"
 
+_DIGESTS_SINCE = 10
+"""The first version of the schema whose files have digests."""
+
 _FOREIGN = "it was not written by this platform"
 
 
@@ -43,7 +48,7 @@ def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
     Raises:
         ResultsError: it cannot be written.
     """
-    metadata = {_METADATA_KEY: str(SCHEMA_VERSION)}
+    metadata = {_METADATA_KEY: str(SCHEMA_VERSION), digest.KEY: digest.BLANK}
     sink = io.BytesIO()
     pq.write_table(
         rows.replace_schema_metadata(metadata),
@@ -51,7 +56,7 @@ def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
         row_group_size=ROWS_A_GROUP,
         write_page_checksum=True,
     )
-    storage.write(f"{table}/{file}", sink.getvalue())
+    storage.write(f"{table}/{file}", digest.with_digest(sink.getvalue()))
 
 
 def read(
@@ -71,6 +76,27 @@ def read(
     schema = selected(table, columns)
     parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
     return parts[0] if parts else schema.empty_table()  # one part, or no row group has the cells
+
+
+def verify(storage: Storage, table: Table, file: str) -> None:
+    """Checks that every byte of a file of many cells is what was written.
+
+    Reading a file of one cell checks it. Of one of many, only checksums are checked, of the pages
+    that are read.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ResultsError: it cannot be read.
+        Damaged: it is not.
+    """
+    if own_id(file):
+        return
+    name = f"{table}/{file}"
+    data = _whole(storage, name)
+    try:
+        _require_whole(data, pq.ParquetFile(pa.BufferReader(data)))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise Damaged(" ".join(str(error).split())) from error
 
 
 def read_parts(
@@ -106,13 +132,9 @@ def _row_groups(
         dictionaries: columns to give as dictionaries.
     """
     name = f"{table}/{file}"
-    try:
-        # A file of one cell is read in one request; one of many may be larger than memory.
-        source = pa.BufferReader(storage.read(name)) if own_id(file) else storage.open(name)
-    except (FileNotFoundError, ResultsError) as error:
-        if storage.is_broken_link(name):
-            raise Damaged("it is a link to nothing") from error
-        raise
+    # A file of one cell is read in one request; one of many may be larger than memory.
+    data = _whole(storage, name) if own_id(file) else None
+    source = _opened(storage, name) if data is None else pa.BufferReader(data)
     with contextlib.closing(source):
         try:
             opened = pq.ParquetFile(
@@ -120,6 +142,8 @@ def _row_groups(
                 read_dictionary=[each for each in dictionaries if each in schema.names],
                 page_checksum_verification=True,
             )
+            if data is not None:
+                _require_whole(data, opened)
             written = opened.schema_arrow
             version = _version(storage.path(name), written)
             absent = {name for name, since in NEW_COLUMNS[table].items() if since > version}
@@ -142,6 +166,42 @@ def _row_groups(
             raise Damaged(_FOREIGN) from error
         except (pa.ArrowException, OSError, ValueError) as error:
             raise Damaged(" ".join(str(error).split())) from error
+
+
+def _whole(storage: Storage, name: str) -> bytes:
+    with _links(storage, name):
+        return storage.read(name)
+
+
+def _opened(storage: Storage, name: str) -> Any:
+    with _links(storage, name):
+        return storage.open(name)
+
+
+@contextlib.contextmanager
+def _links(storage: Storage, name: str) -> Iterator[None]:
+    """Takes a link to nothing for damage."""
+    try:
+        yield
+    except (FileNotFoundError, ResultsError) as error:
+        if storage.is_broken_link(name):
+            raise Damaged("it is a link to nothing") from error
+        raise
+
+
+def _require_whole(data: bytes, opened: pq.ParquetFile) -> None:
+    """Checks the digest of a file; those of versions before 10 have none.
+
+    Raises:
+        Damaged: it is another one, or none.
+    """
+    held = opened.metadata.metadata or {}
+    version = held.get(_METADATA_KEY, b"")
+    if digest.KEY in held:
+        if not digest.is_whole(data, held[digest.KEY]):
+            raise Damaged("its bytes are not those that were written")
+    elif version.isdigit() and int(version) >= _DIGESTS_SINCE:
+        raise Damaged("it has no digest")
 
 
 def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:

@@ -44,9 +44,10 @@ from study.results.reader import Reader, in_order
 from study.results.schema import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SCHEMAS, Table
 from study.results.survey import Layout, Survey, layout_of, survey_of
 from study.storage.storage import ResultsError, Storage
-from study.storage.urls import local_path
+from study.storage.urls import local_path, place_of
 
 _MARK = ".driver"
+_ORIGIN = ".origin"
 _FOLDERS = (*SCHEMAS, "checkpoints", "forks", "networks")
 
 T = TypeVar("T")
@@ -160,6 +161,21 @@ class Results:
             return self.storage.read(_MARK).decode(errors="replace")
         except FileNotFoundError:
             return None
+
+    def origin(self) -> str:
+        """A name of the directory that stays when it is moved, or its machine changes its name.
+
+        It is made when it is first asked for; where it cannot be written, it is the place alone.
+        """
+        try:
+            return self.storage.read(_ORIGIN).decode(errors="replace")
+        except FileNotFoundError:
+            made = f"{place_of(self.url)} {uuid.uuid4().hex[:8]}"
+        try:
+            self.storage.write(_ORIGIN, made.encode())
+        except ResultsError:
+            return place_of(self.url)
+        return made
 
     def require_mark(self, mark: str) -> None:
         """Checks that this is the driver's directory, and that no later driver took it over.

@@ -33,7 +33,7 @@ class Survey:
         statuses: id of each complete cell -> done, diverged or censored.
         damaged: files that are truncated, foreign, broken links, or hold rows of other cells.
         cells: the columns `PLACE` of the complete cells.
-        small: ids of those that are read from files of their own.
+        small: ids of those in files of their own and in no other, that will not go on.
     """
 
     statuses: Mapping[str, str]
@@ -79,12 +79,14 @@ def survey_of(storage: Storage) -> Survey:
 
     def look_at_cells(file: str) -> pa.Table | Damage:
         try:
+            parquet.verify(storage, "cells", file)
             return parquet.read(storage, "cells", file).select(columns)
         except parquet.Damaged as error:
             return Damage(f"cells/{file}", str(error))
 
     def look_at_evaluations(file: str) -> list[Damage]:
         try:
+            parquet.verify(storage, "evaluations", file)
             parts = parquet.read_parts(storage, file, None, EVALUATIONS_SCHEMA.names)
             return faults_of(file, cells.get(file), parts)
         except parquet.Damaged as error:
@@ -110,7 +112,8 @@ def survey_of(storage: Storage) -> Survey:
     taken = rows.take(copies.index[copies["taken"]].to_numpy())
     statuses = dict(zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True))
     in_order = tuple(sorted(damaged, key=lambda each: each.name))
-    small = copies.loc[copies["taken"] & copies["own"], "cell_id"]
+    own = copies.loc[copies["own"] & ~copies.duplicated("cell_id", keep=False), "cell_id"]
+    small = (cell_id for cell_id in own if statuses[cell_id] != "censored")
     return Survey(statuses, in_order, taken.select(PLACE).to_pandas(), tuple(small))
 
 

@@ -31,7 +31,7 @@ from study.search.record import Record, Suggested
 from study.search.space import Space, in_order
 from study.search.storage import GRACE_SECONDS, SearchStorage, shared_storage
 from study.storage.databases import without_password
-from study.storage.urls import origin, sqlite_url
+from study.storage.urls import sqlite_url
 
 if TYPE_CHECKING:
     import optuna
@@ -119,7 +119,7 @@ class Search:
         self._objective = in_order(objective)
         self._num_samples = num_samples
         self._name = name
-        self._driver = origin(results.url)
+        self._driver = results.origin()
         self._open_suggestions: dict[int, _Suggestion] = {}
         self._statuses: dict[str, str | None] = {}  # of the cells handed out, None before the end
         self._cells: dict[str, Cell] = {}

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 CONNECT_SECONDS = 20
 """How long a connection may take; libpq would wait for minutes."""
@@ -13,7 +14,15 @@ CONNECT_SECONDS = 20
 
 def is_postgresql(url: str) -> bool:
     """Whether a URL of SQLAlchemy names a PostgreSQL database, by whatever driver."""
-    return bool(re.match(r"postgresql(\+\w+)?://", url))
+    return bool(re.match(r"postgresql(\+\w+)?://", url)) and _has_port(url)
+
+
+def _has_port(url: str) -> bool:
+    """Whether the port of a URL is a number, or left out."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
 
 
 @contextlib.contextmanager
@@ -53,7 +62,7 @@ def reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and (cause.name or "").startswith("psycopg"):
-            return f"{cause}: `uv sync --extra postgresql` installs psycopg"
+            return f"{cause}: `uv sync --extra postgresql` installs psycopg, for postgresql://"
         if isinstance(cause, OSError):
             error = cause
         cause = cause.__cause__ or cause.__context__

@@ -28,6 +28,9 @@ _GLANCE = 0.05  # seconds; `is_locked` holds the lock for far less
 _PATIENCE = 600.0
 """Seconds for which one that shares waits while another one begins, which reads all results."""
 
+_SOON = 3.0
+"""Seconds after which one that begins has said so, to other machines, too."""
+
 _BEGINS = b"one that shares begins"
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 
@@ -240,20 +243,20 @@ class Storage:
             yield
             return
         with self._open_lock() as file:
-            deadline = time.monotonic() + _PATIENCE
-            asked = 0
+            began = time.monotonic()
             while True:
                 if _flock(file, fcntl.LOCK_EX):
                     file.truncate(0)
                     file.write(_BEGINS)
+                    os.fsync(file.fileno())  # or NFS keeps it from the others
                     with self._holding(fcntl.LOCK_EX):
                         begin()
+                    file.truncate(0)
                 # Not in one step from one to the other: somebody may be faster, and begin anew.
                 if _flock(file, fcntl.LOCK_SH):
                     break
-                asked += 1
                 begins = self.read(".lock") == _BEGINS
-                if (asked > 1 and not begins) or time.monotonic() > deadline:
+                if time.monotonic() - began > (_PATIENCE if begins else _SOON):
                     raise self._refusal(shared=False)
                 time.sleep(_GLANCE)
             with self._holding(fcntl.LOCK_SH):

@@ -67,8 +67,8 @@ def absolute(url: str) -> str:
     return url if path is None else str(path.expanduser().resolve())
 
 
-def origin(url: str) -> str:
-    """A name of a directory that tells it apart from those of other machines: ``host:/path``."""
+def place_of(url: str) -> str:
+    """Where a directory is, for people: a URL, or ``host:/path``."""
     path = local_path(url)
     return url if path is None else f"{socket.gethostname()}:{absolute(url)}"
 

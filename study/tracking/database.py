@@ -42,6 +42,7 @@ def read(database: Any, experiment: Experiment) -> Iterator[Run]:
         SqlRun.lifecycle_stage == "active",
     )
     tags: defaultdict[str, list[RunTag]] = defaultdict(list)
+    metrics: defaultdict[str, list[Metric]] = defaultdict(list)
     with database.ManagedSessionMaker() as session:
         of_runs = select(SqlTag.run_uuid, SqlTag.key, SqlTag.value).join(SqlRun).where(*mine)
         for run_id, key, value in session.execute(of_runs):
@@ -50,15 +51,16 @@ def read(database: Any, experiment: Experiment) -> Iterator[Run]:
             select(SqlRun.run_uuid, SqlRun.status, SqlRun.start_time).where(*mine)
         ).all()
         of_study = select(SqlTag.run_uuid).where(SqlTag.key == "role", SqlTag.value == "study")
-        metrics = session.execute(
+        of_metrics = (
             select(SqlLatestMetric.run_uuid, SqlLatestMetric.key, SqlLatestMetric.value)
             .join(SqlRun)
             .where(*mine, SqlLatestMetric.run_uuid.in_(of_study))
-        ).all()
+        )
+        for run_id, key, value in session.execute(of_metrics):
+            metrics[run_id].append(Metric(key, value, 0, 0))
     for run_id, status, started in runs:
         info = RunInfo(run_id, experiment.experiment_id, "", status, started or 0, None, "active")
-        held = [Metric(key, value, 0, 0) for of_run, key, value in metrics if of_run == run_id]
-        yield Run(info, RunData(held, tags=tags[run_id]))
+        yield Run(info, RunData(metrics[run_id], tags=tags[run_id]))
 
 
 def write(database: Any, experiment: Experiment, runs: Mapping[str, CellRun]) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from study.errors import RequestError
 from study.results import Results
 from study.storage.databases import alone, is_postgresql, reason, without_password
-from study.storage.urls import origin, sqlite_url
+from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
 from study.tracking.database import database_of, read, write
@@ -104,11 +104,12 @@ class RunStore:
         asked = tracking_uri(uri)
         self._folder = None if asked else results.databases()  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
-        self._origin = origin(results.url)
+        self._origin = ""
         self._runs: dict[str, KnownRun] = {}
         self._experiment: Any = None
         self._database: Any = None  # None: of a server
         self._looked_up = False
+        self._refused = False  # whether a batch was
         self.made = 0
         """Runs of cells that were logged so far."""
 
@@ -183,6 +184,7 @@ class RunStore:
             experiment = self._find_experiment() or self._make_experiment()
         require_writable(experiment.artifact_location)
         self._experiment = experiment
+        self._origin = self._results.origin()
         self._database = database_of(self._client)
         for name, text in VIEW_TAGS.items():
             if experiment.tags.get(name) != text:
@@ -421,7 +423,14 @@ class RunStore:
                 self._make_way(cell_id)
             new = {uuid.uuid4().hex: self._below_parent(run) for run in runs.values()}
             write(self._database, self._experiment, new)
-        except Exception:  # they may be there all the same
+        except Exception as error:  # they may be there all the same
+            if not self._refused:
+                self._refused = True
+                print(
+                    f"note: MLflow's database did not take a batch of runs ({reason(error)}); "
+                    "they are logged one by one, which takes longer",
+                    file=sys.stderr,
+                )
             for cell_id in runs:
                 self._tidy(f"tags.cell_id = '{cell_id}'")
             return

@@ -18,6 +18,7 @@ from tests.made_up.small_study import arguments, assert_whole, files
 pytestmark = pytest.mark.timeout(600)
 
 SCRIPTS = PROJECT / "examples" / "slurm"
+STUDY = "examples/slurm/study.sbatch"
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +71,17 @@ def test_shards_are_an_array_and_the_report_is_made_once(
     def submit(script: str, *options: str) -> str:
         return slurm.call(
             "sbatch", "--parsable", "--cpus-per-task=1", *options,
-            f"examples/slurm/{script}.sbatch", *study, cwd=project,
+            script, *study, cwd=project,
         )  # fmt: skip
 
-    first = submit("shards", "--array=1-3")
-    second = submit("shards", "--array=1-3", f"--dependency=afterany:{first}")
-    report = submit("study", "--nodes=1", f"--dependency=afterany:{second}")
+    script = (SCRIPTS / "shards.sbatch").read_text()
+    for line in ("#SBATCH --array=1-16", "SHARDS=16"):
+        assert line in script
+        script = script.replace(line, line.replace("16", "3"))
+    (project / "shards.sbatch").write_text(script)
+    first = submit("shards.sbatch")
+    second = submit("shards.sbatch", f"--dependency=afterany:{first}")
+    report = submit(STUDY, "--nodes=1", f"--dependency=afterany:{second}")
     until(lambda: bool(list(results.glob("checkpoints/*"))), lambda: log(project))
     slurm.call("scancel", "--batch", "--signal=USR1", first)
     until(lambda: "1" in slurm.told(first, "Restarts"), lambda: log(project))
@@ -98,7 +104,7 @@ def test_ray_runs_on_the_nodes_of_a_job_until_the_study_is_done(
     """Though its time ends before, and though another job's Ray runs on the same nodes."""
     results = tmp_path / "results"
     job = slurm.call(
-        "sbatch", "--parsable", "--cpus-per-task=1", "--nodes=2", "examples/slurm/study.sbatch",
+        "sbatch", "--parsable", "--cpus-per-task=1", "--nodes=2", STUDY,
         *arguments(results), cwd=project,
     )  # fmt: skip
     until(lambda: bool(list(results.glob("checkpoints/*"))), lambda: log(project))

@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from study import run
-from study.compact import compact
 from study.launch.failures import Failure
 from study.launch.workplace import shared
 from study.plan.planning import planned
 from study.request import Request, Shard
 from study.results import Results
+from study.results.compaction import compact
 from study.run_options import requested
 from study.shards import run as shards
 from study.shards.mark import Mark
