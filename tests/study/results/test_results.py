@@ -388,3 +388,15 @@ def test_one_cell_is_read_without_the_others(results: Results) -> None:
         results.cells([cells[0].id])
         results.evaluations([cells[0].id])
     assert {call.rpartition("/")[2] for call in calls} == {f"{cells[0].id}.parquet"}
+
+
+def test_a_directory_keeps_its_name_wherever_it_is_moved(tmp_path: Path) -> None:
+    results = make_results(tmp_path / "results")
+    name = results.origin()
+    assert str(tmp_path / "results") in name  # people read it in MLflow
+    assert make_results(tmp_path / "other").origin() != name
+    moved = tmp_path / "moved"
+    os.rename(tmp_path / "results", moved)
+    assert Results(moved).origin() == name
+    nowhere = Results(tmp_path / "nowhere")
+    assert nowhere.origin() == nowhere.origin()  # it cannot be kept there
