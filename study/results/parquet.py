@@ -32,9 +32,6 @@ VALUES_A_PART = 8_000_000  # 64 MB as float64
 
 _METADATA_KEY = b"attention_study_schema"
 
-_DIGESTS_SINCE = 10
-"""The first version of the schema whose files have digests."""
-
 _FOREIGN = "it was not written by this platform"
 
 
@@ -190,18 +187,14 @@ def _links(storage: Storage, name: str) -> Iterator[None]:
 
 
 def _require_whole(data: bytes, opened: pq.ParquetFile) -> None:
-    """Checks the digest of a file; those of versions before 10 have none.
+    """Checks the digest of a file; older ones, and those that somebody wrote anew, have none.
 
     Raises:
-        Damaged: it is another one, or none.
+        Damaged: it is another one.
     """
-    held = opened.metadata.metadata or {}
-    version = held.get(_METADATA_KEY, b"")
-    if digest.KEY in held:
-        if not digest.is_whole(data, held[digest.KEY]):
-            raise Damaged("its bytes are not those that were written")
-    elif version.isdigit() and int(version) >= _DIGESTS_SINCE:
-        raise Damaged("it has no digest")
+    held = (opened.metadata.metadata or {}).get(digest.KEY)
+    if held is not None and not digest.is_whole(data, held):
+        raise Damaged("its bytes are not those that were written")
 
 
 def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from study.cell.any_cell import AnyCell
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 9
 OLDEST_READABLE = 2
 """Files from this version on are read; columns that they lack become missing values."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from study.cell import Cell
@@ -20,6 +21,12 @@ from study.storage.storage import Storage
 from tests.made_up.comparisons import POINTS, make_cell, write
 
 TABLES = ("cells", "evaluations")
+
+
+def rewrite(path: Path, rows: pa.Table) -> None:
+    """Writes a file of results as somebody may who changed its rows, of the schema that it had."""
+    version = {"attention_study_schema": pq.read_schema(path).metadata[b"attention_study_schema"]}
+    pq.write_table(rows.replace_schema_metadata(version), path)
 
 
 def in_memory() -> Results:

@@ -29,6 +29,7 @@ from study.results.compaction import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
+from tests.made_up.tables import rewrite
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
 
@@ -641,8 +642,7 @@ def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(
 def test_a_column_that_a_file_lacks_is_named(results: Results) -> None:
     cell = write(results, make_cell())
     path = Path(results.url) / "evaluations" / f"{cell.id}.parquet"
-    rows = pq.read_table(path)
-    pq.write_table(rows.drop_columns("saif"), path)
+    rewrite(path, pq.read_table(path).drop_columns("saif"))
     with pytest.raises(ResultsError, match=r"is damaged \(it has no column saif"):
         compare_results(results)
 
@@ -653,6 +653,5 @@ def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None
     for table in ("cells", "evaluations"):
         path = Path(results.url) / table / f"{cell.id}.parquet"
         rows = pq.read_table(path)
-        wider = rows.append_column("note", pa.array(["mine"] * len(rows)))
-        pq.write_table(wider.replace_schema_metadata(rows.schema.metadata), path)
+        rewrite(path, rows.append_column("note", pa.array(["mine"] * len(rows))))
     assert_same(compare_results(results), before)
