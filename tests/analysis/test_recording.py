@@ -20,6 +20,7 @@ from analysis.comparison.report.exports import cell_rows, comparison_tables
 from analysis.recording.table import is_taken
 from study import repeat, track
 from study.results import Results, ResultsError
+from study.results.compaction import compact
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_cell, write
 
@@ -227,7 +228,7 @@ def test_recorded_runs_stand_beside_trained_cells(
     assert (mine.recorded, others.recorded) == (False, True)
     pd.testing.assert_frame_equal(mine.paired, before.paired)
     pd.testing.assert_frame_equal(mine.cells, before.cells)
-    assert compaction.compact(results).after == 1
+    assert compact(results).after == 1
     status, printed, _ = REPORT(capsys, results.url, "--out", str(tmp_path / "out"))
     assert status == 0
     assert "0 of 0 settings" not in printed
