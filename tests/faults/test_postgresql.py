@@ -14,6 +14,7 @@ from pathlib import Path
 import optuna
 import pytest
 from mlflow import MlflowClient
+from sqlalchemy import Connection, Engine, event
 
 from study.cell import Cell
 from study.errors import RequestError
@@ -31,8 +32,6 @@ from tests.study.search.test_search import run, search_in, train
 
 pytestmark = [
     pytest.mark.timeout(300),
-    # MLflow leaves its connections to the end of the process.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     # What two threads hide at once, one of them shows.
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
     pytest.mark.filterwarnings("ignore:Heartbeat of storage"),
@@ -48,6 +47,27 @@ def server() -> Iterator[PostgreSQL]:
         pytest.skip("needs PostgreSQL, which .ci/run installs")
     with postgresql.running(programs) as made:
         yield made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engines() -> Iterator[set[Engine]]:
+    """Those that were used; MLflow would leave their connections to the garbage collector."""
+    used: set[Engine] = set()
+
+    def note(connection: Connection) -> None:
+        used.add(connection.engine)
+
+    event.listen(Engine, "engine_connect", note)
+    yield used
+    event.remove(Engine, "engine_connect", note)
+
+
+@pytest.fixture(autouse=True)
+def connections_closed(engines: set[Engine]) -> Iterator[None]:
+    yield
+    for engine in engines:
+        engine.dispose()
+    engines.clear()
 
 
 @pytest.fixture(autouse=True)
