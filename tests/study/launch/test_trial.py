@@ -166,3 +166,18 @@ def test_nothing_trains_where_the_results_directory_is_another_one(
         train_cells(work_on([cell], results, mark="0" * 32))
     assert results.finished() == set()
     assert train_cells(work_on([cell], results, mark=mark)) == {cell.id: "done"}
+
+
+def test_a_trial_of_an_earlier_command_records_nothing(
+    digits: MosaicTask, results: Results
+) -> None:
+    """It may go on for a while after its driver died, and meet files that are merged by now."""
+    cell = tiny_cell(digits)
+
+    def take_over(event: dict[str, object]) -> None:
+        if event["event"] == "evaluation":
+            results.mark()
+
+    with pytest.raises(RequestError, match="another command runs with it now"):
+        train_cells(work_on([cell], results, mark=results.mark()), take_over)
+    assert results.finished() == set()
