@@ -27,7 +27,6 @@ ROWS_A_FILE = 1_000_000
 CELLS_A_FILE = 5_000
 """Cells in a merged file: counts by image of 5,000 test images are 80 kB a cell in memory."""
 
-
 MOST_SMALL_FILES = 250
 """Cells with files of their own that a running study lets come together. A start reads each of
 these files, in 3 ms, and merged ones of 10,000 cells in half a second."""

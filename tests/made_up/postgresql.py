@@ -51,9 +51,10 @@ class PostgreSQL:
     def create(self, database: str) -> str:
         """Makes a database; returns its URL."""
         import psycopg
+        from psycopg.sql import SQL, Identifier
 
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{database}"')  # type: ignore[arg-type]
+            connection.execute(SQL("CREATE DATABASE {}").format(Identifier(database)))
         return self.url(database)
 
     def start(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,29 @@ def test_a_study_goes_on_with_a_compacted_directory(results: Results) -> None:
     assert_same(frames(results), before)
 
 
+def killed_at_each_call(
+    files: Mapping[str, bytes], act: Callable[[Results], object]
+) -> Iterator[Results]:
+    """Directories of these files with which something was done up to a call that changes files:
+    none, the first, and so on; the last one is done with."""
+    call, killed = 0, True
+    while killed:
+        results = with_files(files)
+
+        def kill(number: int, call: int = call) -> None:
+            if number == call:
+                raise KeyboardInterrupt
+
+        with (
+            acting_before(kill, "write", "remove") as calls,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            act(results)
+        killed = len(calls) > call
+        yield results
+        call += 1
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) -> None:
     """The first time, and when the merged file takes the place of one of the same cells."""
@@ -149,27 +173,15 @@ def test_killed_at_any_moment_it_has_changed_nothing_and_goes_on(again: bool) ->
     copy(first, done, "other/copy.parquet", on_another_machine)
     small = len(first.layout().files) - again
     files, before, survey = contents(first), frames(first), first.survey()
-    call, killed = 0, True
-    while killed:
-        results = with_files(files)
-
-        def kill(number: int, call: int = call) -> None:
-            if number == call:
-                raise KeyboardInterrupt
-
-        with (
-            acting_before(kill, "write", "remove") as calls,
-            contextlib.suppress(KeyboardInterrupt),
-        ):
-            compaction.compact(results)
-        killed = len(calls) > call
+    calls = 0
+    for results in killed_at_each_call(files, compaction.compact):
+        calls += 1
         assert_same(frames(results), before)
         assert results.survey() == survey
         compaction.compact(results)
         assert_same(frames(results), before)
         assert len(contents(results)) == 2
-        call += 1
-    assert call == 2 + 2 * small + 1
+    assert calls == 2 + 2 * small + 1
 
 
 def test_a_running_study_leaves_few_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,27 +216,19 @@ def test_a_running_study_may_be_killed_while_it_merges(monkeypatch: pytest.Monke
     for seed in range(3):
         write(first, make_cell(seed=seed), 0.1 * seed)
     files, before, survey = contents(first), frames(first), first.survey()
-    call, killed = 0, True
-    while killed:
-        results = with_files(files)
 
-        def kill(number: int, call: int = call) -> None:
-            if number == call:
-                raise KeyboardInterrupt
+    def merge(results: Results) -> None:
+        compaction.Merger(results).add(results.survey().small)
 
-        with (
-            acting_before(kill, "write", "remove") as calls,
-            contextlib.suppress(KeyboardInterrupt),
-        ):
-            compaction.Merger(results).add(results.survey().small)
-        killed = len(calls) > call
+    calls = 0
+    for results in killed_at_each_call(files, merge):
+        calls += 1
         assert_same(frames(results), before)
         assert results.survey() == survey
         compaction.Merger(results).add([*results.survey().small, *write_two_more(results)])
         compaction.compact(results)
         assert len(contents(results)) == 2
-        call += 1
-    assert call == 2 + 2 * 3 + 1
+    assert calls == 2 + 2 * 3 + 1
 
 
 def test_what_killed_writers_left_goes(results: Results, tmp_path: Path) -> None:
