@@ -28,7 +28,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.processes import peak_bytes
+from benchmarks.support.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
 from study.results.compaction import ROWS_A_FILE

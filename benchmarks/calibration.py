@@ -4,9 +4,9 @@
     python benchmarks/calibration.py --quick  # a hundredth of it, to see that it runs
 
 Studies without any difference, each with new seeds and new images, see
-`benchmarks/calibration_studies.py`. All go through `crossed_mean`, `holm` and `needed`; some also
-as tables through `choose`, `summarise` and `paired_table`, which must agree to 1e-9. Verdicts on
-claims are simulated in `benchmarks/calibration_claims.py`.
+`benchmarks/support/calibration_studies.py`. All go through `crossed_mean`, `holm` and `needed`;
+some also as tables through `choose`, `summarise` and `paired_table`, which must agree to 1e-9.
+Verdicts on claims are simulated in `benchmarks/support/calibration_claims.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.overstated import exaggeration
 from analysis.statistics import MIN_SEEDS, holm
-from benchmarks.calibration_claims import SEEDS, simulate_claims
-from benchmarks.calibration_studies import (
+from benchmarks.support.calibration_claims import SEEDS, simulate_claims
+from benchmarks.support.calibration_studies import (
     METRICS,
     PARADIGMS,
     TUNING_SEEDS,

@@ -31,8 +31,8 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import Child, Figures, machine, positive, ratio, set_up, timed
-from benchmarks.processes import peak_bytes
+from benchmarks.support.measure import Child, Figures, machine, positive, ratio, set_up, timed
+from benchmarks.support.processes import peak_bytes
 from study import hardware, models, paradigms, tasks
 from study.cell import Budget, Cell, DecoderSettings, Options, Phase, Schedule
 from study.models import encoders

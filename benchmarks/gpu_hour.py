@@ -43,7 +43,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import write
+from benchmarks.support.measure import write
 from study import tasks
 from study.cell import PRECISIONS
 from study.cell.version import code_version

@@ -19,9 +19,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import ResearchScript
-from benchmarks.measure import Child, build_model, machine, positive
-from benchmarks.processes import peak_bytes
+from benchmarks.support.baseline import ResearchScript
+from benchmarks.support.measure import Child, build_model, machine, positive
+from benchmarks.support.processes import peak_bytes
 from study import hardware, tasks
 from study.cell import Budget, Cell, Schedule
 from study.tasks.mosaics.base_images import BaseImages

@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,10 +22,10 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from benchmarks.support.mlflow_server import MLflowServer, serving
 from study.results import Results
 from study.tracking.store import RunStore
 
-PORT = 5577
 PATIENCE = 120.0
 
 
@@ -50,18 +46,22 @@ def main() -> int:
     names = [run.info.run_name for run in runs]
     ids = json.dumps([run.info.run_id for run in runs])
     compared = f"#/compare-runs?runs={quote(ids)}&experiments={quote(json.dumps([experiment]))}"
-    with served(uri) as address, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(MLflowServer(Path(folder), "ui", "--backend-store-uri", uri)) as server,
+        sync_playwright() as playwright,
+    ):
         chromium = playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox"]
         )
         for turn in ("first", "second"):
             page = chromium.new_page(viewport={"width": 1400, "height": 700})
             page.set_default_timeout(1000 * PATIENCE)
-            view = store.view.replace("http://127.0.0.1:5000", address)
+            view = store.view.replace("http://127.0.0.1:5000", server.uri)
             print(
                 f"{turn} opening: {len(names)} summaries {listed(page, view, names):.1f} s", end=""
             )
-            print(f", their comparison {comparison(page, f'{address}/{compared}'):.1f} s")
+            print(f", their comparison {comparison(page, f'{server.uri}/{compared}'):.1f} s")
             page.close()
     return 0
 
@@ -82,29 +82,6 @@ def comparison(page: Page, url: str) -> float:
     page.goto(url)
     page.locator("a[title='Plot chart']").first.wait_for()
     return time.perf_counter() - began
-
-
-@contextmanager
-def served(uri: str) -> Iterator[str]:
-    """Gives the address of MLflow's pages for a database."""
-    command = ["ui", "--backend-store-uri", uri, "--port", str(PORT)]
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", *command], stdout=log, stderr=log
-        )
-        address = f"http://127.0.0.1:{PORT}"
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while process.poll() is None and time.monotonic() < deadline:
-                try:
-                    urllib.request.urlopen(f"{address}/health").close()
-                    break
-                except OSError:
-                    time.sleep(0.2)
-            yield address
-        finally:
-            process.terminate()
-            process.wait()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import (
+from benchmarks.support.measure import (
     WARM_UP_STEPS,
     build_model,
     machine,

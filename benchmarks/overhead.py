@@ -20,7 +20,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import machine
+from benchmarks.support.measure import machine
 from search_spaces import all_studies
 from study import hardware, tasks
 from study.cell.work import Work

@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import (
+from benchmarks.support.measure import (
     build_model,
     machine,
     made_up_mosaics,

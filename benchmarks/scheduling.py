@@ -35,8 +35,8 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import Child, positive
-from benchmarks.processes import below, training
+from benchmarks.support.measure import Child, positive
+from benchmarks.support.processes import below, training
 from search_spaces import all_studies
 from study import tasks
 from study.cell import Cell

@@ -22,7 +22,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.measure import (
+from benchmarks.support.measure import (
     Child,
     Figures,
     build_model,
@@ -35,7 +35,7 @@ from benchmarks.measure import (
     task_of,
     timed,
 )
-from benchmarks.processes import peak_bytes
+from benchmarks.support.processes import peak_bytes
 from study import hardware, paradigms, tasks
 from study.evaluate.classification import evaluate
 from study.models.flops import evaluating

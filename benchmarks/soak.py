@@ -32,17 +32,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.processes import training
-from benchmarks.soak_faults import (
-    Flip,
-    Server,
-    SmallDisk,
-    flip,
-    jumping_clock,
-    serving,
-    small_disk,
-)
-from benchmarks.soak_verdict import Recorded, faults, runs
+from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
+from benchmarks.support.processes import training
+from benchmarks.support.soak_faults import Flip, SmallDisk, flip, jumping_clock, small_disk
+from benchmarks.support.soak_verdict import Recorded, faults, runs
 from study.results import Results
 from study.terminal.command import DONE, UNUSABLE
 
@@ -96,7 +89,10 @@ def main() -> int:
         disk = stack.enter_context(small_disk(folder / "disk"))
         if args.keep:
             stack.callback(shutil.copytree, folder, args.keep, dirs_exist_ok=True)
-        server = stack.enter_context(serving(folder / "mlflow", environment))
+        database = f"sqlite:///{folder / 'mlflow' / 'mlflow.db'}"
+        (folder / "mlflow").mkdir()
+        server = tracking_server(folder / "mlflow", database, environment)
+        stack.enter_context(serving(server))
         study = Study([*command, "--tracking", server.uri], disk, server, environment)
         stack.callback(study.close)
         soak = Soak(study, args.cells, random.Random(args.seed))
@@ -111,7 +107,7 @@ def main() -> int:
             "full disks that ended otherwise": soak.full.total() - soak.full[UNUSABLE],
             "hung": study.hung,
             "tracebacks shown": study.tracebacks,
-            **runs(server.database, set(Results(reference).finished())),
+            **runs(database, set(Results(reference).finished())),
         }
         print_table(args.seed, soak, study, found)
         print(f"\nThe command ended by itself: {dict(soak.ends)} (exit status: times).")
@@ -138,7 +134,11 @@ class Study:
     """
 
     def __init__(
-        self, command: list[str], disk: SmallDisk, server: Server, environment: dict[str, str]
+        self,
+        command: list[str],
+        disk: SmallDisk,
+        server: MLflowServer,
+        environment: dict[str, str],
     ) -> None:
         self.disk, self.server = disk, server
         self.results = disk.folder / "results"
@@ -279,7 +279,7 @@ class Soak:
             return
         if what == "server":
             study.server.kill()
-            study.server.start()
+            study.server.begin()
             return
         while not study.workers():
             self._again(study.ended())
@@ -350,7 +350,7 @@ def uninterrupted(command: list[str], results: Path, cells: int) -> float | None
     return time.monotonic() - started
 
 
-def track(results: Path, server: Server) -> None:
+def track(results: Path, server: MLflowServer) -> None:
     """Logs what MLflow lacks."""
     server.wait()
     run([sys.executable, "-m", "study.track", str(results), "--tracking", server.uri])

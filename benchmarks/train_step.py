@@ -3,13 +3,13 @@
     python benchmarks/train_step.py --device cpu --m 5 --paradigm soft
     python benchmarks/train_step.py --device cuda --m 5 20 --paradigm soft hard lvml --compile
 
-It needs only torch, NumPy and pyarrow. The baseline is `benchmarks/baseline.py` in a process of
-its own, with the default settings of PyTorch and the C library, and in the precision of the rows
-that are compared with it ("x baseline"). "x float32" compares with the float32 baseline instead.
-"Memory kept" is the baseline with `keep_freed_memory`. The other rows are the studies' step and
-variants of it; "NCHW" has weights and segments in PyTorch's default memory format, all others have
-channels last. "% of ceiling" is the counted FLOP/s as a share of a matrix product's in the same
-precision.
+It needs only torch, NumPy and pyarrow. The baseline is `benchmarks/support/baseline.py` in a
+process of its own, with the default settings of PyTorch and the C library, and in the precision of
+the rows that are compared with it ("x baseline"). "x float32" compares with the float32 baseline
+instead. "Memory kept" is the baseline with `keep_freed_memory`. The other rows are the studies'
+step and variants of it; "NCHW" has weights and segments in PyTorch's default memory format, all
+others have channels last. "% of ceiling" is the counted FLOP/s as a share of a matrix product's in
+the same precision.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
-from benchmarks.baseline import ResearchScript
-from benchmarks.measure import (
+from benchmarks.support.baseline import ResearchScript
+from benchmarks.support.measure import (
     CIFAR_SHAPE,
     LR,
     MOMENTUM,
@@ -47,7 +47,7 @@ from benchmarks.measure import (
     step_of,
     timed,
 )
-from benchmarks.roofline import Ceilings, ceilings, work
+from benchmarks.support.roofline import Ceilings, ceilings, work
 from study import hardware, paradigms
 from study.cell import PRECISIONS
 from study.paradigms.base import Paradigm

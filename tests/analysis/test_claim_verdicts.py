@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from analysis.section.claim import Evidence, Finding, decided, evidence, sign_test
-from benchmarks.calibration_claims import ROWS, THRESHOLD, simulate_claims
+from benchmarks.support.calibration_claims import ROWS, THRESHOLD, simulate_claims
 
 REPLICATES = 400
 # A share of .05 of so many studies exceeds this in one of 1,000.

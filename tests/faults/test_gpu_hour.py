@@ -19,7 +19,7 @@ import pytest
 
 from analysis import report
 from benchmarks import gpu_hour
-from benchmarks.processes import below, is_gone
+from benchmarks.support.processes import below, is_gone
 from study.results import Results
 from study.terminal.command import DONE, TERMINATED, UNUSABLE
 from tests.conftest import PROJECT, REAL_DATA, needs_data

@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmarks import processes
+from benchmarks.support import processes
 from study import run
 from study.paradigms.hard import Hard
 from study.results import Results

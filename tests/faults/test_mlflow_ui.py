@@ -23,10 +23,10 @@ from playwright.sync_api import TimeoutError as NotShown
 
 from analysis.comparison.compare import compare
 from analysis.reading import load
+from benchmarks.support.mlflow_server import MLflowServer, serving
 from study import track
 from study.results import Results
 from study.tracking.store import RunStore
-from tests.faults.test_tracking_server import Server
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.sockets import listening, others_hear
 
@@ -81,22 +81,20 @@ def results(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> R
 
 
 @pytest.fixture(scope="module")
-def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MLflowServer]:
     """MLflow's pages, as the README starts them, of what `study.track` made of the results."""
     assert track.main([results.url]) == track.DONE
     store = ("--backend-store-uri", f"sqlite:///{results.url}/mlflow.db")
-    made = Server(tmp_path_factory.mktemp("server"), "ui", *store)
-    made.start()
-    yield made
-    made.kill()
+    with serving(MLflowServer(tmp_path_factory.mktemp("server"), "ui", *store)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def uri(server: Server) -> str:
+def uri(server: MLflowServer) -> str:
     return server.uri
 
 
-def test_the_mlflow_ui_listens_on_the_loopback_only(server: Server) -> None:
+def test_the_mlflow_ui_listens_on_the_loopback_only(server: MLflowServer) -> None:
     found = listening(server.pid)
     assert f"127.0.0.1:{server.port}" in found
     assert others_hear(found) == {}

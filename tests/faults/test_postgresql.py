@@ -16,6 +16,7 @@ import pytest
 from mlflow import MlflowClient
 from sqlalchemy import Connection, Engine, event
 
+from benchmarks.support.mlflow_server import serving, tracking_server
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
@@ -23,7 +24,6 @@ from study.search.search import Search
 from study.terminal.command import DONE
 from study.tracking.tracker import MLflowTracker, open_tracker
 from tests.conftest import PROJECT, run_without_ray
-from tests.faults.test_tracking_server import Server
 from tests.made_up import postgresql
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.postgresql import PASSWORD, PostgreSQL
@@ -133,16 +133,8 @@ def test_two_drivers_log_to_one_database(tmp_path: Path, tracked: str) -> None:
 
 def test_two_drivers_log_to_one_server(tmp_path: Path, tracked: str) -> None:
     """As docs/running.md starts it."""
-    made = Server(
-        tmp_path, "server", "--host", "127.0.0.1", "--backend-store-uri", tracked,
-        "--artifacts-destination", str(tmp_path / "artifacts"),
-        MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false",
-    )  # fmt: skip
-    made.start()
-    try:
+    with serving(tracking_server(tmp_path, tracked)) as made:
         two_drivers_log(tmp_path, made.uri, "through-a-server")
-    finally:
-        made.kill()
 
 
 def test_a_database_that_restarts_while_runs_are_logged(

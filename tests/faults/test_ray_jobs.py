@@ -19,18 +19,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks import processes
+from benchmarks.support import processes
+from benchmarks.support.ports import free_port
 from tests.conftest import PROJECT
 from tests.made_up.small_study import GRID, assert_whole
 
 pytestmark = pytest.mark.timeout(600)
 
 RAY = str(Path(sys.executable).with_name("ray"))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def listens(port: int) -> bool:

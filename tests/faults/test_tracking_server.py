@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +24,8 @@ from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
 from analysis.section.summary import GroupSummary
+from benchmarks.support.mlflow_server import MLflowServer, serving, tracking_server
+from benchmarks.support.ports import free_port
 from study import track
 from study.cell import Cell
 from study.results import Results
@@ -44,68 +43,7 @@ from tests.made_up.tracking import (
 
 pytestmark = pytest.mark.timeout(600)
 
-START_SECONDS = 120
 CELLS = 24
-
-
-class Server:
-    """One of MLflow's commands that serve, with one worker.
-
-    Args:
-        folder: for its log, where it runs.
-        words: of the command, but for the port.
-        environment: changes of it.
-    """
-
-    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
-        self._folder = folder
-        self.port = free_port()
-        self._words = [*words, "--port", str(self.port), "--workers", "1"]
-        self._environment = environment
-        self.uri = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        if self._process:
-            return
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "mlflow", *self._words],
-                env={**os.environ, **self._environment},
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert self._process.poll() is None, (self._folder / "log").read_text()[-2000:]
-            assert time.monotonic() < deadline, "mlflow server did not start"
-            time.sleep(0.2)
-
-    @property
-    def pid(self) -> int:
-        assert self._process
-        return self._process.pid
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-    def kill(self) -> None:
-        """SIGKILL to it and its workers."""
-        if self._process:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 class Proxy:
@@ -154,25 +92,20 @@ class Proxy:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Server]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path
+) -> Iterator[MLflowServer]:
     """One that takes artifacts, started, with a database of its own."""
     folder = tmp_path_factory.mktemp("server")
     shutil.copy(empty_database, folder / "server.db")
-    made = Server(
-        folder, "server", "--host", "127.0.0.1",
-        "--backend-store-uri", f"sqlite:///{folder / 'server.db'}",
-        "--artifacts-destination", str(folder / "artifacts"),
-        MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false",
-    )  # fmt: skip
-    made.start()
-    yield made
-    made.kill()
+    with serving(tracking_server(folder, f"sqlite:///{folder / 'server.db'}")) as made:
+        yield made
 
 
 class Door:
     """An address of a server that is down until it is opened: nobody listens there."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: MLflowServer) -> None:
         self._server = server
         self._port = free_port()
         self._proxy: Proxy | None = None
@@ -187,7 +120,7 @@ class Door:
 
 
 @pytest.fixture
-def door(server: Server) -> Iterator[Door]:
+def door(server: MLflowServer) -> Iterator[Door]:
     made = Door(server)
     yield made
     made.close()
@@ -311,7 +244,7 @@ def test_a_server_that_is_down_for_the_whole_study(
 
 
 def test_a_server_that_is_killed_while_it_logs(
-    server: Server, results: Results, cells: list[Cell], study: str
+    server: MLflowServer, results: Results, cells: list[Cell], study: str
 ) -> None:
     server.start()
     tracker = start(results, study, server.uri)
@@ -333,7 +266,7 @@ def test_a_server_that_is_killed_while_it_logs(
 
 @pytest.mark.parametrize("retries", ["0", "3"])  # by MLflow itself, which repeats what was done
 def test_a_server_whose_answers_are_lost(
-    server: Server,
+    server: MLflowServer,
     results: Results,
     cells: list[Cell],
     study: str,
@@ -366,7 +299,7 @@ def test_a_server_whose_answers_are_lost(
 
 
 def test_a_slow_server(
-    server: Server,
+    server: MLflowServer,
     results: Results,
     cells: list[Cell],
     study: str,
@@ -404,7 +337,7 @@ def test_a_slow_server(
 
 
 def test_a_server_that_hangs_holds_nobody_up(
-    server: Server,
+    server: MLflowServer,
     results: Results,
     cells: list[Cell],
     study: str,
@@ -485,7 +418,7 @@ def test_a_deleted_database_is_rebuilt(results: Results, cells: list[Cell], stud
 
 @pytest.mark.usefixtures("without_ray", "no_pictures")
 def test_a_study_of_the_command_whose_server_is_down(
-    door: Door, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    door: Door, server: MLflowServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From `study.run` to `study.track`, which is called as it was told."""
     results = Results(tmp_path / "results")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.soak_faults import flip, jumping_clock, small_disk
+from benchmarks.support.soak_faults import flip, jumping_clock, small_disk
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.faults

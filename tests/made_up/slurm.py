@@ -6,12 +6,12 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.support.ports import free_ports
 from tests.conftest import PROJECT
 
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "srun")
@@ -136,14 +136,6 @@ class Slurm:
             env=self._environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return len(done.stdout.splitlines())
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def until(holds: Callable[[], bool], told: Callable[[], str], seconds: float = 60.0) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks import processes
+from benchmarks.support import processes
 
 LISTENS = "0A"
 

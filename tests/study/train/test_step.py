@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.baseline import ResearchScript, as_published
-from benchmarks.measure import build_model, made_up_mosaics
+from benchmarks.support.baseline import ResearchScript, as_published
+from benchmarks.support.measure import build_model, made_up_mosaics
 from study import paradigms
 from study.cell import PARADIGMS
 from study.models.base import Model

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measure import synchronise
+from benchmarks.support.measure import synchronise
 from study import hardware, paradigms
 from study.models.base import Model
 from study.train.budget import cost

@@ -1,17 +1,12 @@
-"""What the soak does to a study: its disk fills up, bytes flip, MLflow's server dies."""
+"""What the soak does to a study: its disk fills up, bytes flip, its clock jumps."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
-import signal
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +16,6 @@ import pyarrow.parquet as pq
 CLOCK = Path(__file__).parent / "jumping_clock"
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-
-SERVER_SECONDS = 180.0
-"""How long MLflow's server may take to start."""
 
 
 def jumping_clock(seed: int) -> dict[str, str]:
@@ -116,81 +108,6 @@ def _cells_in(path: Path) -> frozenset[str]:
         return frozenset(pq.read_table(path, columns=["cell_id"])["cell_id"].to_pylist())
     except (pa.ArrowException, OSError, KeyError):
         return frozenset([path.stem])
-
-
-class Server:
-    """MLflow's server, with SQLite.
-
-    Args:
-        folder: of its database, artifacts and log.
-        environment: of its processes.
-    """
-
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        folder.mkdir()
-        self._folder = folder
-        self._environment = {**environment, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-        self.database = f"sqlite:///{folder / 'mlflow.db'}"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = int(free.getsockname()[1])
-        self.uri = f"http://127.0.0.1:{self._port}"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Returns at once; see `wait`."""
-        words = [
-            "server", "--host", "127.0.0.1", "--port", str(self._port), "--workers", "1",
-            "--backend-store-uri", self.database,
-            "--artifacts-destination", str(self._folder / "artifacts"),
-        ]  # fmt: skip
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "mlflow", *words],
-                env=self._environment,
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def wait(self) -> None:
-        """Waits until it answers."""
-        deadline = time.monotonic() + SERVER_SECONDS
-        while not self._answers():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"MLflow's server did not start:\n{self.said}")
-            time.sleep(0.5)
-
-    @property
-    def said(self) -> str:
-        """The end of its log."""
-        return (self._folder / "log").read_text()[-2000:]
-
-    def kill(self) -> None:
-        """SIGKILL to it and its workers."""
-        if self._process:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-
-@contextlib.contextmanager
-def serving(folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """A server that answers, killed at the end."""
-    server = Server(folder, environment)
-    try:
-        server.start()
-        server.wait()
-        yield server
-    finally:
-        server.kill()
 
 
 @contextlib.contextmanager
