@@ -34,10 +34,11 @@ CLUSTER = SPEC["rayClusterSpec"]
 
 
 def templates(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The pods of a RayJob: head and workers."""
+    """The pods of a RayJob: head, workers and the one that submits."""
     spec = job["spec"]["rayClusterSpec"]
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         yield group["template"]
+    yield job["spec"]["submitterPodTemplate"]
 
 
 def require_valid(job: dict[str, Any]) -> None:
@@ -93,6 +94,16 @@ def test_it_names_the_versions_and_the_user_of_the_image() -> None:
         assert str(each["spec"]["securityContext"]["runAsUser"]) == instructions("USER")[0]
 
 
+def test_every_container_may_run_in_a_restricted_namespace() -> None:
+    """What Kubernetes' restricted pod security standard asks for."""
+    for each in templates(JOB):
+        pod, own = each["spec"]["securityContext"], container(each)["securityContext"]
+        assert pod["runAsNonRoot"]
+        assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not own["allowPrivilegeEscalation"]
+        assert own["capabilities"] == {"drop": ["ALL"]}
+
+
 def test_pods_add_only_what_the_image_has_not() -> None:
     """The settings of Ray are the image's, where `test_image.py` compares them with the code's."""
     added = [
@@ -106,11 +117,13 @@ def test_pods_add_only_what_the_image_has_not() -> None:
     assert not of_image & {name for name, _ in added}
 
 
-def test_it_holds_no_secret_and_every_pod_has_the_account() -> None:
+def test_it_holds_no_secret_and_pods_that_use_the_bucket_have_the_account() -> None:
     text = FILE.read_text()
     assert not re.search("secretKeyRef|AWS_SECRET|AWS_ACCESS|password", text, re.IGNORECASE)
     name = ACCOUNT["metadata"]["name"]
-    assert all(each["spec"]["serviceAccountName"] == name for each in templates(JOB))
+    head, worker, submitter = (each["spec"] for each in templates(JOB))
+    assert head["serviceAccountName"] == worker["serviceAccountName"] == name
+    assert "serviceAccountName" not in submitter
     assert CLUSTER["authOptions"] == {"mode": "token"}
 
 
@@ -139,7 +152,7 @@ def test_the_command_goes_on_wherever_a_pod_was_lost() -> None:
 
 def test_gpus_are_the_workers_alone_and_seen_by_the_plan() -> None:
     """The plan takes GPUs from nodes that are there (`study.launch.nodes`)."""
-    head, worker = map(container, templates(JOB))
+    head, worker, _ = map(container, templates(JOB))
     assert "nvidia.com/gpu" not in head["resources"]["limits"]
     assert worker["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert CLUSTER["enableInTreeAutoscaling"]
