@@ -276,6 +276,7 @@ def test_a_server_whose_answers_are_lost(
     """One chunk in thirty is lost, in either direction: requests, and answers to what was done."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", retries)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
+    monkeypatch.setattr("study.tracking.tracker.FIRST_PAUSE", 0.1)  # after each loss
     server.start()
     draw = random.Random(1)
     lost = []
