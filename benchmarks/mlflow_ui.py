@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study.results import Results
+from study.storage.urls import sqlite_url
+from study.tracking.artifacts import DATABASE
 from study.tracking.store import RunStore
 
 PATIENCE = 120.0
@@ -39,7 +41,7 @@ def main() -> int:
     store = RunStore(results, args.study, None)
     store.connect()
     assert store.view is not None
-    uri = f"sqlite:///{results.url}/mlflow.db"
+    uri = sqlite_url(results.databases() / DATABASE)
     client = MlflowClient(uri)
     experiment = client.get_experiment_by_name(args.study).experiment_id
     runs = client.search_runs([experiment], "tags.role = 'summary'")

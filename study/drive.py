@@ -164,7 +164,9 @@ def _train(
     def on_cell(cell_id: str, lost: int) -> str:
         status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
-        if not lost:  # a worker that was taken for lost may still write the cell's own files
+        # A worker that was taken for lost may still write the cell's own files, and a censored
+        # cell may go on.
+        if not lost and status != "censored":
             place.merge([cell_id], progress.note)
         return status
 

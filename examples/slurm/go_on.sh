@@ -17,7 +17,8 @@ go_on() {
     fi
     if [ -n "$stopped" ] && [ "$status" -ne 0 ]; then
         echo "the job's time is over: queued again"
-        scontrol requeue "$SLURM_JOB_ID"
+        # By its number in the array: one of the array's jobs has the id of them all.
+        scontrol requeue "${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
         sleep 60 # Slurm ends the script
     fi
     return "$status"

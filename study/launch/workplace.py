@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster
-from study.results import Results, ResultsError, Survey
+from study.results import Results, ResultsError, Survey, compaction
 from study.results.compaction import Merger
 from study.storage.urls import absolute
 from study.terminal.working import working
@@ -69,6 +69,8 @@ class Workplace:
             self.survey = self.results.survey()  # another command may have been faster
         _set_aside_damage(self.results, self.survey)
         self._merger = Merger(self.results)
+        if len(self.survey.small) >= compaction.MOST_SMALL_FILES:
+            self.results.mark()  # no worker of an earlier command records what is merged now
         with working("merging files"):
             self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -13,6 +14,12 @@ from study.terminal.working import Part
 
 COMPACT_PREFIX = "compact-"
 """Prefix of the merged files that `study.results.compaction` writes."""
+
+STALE_SECONDS = 60.0
+"""How long another machine's file system may list what was removed (NFS: `acdirmax`)."""
+
+PAUSE_SECONDS = 2.0
+"""Before such a directory is listed once more."""
 
 _REQUESTS = 16  # at a time to an object store; on a local disk threads measurably do not help
 
@@ -45,18 +52,22 @@ def while_files_vanish(storage: Storage, read: Callable[[], T]) -> T:
         read: lists and reads; raises FileNotFoundError if a listed file is gone.
 
     Raises:
-        ResultsError: the same file is missing twice in a row.
+        ResultsError: the same file is missing again and again for `STALE_SECONDS`.
     """
-    vanished = ""
+    vanished, since = "", 0.0
     while True:
         try:
             return read()
         except FileNotFoundError as error:
-            if str(error) == vanished:
+            now = time.monotonic()
+            if str(error) != vanished:
+                vanished, since = str(error), now
+            elif now - since > STALE_SECONDS:
                 raise ResultsError(
                     f"a file of {storage.url} is listed, but not there ({error}). Remove it."
                 ) from error
-            vanished = str(error)
+            else:
+                time.sleep(PAUSE_SECONDS)
 
 
 def of_each(

@@ -187,7 +187,7 @@ def _links(storage: Storage, name: str) -> Iterator[None]:
 
 
 def _require_whole(data: bytes, opened: pq.ParquetFile) -> None:
-    """Checks the digest of a file; older ones, and those that somebody wrote anew, have none.
+    """Checks the digest of a file; older ones have none.
 
     Raises:
         Damaged: it is another one.

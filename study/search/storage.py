@@ -8,6 +8,7 @@ driver at work sends a heartbeat for each of its suggestions. Where none has com
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 import time
@@ -49,6 +50,7 @@ class SearchStorage:
         self._opened = False
         self._beating: Callable[[], Collection[int]] = tuple
         self._over = threading.Event()
+        self._away_at = -math.inf
 
     def open(self, title: str, objective: Sequence[str]) -> optuna.Study:
         """The Optuna study of this title, made if it is missing.
@@ -61,7 +63,10 @@ class SearchStorage:
         except ImportError as error:
             raise RequestError(self._refusal(reason(error))) from error
         except RuntimeError as error:  # Optuna's and MLflow's tables share a name
-            why = "it holds tables of MLflow or of another version of Optuna: take one of its own"
+            why = (
+                "it holds tables of MLflow or of another version of Optuna: take one of its own; "
+                f"{reason(error)}"
+            )
             raise RequestError(self._refusal(why)) from error
 
     def act(self, what: Callable[[], T]) -> T:
@@ -73,7 +78,7 @@ class SearchStorage:
         Raises:
             RequestError: the database is damaged or does not answer.
         """
-        from optuna.exceptions import StorageInternalError
+        from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
         from sqlalchemy.exc import SQLAlchemyError
 
         away_since: float | None = None
@@ -84,7 +89,7 @@ class SearchStorage:
                 self._opened = True
                 return done
             except (StorageInternalError, SQLAlchemyError) as error:
-                now = time.monotonic()
+                self._away_at = now = time.monotonic()
                 waits = self.shared and self._opened and _may_pass(error)
                 if not waits or now - (away_since or now) > AWAY_SECONDS:
                     raise RequestError(self._refusal(reason(error.__cause__ or error))) from error
@@ -96,6 +101,8 @@ class SearchStorage:
                         file=sys.stderr,
                     )
                 time.sleep(PAUSE_SECONDS)
+            except UpdateFinishedTrialError:  # the lock broke off, and another driver was there
+                continue
 
     def ask(self, study: optuna.Study) -> optuna.Trial:
         """As Optuna's `ask`, which warns that heartbeats are ours to send."""
@@ -103,10 +110,13 @@ class SearchStorage:
             return study.ask()
 
     def fail_stale(self, study: optuna.Study) -> None:
-        """Fails the suggestions of drivers that are dead; they have no reason."""
+        """Fails the suggestions of drivers that are dead; they have no reason.
+
+        Not where the database was away for this driver: then others may have had to be silent.
+        """
         import optuna
 
-        if self.shared:
+        if self.shared and time.monotonic() - self._away_at > GRACE_SECONDS:
             with _without_warnings():
                 optuna.storages.fail_stale_trials(study)
 
@@ -131,9 +141,11 @@ class SearchStorage:
 
     def _beat(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
-            with contextlib.suppress(Exception):  # the database may be back at the next one
+            try:
                 for trial_id in self._beating():
                     self.rdb.record_heartbeat(trial_id)
+            except Exception:  # the database may be back at the next one
+                self._away_at = time.monotonic()
 
     def _open(self, title: str, objective: Sequence[str]) -> optuna.Study:
         with importing():

@@ -13,8 +13,8 @@ CONNECT_SECONDS = 20
 
 
 def is_postgresql(url: str) -> bool:
-    """Whether a URL of SQLAlchemy names a PostgreSQL database, by whatever driver."""
-    return bool(re.match(r"postgresql(\+\w+)?://", url)) and _has_port(url)
+    """Whether a URL of SQLAlchemy names a PostgreSQL database, through psycopg."""
+    return bool(re.match(r"postgresql(\+psycopg2?)?://", url)) and _has_port(url)
 
 
 def _has_port(url: str) -> bool:
@@ -47,6 +47,8 @@ def alone(url: str, what: str) -> Iterator[None]:
     timeout = {"connect_timeout": CONNECT_SECONDS}
     connection = create_engine(url, poolclass=NullPool, connect_args=timeout).connect()
     try:
+        # Some servers end transactions that wait, as this one does while the work is done.
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
         yield
     finally:

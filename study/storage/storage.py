@@ -218,10 +218,10 @@ class Storage:
             yield
             return
         with self._open_lock() as file:
-            if not _flock(file, fcntl.LOCK_EX):
+            if not self._flock(file, fcntl.LOCK_EX):
                 time.sleep(_GLANCE)  # a report may have just asked whether a study runs
-                if not _flock(file, fcntl.LOCK_EX):
-                    raise self._refusal(shared=_flock(file, fcntl.LOCK_SH))
+                if not self._flock(file, fcntl.LOCK_EX):
+                    raise self._refusal(shared=self._flock(file, fcntl.LOCK_SH))
             file.truncate(0)
             with self._holding(fcntl.LOCK_EX):
                 yield
@@ -245,15 +245,16 @@ class Storage:
         with self._open_lock() as file:
             began = time.monotonic()
             while True:
-                if _flock(file, fcntl.LOCK_EX):
-                    file.truncate(0)
-                    file.write(_BEGINS)
-                    os.fsync(file.fileno())  # or NFS keeps it from the others
+                if self._flock(file, fcntl.LOCK_EX):
+                    with self._writing(".lock"):
+                        file.truncate(0)
+                        file.write(_BEGINS)
+                        os.fsync(file.fileno())  # or NFS keeps it from the others
                     with self._holding(fcntl.LOCK_EX):
                         begin()
                     file.truncate(0)
                 # Not in one step from one to the other: somebody may be faster, and begin anew.
-                if _flock(file, fcntl.LOCK_SH):
+                if self._flock(file, fcntl.LOCK_SH):
                     break
                 begins = self.read(".lock") == _BEGINS
                 if time.monotonic() - began > (_PATIENCE if begins else _SOON):
@@ -275,13 +276,8 @@ class Storage:
             yield True
             return
         with self._open_lock(".shares") as file:
-            try:
-                # A byte each, of one file: of a thousand that share, no thousand files stay.
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-            except (BlockingIOError, PermissionError):
-                yield False
-                return
-            yield True
+            # A byte each, of one file: of a thousand that share, no thousand files stay.
+            yield self._locks(lambda: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number))
 
     def is_locked(self) -> bool:
         """Whether another process holds or shares the lock of a local directory.
@@ -292,11 +288,14 @@ class Storage:
             return False
         # An exclusive lock on NFS takes the right to write. Without it, only drivers are seen.
         for mode, kind in (("r+b", fcntl.LOCK_EX), ("rb", fcntl.LOCK_EX), ("rb", fcntl.LOCK_SH)):
-            with contextlib.suppress(OSError), open(self._path(".lock"), mode) as file:
-                if _flock(file, kind):
+            with (
+                contextlib.suppress(OSError, ResultsError),
+                open(self._path(".lock"), mode) as file,
+            ):
+                if self._flock(file, kind):
                     return False
                 time.sleep(_GLANCE)  # somebody else may have just asked
-                return not _flock(file, kind)
+                return not self._flock(file, kind)
         return False  # never locked, or not readable
 
     def path(self, name: str) -> str:
@@ -313,6 +312,23 @@ class Storage:
             with self._writing(name):
                 file = stack.enter_context(open(self._path(name), "a+b", buffering=0))
             yield file
+
+    def _flock(self, file: IO[Any], kind: int) -> bool:
+        """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
+        return self._locks(lambda: fcntl.flock(file, kind | fcntl.LOCK_NB))
+
+    def _locks(self, take: Callable[[], None]) -> bool:
+        try:
+            take()
+        except (BlockingIOError, PermissionError):  # somebody has it
+            return False
+        except OSError as error:
+            raise ResultsError(
+                f"cannot lock {self._what} {self.url} ({urls.reason(error)}). Its file system "
+                "needs locks that hold on all machines, as Lustre has with the mount option "
+                "flock. Or choose another directory."
+            ) from error
+        return True
 
     @contextlib.contextmanager
     def _holding(self, kind: int) -> Iterator[None]:
@@ -428,15 +444,6 @@ class _Pieces(io.RawIOBase):
 
 class Locked(ResultsError):
     """Another study runs with the results directory."""
-
-
-def _flock(file: IO[Any], kind: int) -> bool:
-    """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _sync_folder(path: str) -> None:

@@ -64,7 +64,7 @@ def read(database: Any, experiment: Experiment) -> Iterator[Run]:
 
 
 def write(database: Any, experiment: Experiment, runs: Mapping[str, CellRun]) -> None:
-    """Writes finished runs with their artifacts: all of them, or none if it raises.
+    """Writes finished runs: all of them, or none if it raises, when artifacts may stay of no run.
 
     Args:
         database: as `database_of` gives it.

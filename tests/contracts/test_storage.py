@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,33 @@ with storage.lock_number(3) as third, storage.lock_number(2) as second:
             [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
         )
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "takes",
+    [
+        lambda storage: storage.lock(),
+        lambda storage: storage.share(lambda: None),
+        lambda storage: storage.lock_number(1),
+    ],
+)
+def test_a_file_system_without_locks_is_refused(
+    takes: Callable[[Storage], AbstractContextManager[object]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Lustre without its mount option, and NFS without lockd."""
+
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    monkeypatch.setattr(fcntl, "lockf", none)
+    storage = Storage(tmp_path)
+    assert not storage.is_locked()
+    with pytest.raises(ResultsError, match=r"No locks available.*mount option"), takes(storage):
+        raise AssertionError("locked")
+    assert not Storage(tmp_path).is_locked()
 
 
 def test_errors_within_the_lock_are_not_those_of_the_lock(tmp_path: Path) -> None:

@@ -281,6 +281,24 @@ def test_a_search_waits_for_a_database_that_restarts(
     assert [trial.state.name for trial in suggestions(database)] == ["COMPLETE"] * 2
 
 
+def test_nobody_is_taken_for_dead_because_the_database_was_away(
+    tmp_path: Path, server: PostgreSQL, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks first when it is back finds that all others have long been silent."""
+    monkeypatch.setattr("study.search.storage.BEAT_SECONDS", 1)
+    monkeypatch.setattr("study.search.storage.GRACE_SECONDS", 2)
+    monkeypatch.setattr("study.search.storage.PAUSE_SECONDS", 0.01)
+    searches, _ = drivers(tmp_path, database, 4)
+    given = [search.more() for search in searches]
+    server.stop()
+    threading.Timer(3, server.start).start()
+    given.append(searches[1].more())
+    assert len({cell.id for cells in given for cell in cells}) == sum(map(len, given))
+    for search in searches:
+        search.close()
+    assert [trial.state.name for trial in suggestions(database)] == ["RUNNING"] * 3
+
+
 def test_a_search_takes_a_database_of_its_own(results: Results, tracked: str) -> None:
     assert "tables of MLflow" in refused(results, tracked, by="Optuna")
 

@@ -43,18 +43,23 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def at_the_limit(slurm: Slurm, project: Path) -> str:
-    """A job that the end of its time hits as it hits the scripts; meanwhile others run."""
+    """A job that the end of its time hits as it hits the scripts; meanwhile others run.
+
+    It is the last of an array, the one that has the id of them all; the others end at once.
+    """
     (project / "count.sh").write_text(
         "trap 'echo stopped; exit 143' TERM\n"
-        "echo start >> starts\n"
-        "[ $(wc -l < starts) = 2 ] || while :; do sleep 0.1; done\n"
+        "starts=starts-$SLURM_ARRAY_TASK_ID\n"
+        "echo start >> $starts\n"
+        "[ $SLURM_ARRAY_TASK_ID = 1 ] && exit\n"
+        "[ $(wc -l < $starts) = 2 ] || while :; do sleep 0.1; done\n"
     )
     of_time = ["#SBATCH --open-mode=append", "#SBATCH --signal=B:USR1@120", "#SBATCH --requeue"]
     for script in ("study", "shards"):
         assert set(of_time) <= set((SCRIPTS / f"{script}.sbatch").read_text().splitlines())
     lines = ["#!/bin/bash", *of_time, ". examples/slurm/go_on.sh", "go_on bash count.sh"]
     (project / "job.sh").write_text("\n".join(lines))
-    return slurm.call("sbatch", "--parsable", "--time=2", "job.sh", cwd=project)
+    return slurm.call("sbatch", "--parsable", "--array=1-2", "--time=2", "job.sh", cwd=project)
 
 
 def log(project: Path) -> str:
@@ -125,5 +130,6 @@ def test_slurm_tells_a_job_before_its_time_ends(
 ) -> None:
     """The last one, as Slurm looks for such jobs twice a minute."""
     slurm.wait_for(at_the_limit)
-    assert (project / "starts").read_text() == "start\n" * 2
-    assert "queued again" in (project / f"slurm-{at_the_limit}.out").read_text()
+    assert (project / "starts-2").read_text() == "start\n" * 2
+    assert "queued again" in (project / f"slurm-{at_the_limit}_2.out").read_text()
+    assert (project / "starts-1").read_text() == "start\n"

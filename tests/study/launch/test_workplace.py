@@ -34,6 +34,29 @@ def test_a_start_merges_what_earlier_commands_left(
     assert notes == []
 
 
+def test_no_worker_of_an_earlier_command_records_what_is_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would find no file of the cell's own, and record the cell a second time."""
+    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)
+    results = make_results(tmp_path)
+    mark = results.mark()
+    for seed in range(3):
+        results.require_mark(mark)
+        write(results, make_cell(seed=seed))
+        with opened_here(str(tmp_path)) as place:
+            place.prepare()
+    with pytest.raises(ResultsError, match="another command runs with it now"):
+        results.require_mark(mark)
+    mark = results.mark()
+    compaction.compact(results)  # nothing to do
+    results.require_mark(mark)
+    write(results, make_cell(seed=3))
+    compaction.compact(results)
+    with pytest.raises(ResultsError, match="another command runs with it now"):
+        results.require_mark(mark)
+
+
 def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import uuid
@@ -17,7 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.cell import Cell
-from study.results import EVALUATIONS_SCHEMA, SPLITS, Results, ResultsError, Survey, parquet
+from study.results import (
+    EVALUATIONS_SCHEMA,
+    SPLITS,
+    Results,
+    ResultsError,
+    Survey,
+    listing,
+    parquet,
+)
 from study.results.compaction import compact
 from study.results.schema import NEW_COLUMNS
 from study.storage.storage import Storage
@@ -317,6 +326,8 @@ def test_a_reader_is_not_confused_by_a_merge(results: Results) -> None:
 
 def test_a_name_without_a_file_is_named(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an object store may list what was removed."""
+    monkeypatch.setattr(listing, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(listing, "STALE_SECONDS", 0)
     write(results, make_cell())
     names = Storage.names
     monkeypatch.setattr(
@@ -327,6 +338,26 @@ def test_a_name_without_a_file_is_named(results: Results, monkeypatch: pytest.Mo
     for read in (results.cells, results.survey):
         with pytest.raises(ResultsError, match=r"is listed, but not there .*gone\.parquet"):
             read()
+
+
+def test_a_listing_that_is_stale_for_a_while_is_read_again(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS shows another machine what was merged meanwhile."""
+    write(results, make_cell())
+    expected = results.cells()
+    names, stale = Storage.names, iter(range(2 * 3))  # a listing asks for three
+    monkeypatch.setattr(listing, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(
+        Storage,
+        "names",
+        lambda self, table, suffix="": [
+            *names(self, table, suffix),
+            *(f"{table}/gone.parquet" for _ in itertools.islice(stale, 1)),
+        ],
+    )
+    pd.testing.assert_frame_equal(results.cells(), expected)
+    assert next(stale, None) is None
 
 
 def test_splits_are_those_of_the_tasks() -> None:
