@@ -245,8 +245,11 @@ def _asks(storage: Storage) -> Iterator[None]:
     yield
 
 
-def test_some_share_what_others_keep_to_themselves(tmp_path: Path) -> None:
+def test_some_share_what_others_keep_to_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever shares comes and goes; the first one begins alone, while the others wait."""
+    monkeypatch.setattr("study.storage.storage._SOON", 0.1)
     first, second, driver = (Storage(tmp_path) for _ in range(3))
     began: list[str] = []
     shared = pytest.raises(ResultsError, match="shards of a study are running")

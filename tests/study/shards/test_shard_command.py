@@ -235,8 +235,11 @@ def test_shards_of_another_study_wait_but_its_data_are_its_own(call: Call, url: 
     assert call("1/3")[0] == DONE
 
 
-def test_a_shard_is_refused_beside_a_driver_and_stops_where_one_takes_over(url: str) -> None:
+def test_a_shard_is_refused_beside_a_driver_and_stops_where_one_takes_over(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The latter in an object store, which has no locks: a driver's mark is another one."""
+    monkeypatch.setattr("study.storage.storage._SOON", 0.1)
     request = requested([*TINY, "--shard", "3/3"])
     results = Results(url)
     results.prepare()
