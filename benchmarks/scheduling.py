@@ -326,7 +326,7 @@ class Driver(Progress):
         cells = last.cells - first.cells
         yield "cells a second, all workers", f"{cells / (last.wall - first.wall):.1f}"
         scheduling = (last.launching - first.launching) / cells
-        yield "scheduling and reading: most cells an hour", f"{3600 / scheduling:,.0f}"
+        yield "scheduling, reading and merging: most cells an hour", f"{3600 / scheduling:,.0f}"
         yield f"{GPUS} GPUs wait for it where cells take less than", f"{GPUS * scheduling:.1f} s"
         yield "launch to the first cells", f"{first.wall - self.began:.1f} s"
         yield "last cell to the end of launch", f"{self.ended_at - last.wall:.1f} s"
