@@ -164,9 +164,7 @@ def _train(
     def on_cell(cell_id: str, lost: int) -> str:
         status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
-        # A worker that was taken for lost may still write the cell's own files, and a censored
-        # cell may go on.
-        if not lost and status != "censored":
+        if not lost:  # a worker that was taken for lost may still write the cell's own files
             place.merge([cell_id], progress.note)
         return status
 
