@@ -12,7 +12,7 @@ from study.results import Results, ResultsError
 from study.terminal.command import terminating
 
 _RESTS = 4
-"""Times as long as a renewal took until the next one: it takes a core from a study that trains."""
+"""Times as long as a renewal computed until the next one: it has a core of a study that trains."""
 
 
 def watch(
@@ -40,7 +40,7 @@ def watch(
     try:
         with terminating():
             while True:
-                began = time.monotonic()
+                began = time.process_time()
                 try:
                     there = results.storage.names("cells"), results.is_running()
                     if not there[0]:
@@ -61,7 +61,7 @@ def watch(
                 if line != said:
                     print(terminal.fitted(line), flush=True)
                     said = line
-                time.sleep(max(interval, _RESTS * (time.monotonic() - began)))
+                time.sleep(max(interval, _RESTS * (time.process_time() - began)))
     except KeyboardInterrupt:
         if found is None:
             raise

@@ -38,8 +38,8 @@ def _parser() -> Parser:
 
 
 _ABOUT = """Merges the small files of a results directory into few large ones. Every row stays as
-it is, and studies and analyses go on with the directory as before. Refuses while a study runs; can
-be stopped at any moment and run again."""
+it is, and studies and analyses go on with the directory as before. Refuses while a study runs,
+or stops it in an object store, which has no locks; can be stopped at any moment and run again."""
 
 _EXAMPLES = """
 examples:

@@ -170,7 +170,7 @@ def _train(
 
     failures: list[Failure] = []
     if plan.to_run or plan.to_come:
-        # Late, since from now on the trials of an earlier command with this directory stop.
+        # Late, since from now on, if not before, the trials of an earlier command here stop.
         mark = results.mark()
         if place.cluster is not None:
             place.cluster.require(results.url, mark)

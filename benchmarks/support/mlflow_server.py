@@ -19,7 +19,7 @@ START_SECONDS = 180.0
 
 
 class MLflowServer:
-    """One of MLflow's commands that serve, with one worker, on a free port of the loopback.
+    """One of MLflow's commands that serve, on a free port of the loopback.
 
     Args:
         folder: where it runs, for its log.
@@ -34,7 +34,7 @@ class MLflowServer:
         self._folder = folder
         self.port = free_port()
         self.uri = f"http://127.0.0.1:{self.port}"
-        self._words = [*words, "--port", str(self.port), "--workers", "1"]
+        self._words = [*words, "--port", str(self.port)]
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -94,7 +94,7 @@ class MLflowServer:
 def tracking_server(
     folder: Path, database: str, environment: Mapping[str, str] = {}
 ) -> MLflowServer:
-    """The server that docs/running.md starts, which takes artifacts.
+    """The server that docs/running.md starts, which takes artifacts, with one worker.
 
     Args:
         folder: of its artifacts and log.
@@ -103,7 +103,7 @@ def tracking_server(
     """
     return MLflowServer(
         folder, "server", "--host", "127.0.0.1", "--backend-store-uri", database,
-        "--artifacts-destination", str(folder / "artifacts"),
+        "--artifacts-destination", str(folder / "artifacts"), "--workers", "1",
         environment={"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **environment},
     )  # fmt: skip
 

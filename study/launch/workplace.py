@@ -70,7 +70,7 @@ class Workplace:
         _set_aside_damage(self.results, self.survey)
         self._merger = Merger(self.results)
         if len(self.survey.small) >= compaction.MOST_SMALL_FILES:
-            self.results.mark()  # no worker of an earlier command records what is merged now
+            self.results.fence()  # else a worker could record anew what is merged now
         with working("merging files"):
             self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
 

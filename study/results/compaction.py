@@ -74,7 +74,7 @@ def compact(results: Results) -> Compaction:
         before, files = len(layout.files), files_for(layout.num_rows)
         after = min(before, len(files))
         if after < before:
-            results.mark()  # no worker of an earlier command records what is merged now
+            results.fence()  # else a worker could record anew what is merged now
             with working("merging files", len(files), "files") as part:
                 for file, cell_ids in part.each(files.items()):
                     if any(layout.only_file.get(cell_id) != file for cell_id in cell_ids):

@@ -151,6 +151,15 @@ class Results:
         self.storage.write(_MARK, mark.encode())
         return mark
 
+    def fence(self) -> None:
+        """Lets no worker of an earlier command record anything any more.
+
+        Raises:
+            ResultsError: the mark cannot be read or written.
+        """
+        if (there := self.marked()) is not None:
+            self.storage.write(_MARK, f"{there} ".encode())  # what shards agreed on can be read
+
     def marked(self) -> str | None:
         """The mark of the last command that trained with the directory; None: none did.
 

@@ -17,7 +17,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from study.errors import RequestError
-from study.storage.databases import CONNECT_SECONDS, alone, is_postgresql, reason, without_password
+from study.storage.databases import (
+    alone,
+    is_postgresql,
+    reason,
+    soon_connected,
+    without_password,
+)
 from study.terminal.command import importing
 
 if TYPE_CHECKING:
@@ -101,8 +107,8 @@ class SearchStorage:
                         file=sys.stderr,
                     )
                 time.sleep(PAUSE_SECONDS)
-            except UpdateFinishedTrialError:  # the lock broke off, and another driver was there
-                continue
+            except UpdateFinishedTrialError:
+                pass  # the lock broke off, and another driver was there: once more
 
     def ask(self, study: optuna.Study) -> optuna.Trial:
         """As Optuna's `ask`, which warns that heartbeats are ours to send."""
@@ -140,12 +146,16 @@ class SearchStorage:
         self._over.set()
 
     def _beat(self) -> None:
+        from optuna.exceptions import StorageInternalError
+        from sqlalchemy.exc import SQLAlchemyError
+
         while not self._over.wait(BEAT_SECONDS):
-            try:
-                for trial_id in self._beating():
-                    self.rdb.record_heartbeat(trial_id)
-            except Exception:  # the database may be back at the next one
-                self._away_at = time.monotonic()
+            with contextlib.suppress(Exception):  # such as of a trial that somebody deleted
+                try:
+                    for trial_id in self._beating():
+                        self.rdb.record_heartbeat(trial_id)
+                except (StorageInternalError, SQLAlchemyError):  # it may be back at the next one
+                    self._away_at = time.monotonic()
 
     def _open(self, title: str, objective: Sequence[str]) -> optuna.Study:
         with importing():
@@ -155,7 +165,7 @@ class SearchStorage:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         # A dashboard may hold a file for a moment, and a server may restart: no connection stays
         # open in between.
-        wait = {"connect_timeout": CONNECT_SECONDS} if self.shared else {"timeout": 60}
+        wait = soon_connected(self.url) if self.shared else {"timeout": 60}
         engine = {"poolclass": NullPool, "connect_args": wait}
         beats: dict[str, Any] = {}
         if self.shared:

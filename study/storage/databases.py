@@ -13,8 +13,14 @@ CONNECT_SECONDS = 20
 
 
 def is_postgresql(url: str) -> bool:
-    """Whether a URL of SQLAlchemy names a PostgreSQL database, through psycopg."""
-    return bool(re.match(r"postgresql(\+psycopg2?)?://", url)) and _has_port(url)
+    """Whether a URL of SQLAlchemy names a PostgreSQL database, by whatever driver."""
+    return bool(re.match(r"postgresql(\+\w+)?://", url)) and _has_port(url)
+
+
+def soon_connected(url: str) -> dict[str, int]:
+    """The `connect_args` of a PostgreSQL database by which a connection does not take minutes."""
+    of_libpq = re.match(r"postgresql(\+psycopg2?)?://", url)
+    return {"connect_timeout": CONNECT_SECONDS} if of_libpq else {}
 
 
 def _has_port(url: str) -> bool:
@@ -44,8 +50,8 @@ def alone(url: str, what: str) -> Iterator[None]:
     from sqlalchemy.pool import NullPool
 
     key = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], signed=True)
-    timeout = {"connect_timeout": CONNECT_SECONDS}
-    connection = create_engine(url, poolclass=NullPool, connect_args=timeout).connect()
+    engine = create_engine(url, poolclass=NullPool, connect_args=soon_connected(url))
+    connection = engine.connect()
     try:
         # Some servers end transactions that wait, as this one does while the work is done.
         connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))

@@ -277,7 +277,10 @@ class Storage:
             return
         with self._open_lock(".shares") as file:
             # A byte each, of one file: of a thousand that share, no thousand files stay.
-            yield self._locks(lambda: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number))
+            yield self._locks(
+                lambda: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number),
+                held=(BlockingIOError, PermissionError),
+            )
 
     def is_locked(self) -> bool:
         """Whether another process holds or shares the lock of a local directory.
@@ -315,12 +318,13 @@ class Storage:
 
     def _flock(self, file: IO[Any], kind: int) -> bool:
         """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
-        return self._locks(lambda: fcntl.flock(file, kind | fcntl.LOCK_NB))
+        return self._locks(lambda: fcntl.flock(file, kind | fcntl.LOCK_NB), (BlockingIOError,))
 
-    def _locks(self, take: Callable[[], None]) -> bool:
+    def _locks(self, take: Callable[[], None], held: tuple[type[OSError], ...]) -> bool:
+        """Whether a lock could be taken; `held` is what is raised where somebody has it."""
         try:
             take()
-        except (BlockingIOError, PermissionError):  # somebody has it
+        except held:
             return False
         except OSError as error:
             raise ResultsError(

@@ -29,7 +29,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
             if next(meanwhile, "over") == "over":
                 raise KeyboardInterrupt
 
-        clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+        clock = SimpleNamespace(sleep=sleep, process_time=time.process_time)
         monkeypatch.setattr("analysis.watch.time", clock)
         return main([*arguments, "--watch", "0.1"])
 

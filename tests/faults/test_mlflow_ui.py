@@ -84,7 +84,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> R
 def server(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MLflowServer]:
     """MLflow's pages, as the README starts them, of what `study.track` made of the results."""
     assert track.main([results.url]) == track.DONE
-    store = ("--backend-store-uri", f"sqlite:///{results.url}/mlflow.db")
+    store = ("--backend-store-uri", f"sqlite:///{results.url}/mlflow.db", "--workers", "1")
     with serving(MLflowServer(tmp_path_factory.mktemp("server"), "ui", *store)) as made:
         yield made
 

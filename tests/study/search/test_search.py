@@ -623,6 +623,25 @@ for cell in search.more()[:1]:
 # --- the file
 
 
+def test_a_suggestion_that_another_driver_ended_meanwhile_is_made_anew(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the connection breaks off that keeps others out."""
+    search = search_in(results, 1)
+    begin, ended = search._begin, []
+
+    def another_is_faster(number: int, point: Mapping[str, Any]) -> None:
+        if not ended:
+            ended.append(number)
+            search._study.tell(number, state=optuna.trial.TrialState.FAIL)
+        begin(number, point)
+
+    monkeypatch.setattr(search, "_begin", another_is_faster)
+    assert search.more()
+    assert [trial.state.name for trial in search._study.trials] == ["FAIL", "RUNNING"]
+    assert search.exhausted
+
+
 def test_a_damaged_database_is_named(results: Results) -> None:
     path = Path(results.url) / DATABASE
     path.write_bytes(b"no database" * 1_000)

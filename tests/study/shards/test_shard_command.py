@@ -224,6 +224,17 @@ def test_other_data_are_refused_though_nothing_is_recorded(call: Call, url: str)
     assert Results(url).marked() == other.text
 
 
+def test_other_data_are_refused_after_files_were_merged(call: Call, url: str) -> None:
+    call("1/1")
+    results = Results(url)
+    mark = results.marked()
+    assert mark is not None
+    other = json.dumps({**json.loads(mark), "data": {"digits": "0" * 16}})
+    results.mark(other)
+    assert compact(results).after == 1
+    assert "trained on digits with digest" in call("1/1")[2]
+
+
 def test_shards_of_another_study_wait_but_its_data_are_its_own(call: Call, url: str) -> None:
     request = requested([*TINY, "--shard", "3/3"])
     mark = Mark.of(request, Shard(3, 3), planned(request))
