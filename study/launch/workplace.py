@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from study.errors import RequestError
 from study.launch.nodes import Cluster
 from study.results import Results, ResultsError, Survey, compaction
-from study.results.compaction import Merger
 from study.storage.urls import absolute
 from study.terminal.working import working
 
@@ -34,7 +33,7 @@ class Workplace:
     accepts_censored: bool
     _locks: contextlib.ExitStack
     _locked: bool
-    _merger: Merger | None = None
+    _merger: compaction.Merger | None = None
 
     @property
     def finished(self) -> dict[str, str]:
@@ -68,7 +67,7 @@ class Workplace:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
         _set_aside_damage(self.results, self.survey)
-        self._merger = Merger(self.results)
+        self._merger = compaction.Merger(self.results)
         if len(self.survey.small) >= compaction.MOST_SMALL_FILES:
             self.results.fence()  # else a worker could record anew what is merged now
         with working("merging files"):
