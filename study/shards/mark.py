@@ -65,7 +65,7 @@ class Mark:
             None: they can.
         """
         other = _read(there)
-        if other is None:
+        if other is None or other == self:  # of another command, or fenced off by one
             if not running:
                 return None
             return f"another command took the results directory over. {_WAIT}"
@@ -78,7 +78,7 @@ class Mark:
                         "same data with --data-dir DIR, or choose another directory with "
                         "--results DIR."
                     )
-        if not running or other == self:
+        if not running:
             return None
         return f"{self._difference(other)}. {_WAIT}"
 

@@ -327,12 +327,13 @@ def test_a_stopped_command_goes_on_from_its_checkpoint(
 
 def test_it_needs_neither_ray_nor_mlflow(listed: Path, tmp_path: Path) -> None:
     blocked = ["ray", "mlflow", "optuna", "matplotlib", "scipy", "torchvision", "PIL", "analysis"]
+    words = ["--cells", str(listed), "--results", str(tmp_path / "results"), "--threads", "1"]
     code = f"""
 import sys
 for name in {blocked}:
     sys.modules[name] = None
 from study.trial import main
-sys.exit(main({["--cells", str(listed), "--results", str(tmp_path / "results")]}))
+sys.exit(main({words}))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False

@@ -267,6 +267,14 @@ def test_a_shard_is_refused_beside_a_driver_and_stops_where_one_takes_over(
         Results(store).mark()
         with pytest.raises(Exception, match="another command runs with it now"):
             Results(store).require_mark(mark)
+        Results(store).mark(mark)
+        Results(store).fence()  # as a compaction does
+        with pytest.raises(Exception, match="another command runs with it now"):
+            Results(store).require_mark(mark)
+    made, fenced = Mark.of(request, Shard(3, 3), planned(request)), Results(store).marked()
+    assert fenced is not None
+    assert made.why_not(fenced, running=False) is None
+    assert "took the results directory over" in (made.why_not(fenced, running=True) or "")
 
 
 def test_the_first_shard_puts_in_order_what_others_leave_alone(url: str) -> None:
