@@ -1,7 +1,7 @@
 """Many small cells, and one fault after another: is anything lost, doubled or wrong?
 
-    uv run python benchmarks/soak.py --seed 2026
-    uv run python benchmarks/soak.py --seed 2026 --short       # about six minutes on two cores
+    uv run python benchmarks/soak.py --seed 2026               # 50 minutes on two cores
+    uv run python benchmarks/soak.py --seed 2026 --short       # five minutes
     uv run python benchmarks/soak.py --cells 60 --kills 6 --disks 1 --bytes 2 --seed 7
 
 While a study trains and logs to a server of MLflow, kill -9 hits its driver, its workers and the
