@@ -50,7 +50,7 @@ def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
     _refuse_impossible(table, found.measures)
     table["axis"] = cut.axis
     table["cut"] = found.fraction[cell]
-    table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell])
+    table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell, split])
     for name in ("saif", "accuracy", *found.measures):
         table[f"last_{name}"] = table[name]
     table.loc[table["diverged"], metrics] = np.nan
@@ -132,17 +132,12 @@ def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.Data
 
     Rows that stand for a cell without evaluations stay.
     """
-    between = ~np.isnan(found.value)
-    limits = pd.DataFrame(
-        {
-            "budget_fraction": np.where(between, np.inf, found.fraction),
-            cut.column: np.where(between, found.value, np.inf),
-        },
-        found.cells["cell_id"].to_numpy(object),
-    )
     finite = finite_evaluations(evaluations)
-    values = finite[limits.columns].to_numpy(float)
-    within = np.flatnonzero((values <= limits.loc[finite["cell_id"]].to_numpy()).all(axis=1))
+    cell = pd.Index(found.cells["cell_id"]).get_indexer(pd.Index(finite["cell_id"]))
+    value = found.value[cell, pd.Index(SPLITS).get_indexer(pd.Index(finite["split"]))]
+    by_fraction = finite["budget_fraction"].to_numpy(float) <= found.fraction[cell]
+    by_value = finite[cut.column].to_numpy(float) <= value
+    within = np.flatnonzero(np.where(np.isnan(value), by_fraction, by_value))
     kept = finite.index[within].union(evaluations.index[evaluations["split"].isna()])
     rows = evaluations.loc[kept]
     if cut.threshold is not None:

@@ -36,7 +36,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import CONFIRM, FURTHER, IMAGES, KEY, Results, ResultsError
+from study.results import CONFIRM, FURTHER, IMAGES, KEY, SPLITS, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -251,8 +251,10 @@ def equal_compute(
 
     At one fraction, cells with a budget in FLOPs differ in mosaics and seconds (and those with a
     budget in mosaics differ in FLOPs and seconds). Along such an axis, values are interpolated
-    linearly between the two evaluations around one number: the budget, or the largest number that
-    all done cells have reached.
+    linearly between the two evaluations around one number: the budget, or for each split the
+    largest up to which all done cells were measured. Recorded runs, which have no budget, are cut
+    at the last moment at which all done ones were measured on the split; where they have none in
+    common, or with `interpolate`, they are interpolated, too.
 
     A diverged cell counts with its numbers at the cut if it has recorded an evaluation there (the
     one at which the done cells are cut, or a later one). If it ended earlier, it counts as SAIF 0
@@ -380,7 +382,9 @@ def _comparison(
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     at_budget = at_budget.drop(columns="cell", errors="ignore")
-    value = float(found.value[mine.index[0]])
+    of_splits = found.value[mine.index[0]]
+    test = of_splits[SPLITS.index("test")]
+    value = float(test if math.isfinite(test) else of_splits.min())
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),

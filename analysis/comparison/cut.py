@@ -3,8 +3,9 @@
 If the budget is counted in units of the axis, it is the same for all cells of a comparison, and at
 one fraction of it they are less than a step apart. They are then cut at a fraction: the largest
 that every done cell has recorded within the cut. Along any other axis, cells differ at one
-fraction (a costlier paradigm has seen fewer mosaics). Values are then interpolated between the
-evaluations around one value of the axis.
+fraction (a costlier paradigm has seen fewer mosaics). Each split is then cut at one value of the
+axis, where every done cell was measured on it, and values are interpolated between the evaluations
+around it. Recorded runs are cut where all were measured, if there is such a moment.
 
 Evaluations come part by part, as `study.results` reads them. Only what may count is kept of each
 part, so tens of millions of them need little memory. Pure functions of tables; row order never
@@ -21,6 +22,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from analysis.groups import AXES, Axis, is_recorded
@@ -42,6 +44,8 @@ _RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
 
 _MEASURED = ("accuracy", "saif", "measures")
 _COUNTS = ("step", "mosaics_seen", "compute_flops")
+_SPLITS = len(SPLITS)
+_COMPARED = [SPLITS.index(name) for name in ("validation", "test")]
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,9 @@ class Cut:
             every done cell of a comparison has reached.
         axis: `flops`, training compute; `seconds`, measured training time; `mosaics`, seen in
             training.
-        interpolate: also where cells could be cut at a fraction, interpolate linearly at the
-            budget itself, between the last evaluation within it and the first beyond it.
+        interpolate: also where cells could be cut at a fraction or a moment that they share,
+            interpolate linearly at the budget itself, between the last evaluation within it and
+            the first beyond it.
         threshold: SAIF is the share of instances whose attention on the foreground and score of
             the true class are both at least this, an inner edge of the heat maps; None: that of
             each task, as recorded.
@@ -135,12 +140,12 @@ class CutCells:
         fraction: (cells,) fraction of the budget at which every done cell of the comparison has
             its last evaluation within the cut, or a later one where values are interpolated; 1
             where none is done.
-        value: (cells,) value of the axis at which values are interpolated; NaN: they are taken at
-            `fraction`; infinite: no cell is done and each is at its last evaluation.
+        value: (cells, splits) value of the axis at which values are interpolated; NaN: they are
+            taken at `fraction`; infinite: no cell is done and each is at its last evaluation.
         last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`
             (positions in `cells` and `SPLITS`) and the columns that were asked for. Where values
             are interpolated, `weight` is the share of the later evaluation, at `next_fraction`.
-        reached: (cells,) whether the cell has a finite evaluation at the cut or beyond.
+        reached: (cells, splits) whether the cell has a finite evaluation at the cut or beyond.
         splits: names of the splits that occur.
         measures: columns of `last` for the measures of their own that recorded runs have, where
             the column `measures` was asked for.
@@ -161,7 +166,7 @@ class _Limits:
 
     Attributes:
         fraction: (cells,) fraction of the budget, infinite: no limit.
-        value: (cells,) in units of the axis, infinite: no limit.
+        value: (cells, splits) in units of the axis, infinite: no limit.
     """
 
     fraction: NDArray[np.float64]
@@ -195,9 +200,9 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             )
         _refuse_threshold(cells, cut)
         _refuse_shared_time(cells, cut)
-        everywhere = np.full(len(cells), np.inf)
-        asked = everywhere if cut.budget is None else np.full(len(cells), cut.budget, float)
-        return _Reduction(cells, cut, _Limits(everywhere, asked), columns).of(parts)
+        asked = math.inf if cut.budget is None else cut.budget
+        everywhere = _Limits(np.full(len(cells), np.inf), np.full((len(cells), _SPLITS), asked))
+        return _Reduction(cells, cut, everywhere, columns).of(parts)
 
     def again(limits: _Limits) -> _Reduction:
         return source.scan(
@@ -256,17 +261,26 @@ class _Reduction:
         self._budgeted = (cells["budget_unit"] == cut.axis).to_numpy(bool)
         exactly = cut.interpolate and cut.budget is not None
         self._by_fraction = self._budgeted & (not exactly)
+        # Where all runs of a comparison were measured; infinite: there is no such moment.
+        self._shared = np.full((len(cells), _SPLITS), np.inf)
         self._kept: list[pa.Table] = []
         self._next: list[pa.Table] = []
         self._last = pd.DataFrame()
-        self._farthest = np.full(len(cells), -np.inf)
-        self._farthest_fraction = np.full(len(cells), -np.inf)
-        # By code: minus the first fraction at which the network is trained.
-        self._first = np.full(len(cells) * len(SPLITS), -np.inf)
+        # By code: how far it got, and minus the first fraction at which the network is trained.
+        self._farthest = np.full(len(cells) * _SPLITS, -np.inf)
+        self._farthest_fraction = np.full(len(cells) * _SPLITS, -np.inf)
+        self._first = np.full(len(cells) * _SPLITS, -np.inf)
 
     def of(self, parts: Iterator[pa.Table]) -> _Reduction:
+        elsewhere = []  # how runs of other training loops were measured shows in all their rows
         for part in parts:
+            if self._recorded.any():
+                of_run = pc.is_in(part["cell_id"], pa.array(self.cells["cell_id"][self._recorded]))
+                elsewhere.append(part.filter(of_run))
+                part = part.filter(pc.invert(of_run))
             self._add(part)
+        if elsewhere:
+            self._add_recorded(pa.concat_tables(elsewhere))
         self._last = self._one_a_code(self._kept)
         self._farthest[np.isinf(self._farthest)] = np.nan
         self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
@@ -281,24 +295,51 @@ class _Reduction:
         known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
         split = np.array(known, np.int64)[split]
         lost = number < 0
-        if lost.any() or (self._diverged | self._recorded)[number].any():
+        if lost.any() or self._diverged[number].any():
             finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
-            measured = np.any([part[name].is_valid().to_numpy() for name in _MEASURED], axis=0)
-            finite = np.where(self._recorded[number][cell], measured, finite) & ~lost[cell]
+            finite = (finite | self._recorded[number][cell]) & ~lost[cell]
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
         x, fraction = (self._known(part, name) for name in (self._cut.column, "budget_fraction"))
-        code = cell * len(SPLITS) + split
-        codes = np.add.outer(number * len(SPLITS), np.arange(len(SPLITS))).ravel()
-        _raise_to(self._farthest, number, cell, x)
-        _raise_to(self._farthest_fraction, number, cell, fraction)
+        code = cell * _SPLITS + split
+        codes = np.add.outer(number * _SPLITS, np.arange(_SPLITS)).ravel()
+        _raise_to(self._farthest, codes, code, x)
+        _raise_to(self._farthest_fraction, codes, code, fraction)
         _raise_to(self._first, codes, code, np.where(x > 0, -fraction, -np.inf))
         within = fraction <= self._limits.fraction[number][cell]
-        within &= x <= self._limits.value[number][cell]
+        within &= x <= self._limits.value[number][cell, split]
         part = part.append_column("code", pa.array(codes[code]))
         self._kept.append(self._taken(part, _latest(code, fraction, within)))
         if not self._by_fraction.all():
             after = ~(within | self._by_fraction[number][cell])
             self._next.append(self._taken(part, _latest(code, -fraction, after)))
+
+    def _add_recorded(self, rows: pa.Table) -> None:
+        """Adds the evaluations of recorded runs, and finds the moments that their runs share.
+
+        A row counts if it has all measures that any row of its run and split has. Where none has
+        all, those with any count.
+        """
+        x = self._known(rows, self._cut.column)
+        cell = rows["cell_id"].to_pandas().map(self._number).to_numpy(np.int64)
+        split = rows["split"].to_pandas().map(SPLITS.index).to_numpy(np.int64)
+        code = cell * _SPLITS + split
+        known = with_measures(rows.select(_MEASURED).to_pandas()).drop(columns="measures").notna()
+        ever = known[x > 0].groupby(code[x > 0]).any().reindex(code, fill_value=False)
+        measured = known.any(axis=1).to_numpy()
+        whole = measured & (known.to_numpy() | ~ever.to_numpy()).all(axis=1)
+        somewhere = pd.Series(whole & (x > 0)).groupby(code).transform("any").to_numpy()
+        counted = np.where(somewhere, whole, measured)
+        self._add(rows.filter(pa.array(counted)))
+        if self._cut.interpolate:
+            return
+        runs = pd.DataFrame({"of": self._comparison[cell], "split": split, "x": x, "cell": cell})
+        runs = runs[counted & self._done[cell]]
+        within = (runs["x"] > 0) & (runs["x"] <= self._limits.value[runs["cell"], runs["split"]])
+        number = runs.groupby(["of", "split"])["cell"].nunique()
+        met = runs[within].groupby(["of", "split", "x"])["cell"].nunique().reset_index("x")
+        last = met[met["cell"] == number.reindex(met.index)].groupby(["of", "split"])["x"].max()
+        for (comparison, of_split), value in last.items():
+            self._shared[self._comparison == comparison, of_split] = value
 
     def _known(self, part: pa.Table, column: str) -> NDArray[np.float64]:
         values = part[column].to_numpy()
@@ -319,7 +360,7 @@ class _Reduction:
     def _taken(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
         kept = part.take(rows)
         if self._cut.threshold is not None and "saif" in self._columns:
-            task = self._task[kept["code"].to_numpy() // len(SPLITS)]
+            task = self._task[kept["code"].to_numpy() // _SPLITS]
             saif = self._cut.saif_of(task, kept["saif"].to_numpy(), kept["heatmap"])
             at = kept.column_names.index("saif")
             kept = kept.set_column(at, "saif", pa.array(saif, pa.float64()))
@@ -336,8 +377,9 @@ class _Reduction:
 
     def lies_within(self, limits: _Limits) -> bool:
         """Whether all kept rows lie within the limits."""
-        cell, fraction, x = self._at_last()
-        return bool(np.all((fraction <= limits.fraction[cell]) & (x <= limits.value[cell])))
+        code, fraction, x = self._at_last()
+        of_cell, of_code = limits.fraction[code // _SPLITS], limits.value.ravel()[code]
+        return bool(np.all((fraction <= of_cell) & (x <= of_code)))
 
     def common_limits(self) -> _Limits:
         """Where cells are cut: as far as all cells of a comparison have kept rows.
@@ -345,46 +387,50 @@ class _Reduction:
         A cell that ended early (diverged or censored) limits the others only where its next
         evaluation lies beyond the budget, never by its end.
         """
-        value = np.minimum(self._limits.value, self._common_reach())
+        value = np.minimum(np.minimum(self._limits.value, self._common_reach()), self._shared)
         return _Limits(
             fraction=np.where(self._by_fraction, self._common_fraction(), np.inf),
-            value=np.where(self._by_fraction, self._limits.value, value),
+            value=np.where(self._by_fraction[:, None], self._limits.value, value),
         )
 
     def _at_last(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Cell, fraction of the budget and value of the axis of each kept row."""
+        """Code, fraction of the budget and value of the axis of each kept row."""
         fraction, x = (self._last[name] for name in ("budget_fraction", self._cut.column))
-        cell = self._last["code"].to_numpy(np.int64) // len(SPLITS)
-        return cell, fraction.to_numpy(float), x.to_numpy(float)
+        code = self._last["code"].to_numpy(np.int64)
+        return code, fraction.to_numpy(float), x.to_numpy(float)
 
     def _common_fraction(self) -> NDArray[np.float64]:
-        cell, fraction, _ = self._at_last()
+        code, fraction, _ = self._at_last()
         budget = math.inf if self._cut.budget is None else self._cut.budget
-        counted = (self._done | (self._farthest > budget))[cell]
-        return self._least(cell[counted], fraction[counted])
+        counted = self._done[code // _SPLITS] | (self._farthest[code] > budget)
+        return self._least(code[counted] // _SPLITS, fraction[counted])
 
     def _common_reach(self) -> NDArray[np.float64]:
         done = np.flatnonzero(self._done)
         return self._least(done, self._reach()[done])
 
     def _reach(self) -> NDArray[np.float64]:
-        """(cells,) how far each cell got on the axis; one more step would exceed its budget.
+        """(cells, splits) how far each got on the axis; one more step would exceed its budget.
 
         Training ends at the last step within the budget, so a cell spends less than it was given.
         """
-        budget = self.cells["budget_amount"].to_numpy(float)
-        return np.where(self._budgeted, self._farthest_fraction * budget, self._farthest)
+        budget = self.cells["budget_amount"].to_numpy(float)[:, None]
+        shape = len(self.cells), _SPLITS
+        spent = budget * self._farthest_fraction.reshape(shape)
+        return np.where(self._budgeted[:, None], spent, self._farthest.reshape(shape))
 
     def _least(self, cell: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(cells,) the least value of each cell's comparison; infinite: there is none."""
-        least = np.full(len(self.cells), np.inf)
+        """(cells, ...) the least values of each cell's comparison; infinite: there is none."""
+        least = np.full((len(self.cells), *values.shape[1:]), np.inf)
         np.fmin.at(least, self._comparison[cell], values)
         return least[self._comparison]
 
     def refuse_late_budget(self) -> None:
         """Refuses a budget beyond every comparison; one that falls short is cut at its reach."""
-        reach, budget = self._common_reach(), self._cut.budget
-        if budget is not None and (reach < budget).all():
+        budget = self._cut.budget
+        for reach in () if budget is None else self._common_reach().T[_COMPARED]:
+            if not (reach < budget).all():
+                continue
             row = self.cells.iloc[int(reach.argmax())]
             raise ResultsError(
                 f"a budget of {budget:g} {self._cut.unit} lies beyond what every cell of "
@@ -399,20 +445,21 @@ class _Reduction:
         Args:
             again: reads all evaluations once more, with limits.
         """
-        cell, _, x = self._at_last()
+        code, _, x = self._at_last()
+        cell = code // _SPLITS
         kept = np.zeros(self._first.shape, bool)
-        kept[self._last["code"].to_numpy(np.int64)] = True
-        lacking = np.isfinite(self._first) & ~kept & np.repeat(self._done, len(SPLITS))
+        kept[code] = True
+        lacking = np.isfinite(self._first) & ~kept & np.repeat(self._done, _SPLITS)
         untrained = self._done[cell] & ~(x > 0)
         if not (lacking.any() or untrained.any()):
             return
-        at = int(cell[untrained][0] if untrained.any() else lacking.argmax() // len(SPLITS))
+        at = int(cell[untrained][0] if untrained.any() else lacking.argmax() // _SPLITS)
         row = self.cells.iloc[at]
         where = f"{row['task']} m={row['m']}" if row["m"] else str(row["task"])
         if self._recorded[at] and self._cut.budget is None:
             raise ResultsError(
                 f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
-                f"evaluation of a split within the {self._common_reach().min():,.10g} "
+                f"evaluation of a split within the {self._common_reach()[at].min():,.10g} "
                 f"{self._cut.unit} that all runs have spent. Record several evaluations of each "
                 "run, on each split."
             )
@@ -430,13 +477,13 @@ class _Reduction:
     def _smallest_budget(self, again: Callable[[_Limits], _Reduction]) -> float:
         """Cost of the first fraction at which the networks of all cells are trained."""
         first = np.where(np.isfinite(self._first), self._first, np.inf)
-        first = first.reshape(-1, len(SPLITS)).min(axis=1)
+        first = first.reshape(-1, _SPLITS).min(axis=1)
         done = np.flatnonzero(self._done)
         common = self._least(done, first[done])
         limits = -np.where(self._by_fraction, common, first)
-        cell, _, x = again(_Limits(limits, np.full(len(limits), np.inf)))._at_last()
+        code, _, x = again(_Limits(limits, np.full((len(limits), _SPLITS), np.inf)))._at_last()
         counted = self._done | self._by_fraction  # a lost cell, too, where it limits others
-        return float(x[counted[cell]].max())
+        return float(x[counted[code // _SPLITS]].max())
 
     def result(self, limits: _Limits) -> CutCells:
         """Cells at the cut; all kept rows must lie within `limits`."""
@@ -445,18 +492,18 @@ class _Reduction:
         if not self._by_fraction.all():
             self._move_on(last, self._one_a_code(self._next, -1), limits)
         code = last["code"].to_numpy(np.int64)
-        last = last.assign(cell=code // len(SPLITS), split=code % len(SPLITS)).drop(columns="code")
+        last = last.assign(cell=code // _SPLITS, split=code % _SPLITS).drop(columns="code")
         splits = set(last["split"])
         fraction = self._common_fraction()
         fraction[np.isinf(fraction)] = 1.0
         return CutCells(
             cells=self.cells,
             fraction=fraction,
-            value=np.where(self._by_fraction, np.nan, limits.value),
+            value=np.where(self._by_fraction[:, None], np.nan, limits.value),
             last=last,
             reached=np.where(
-                self._by_fraction,
-                self._farthest_fraction >= fraction,
+                self._by_fraction[:, None],
+                self._farthest_fraction.reshape(limits.value.shape) >= fraction[:, None],
                 self._reach() >= limits.value,
             ),
             splits=[name for number, name in enumerate(SPLITS) if number in splits],
@@ -466,9 +513,9 @@ class _Reduction:
     def _move_on(self, last: pd.DataFrame, after: pd.DataFrame, limits: _Limits) -> None:
         """Interpolates between the last evaluations within the limits and the next ones."""
         after = after.set_index("code").reindex(last["code"])
-        cell, _, x = self._at_last()
+        code, _, x = self._at_last()
         following = after[self._cut.column].to_numpy(float)
-        share = (limits.value[cell] - x) / (following - x)
+        share = (limits.value.ravel()[code] - x) / (following - x)
         last["weight"] = np.where(np.isnan(following), 0.0, share)
         last["next_fraction"] = after["budget_fraction"].to_numpy()
         between = last["weight"].to_numpy() > 0  # 0 times NaN is NaN

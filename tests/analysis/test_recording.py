@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import analysis
 from analysis import report
@@ -104,10 +107,20 @@ def test_a_run_that_has_nothing_within_the_cut_is_told(results: Results) -> None
         compare_results(results)
 
 
-def test_a_measure_that_is_missing_at_the_cut_is_not_known(results: Results) -> None:
+def test_a_cut_lies_where_all_measures_of_a_split_are_known(results: Results) -> None:
     table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
     late = table["paradigm"].eq("b") & table["compute"].eq(1_000)
     analysis.record(results, table.assign(dice=table["dice"].mask(late)), measures=["dice"])
+    found = compared(results)
+    assert found.budget == 500
+    assert found.paired.set_index("metric")["reason"]["dice"] == ""
+
+
+def test_a_measure_without_a_moment_in_common_with_others_is_not_known(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    of_b, late = table["paradigm"].eq("b"), table["compute"].eq(1_000)
+    dice, accuracy = table["dice"].mask(of_b & late), table["accuracy"].mask(of_b & ~late)
+    analysis.record(results, table.assign(dice=dice, accuracy=accuracy), measures=["dice"])
     reasons = compared(results).paired.set_index("metric")["reason"]
     assert reasons["dice"] == "dice is not known for every seed"
 
@@ -119,6 +132,93 @@ def test_splits_may_be_measured_at_other_moments(results: Results) -> None:
     same = runs({"a": 0.4, "b": 0.6}).query("split == 'test' and compute == 1_000")
     means = same.groupby("paradigm")["dice"].mean()
     assert compared(results).summary["dice"].tolist() == pytest.approx([means["a"], means["b"]])
+
+
+EPOCHS = range(1, 10)
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Two paradigms with the same curves, as rough as they come, with a better and a worse rate.
+
+    The table is as `analysis.load` gives it.
+    """
+    random = np.random.default_rng(3)
+    rows = []
+    for seed in SEEDS:
+        for split in _SPLITS:
+            accuracy, dice = random.uniform(0.3, 0.7, (2, len(EPOCHS)))
+            for paradigm, lr in itertools.product("ab", (0.1, 0.2)):
+                run = {"paradigm": paradigm, "seed": seed, "lr": lr, "split": split}
+                for k in EPOCHS:
+                    at = {"compute": 100 * k, "accuracy": accuracy[k - 1] + lr / 10}
+                    rows.append(run | at | {"dice": dice[k - 1] + lr / 10})
+    results = Results(tmp_path_factory.mktemp("alike"))
+    analysis.record(results, rows, options=["lr"], measures=["dice"])
+    return analysis.load(results).drop(columns="dice")
+
+
+@settings(max_examples=20)
+@given(
+    periods=st.lists(st.integers(1, 3), min_size=8, max_size=8),
+    losses=st.lists(st.tuples(st.integers(0, 47), st.sampled_from(EPOCHS), st.integers(1, 3))),
+    kept=st.sampled_from(EPOCHS),
+)
+def test_equal_curves_never_differ_and_the_better_option_is_chosen(
+    alike: pd.DataFrame, periods: list[int], losses: list[tuple[int, int, int]], kept: int
+) -> None:
+    """Whatever was measured when, and whatever was lost, but for one evaluation of all.
+
+    Args:
+        alike: see the fixture.
+        periods: every how many epochs a rate of a paradigm is measured on a split.
+        losses: run and split, epoch, and what is lost of it: accuracy (1), dice (2) or both (3).
+        kept: the epoch at which all are measured.
+    """
+    table = alike.copy()
+    epoch = table["compute_flops"] // 100
+    period = table.groupby(["paradigm", "lr", "split"]).ngroup() % 8
+    lost = np.where(epoch % np.array(periods)[period] == 0, 0, 3)
+    place = table.groupby(["cell_id", "split"]).ngroup()
+    for which, at, what in losses:
+        lost[(place == which) & (epoch == at)] |= what
+    lost[epoch == kept] = 0
+    table["accuracy"] = table["accuracy"].mask(lost & 1 > 0)
+    table["measures"] = table["measures"].mask(lost & 2 > 0)
+    (found,) = analysis.compare(table, select="accuracy")
+    assert found.choice["lr"].tolist() == [0.2, 0.2]
+    assert found.paired["difference"].eq(0).all()
+    assert found.paired["num_pairs"].eq(len(SEEDS)).all()
+    assert found.paired["verdict"].eq("undecided").all()
+
+
+def test_runs_without_a_moment_in_common_are_compared_between_evaluations(
+    results: Results,
+) -> None:
+    """One of them is measured on the test split after every third epoch only."""
+    rows = [
+        {"paradigm": name, "seed": seed, "split": split, "compute": cost * k}
+        for name, cost in (("a", 100), ("b", 103))
+        for seed in SEEDS
+        for split in _SPLITS
+        for k in EPOCHS
+        if name == "a" or split == "validation" or k in (1, 4, 7)
+    ]
+    table = pd.DataFrame(rows)
+    analysis.record(results, table.assign(accuracy=table["compute"] / 2_000 + table["seed"] / 50))
+    found = compared(results)
+    assert found.budget == 7 * 103
+    assert found.paired["difference"].to_numpy() == pytest.approx(0, abs=1e-12)
+    assert compared(results, budget=650, interpolate=True).budget == 650
+
+
+def test_lost_last_evaluations_lower_no_mean(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    lost = table["split"].eq("test") & table["compute"].eq(1_000) & table["seed"].lt(3)
+    analysis.record(results, table[~lost], measures=["dice"])
+    earlier = table[table["split"].eq("test") & table["compute"].eq(500)]
+    means = earlier.groupby("paradigm")["dice"].mean()
+    assert compared(results).summary["dice"].tolist() == pytest.approx(means.tolist())
 
 
 def test_functions_take_what_load_gives(results: Results) -> None:
