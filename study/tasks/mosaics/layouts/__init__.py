@@ -50,8 +50,8 @@ def may_belong(name: str, names: FileNames) -> bool:
     *folders, file = name.split("/")
     if file in (*names.train, *names.test, names.meta):
         return folders in ([], [names.folder])
-    if file.endswith(".parquet"):
-        return len(folders) <= 1 and file.startswith(("train", "test"))
+    if file.lower().endswith(".parquet"):
+        return len(folders) <= 1 and file.lower().startswith(("train", "test"))
     split_and_class = len(folders) == 2 and folders[0] in ("train", "test")
     return split_and_class and file.lower().endswith(IMAGE_SUFFIXES)
 
