@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +40,8 @@ class BaseImages:
         max_value: the pixel value that stands for 1.
         digest: 16 hexadecimal digits that stand for images, labels and class names.
         notes: sentences about the data, for people.
+        train_sources: (N,) int64, the first image of those that are one draw of the data.
+        test_sources: (M,) int64, as `train_sources`.
         by_content: whether equal images are one draw of the data; else each is its own.
     """
 
@@ -53,18 +54,10 @@ class BaseImages:
     class_names: tuple[str, ...]
     max_value: int
     digest: str
-    notes: tuple[str, ...] = ()
-    by_content: bool = False
-
-    @functools.cached_property
-    def train_sources(self) -> np.ndarray:
-        """(N,) int64: the first image of those that are one draw of the data."""
-        return _sources(self.train_images, self.by_content)
-
-    @functools.cached_property
-    def test_sources(self) -> np.ndarray:
-        """(M,) int64, as `train_sources`."""
-        return _sources(self.test_images, self.by_content)
+    notes: tuple[str, ...]
+    train_sources: np.ndarray
+    test_sources: np.ndarray
+    by_content: bool
 
     @classmethod
     def create(
@@ -106,7 +99,10 @@ class BaseImages:
             np.ascontiguousarray(each)
             for each in (train_images, train_labels, test_images, test_labels)
         ]
-        sources = _sources(train_images, by_content)
+        sources, test_sources = (
+            first_alike(images) if by_content else np.arange(len(images))
+            for images in (train_images, test_images)
+        )
         if len(np.unique(sources)) < len(sources):  # which moves images to other splits
             arrays.append(sources)
         return cls(
@@ -118,6 +114,8 @@ class BaseImages:
             max_value,
             digest=prepared_form.digest_of(arrays, class_names),
             notes=tuple(notes),
+            train_sources=sources,
+            test_sources=test_sources,
             by_content=by_content,
         )
 
@@ -141,10 +139,6 @@ def made_up_images(
     return BaseImages.create(
         images, labels, more, labels, class_names=classes, max_value=255, source="made-up data"
     )
-
-
-def _sources(images: np.ndarray, by_content: bool) -> np.ndarray:
-    return first_alike(images) if by_content else np.arange(len(images))
 
 
 def _check_images(images: np.ndarray, max_value: int, where: str) -> None:

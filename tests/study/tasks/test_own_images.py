@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -314,6 +315,17 @@ def test_metadata_that_cannot_be_read_do_not_damage_an_image(chunk: bytes, behin
     np.testing.assert_array_equal(decode(broken, "it", names), pixels)
     with pytest.raises(RequestError, match="it is damaged or no PNG"):
         decode(broken[:60] + broken[-12:], "it", names)
+
+
+def test_damaged_metadata_are_read_over_in_silence(folder: Path) -> None:
+    expected = load(folder)
+    for path in folder.glob("reed/*.png"):
+        png = path.read_bytes()
+        path.write_bytes(png[:33] + _chunk(b"eXIf", b"MM\0*\xff\xff\xff\xff") + png[33:])
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        assert_equal(load(folder), expected)
+    assert not given
 
 
 def test_a_png_with_other_damaged_metadata_is_still_turned_upright() -> None:

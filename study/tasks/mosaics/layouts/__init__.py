@@ -14,6 +14,7 @@ image formats are decoded.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -90,10 +91,12 @@ def read(found: Found, names: FileNames) -> tuple[Images, Images]:
         "official": functools.partial(_read_each, read_official),
         "parquet": functools.partial(_read_each, read_parquet),
     }
-    train, test = (
-        readers[found.layout](paths, names) if paths else Images.none(names)
-        for paths in (found.train, found.test)
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")  # of metadata
+        train, test = (
+            readers[found.layout](paths, names) if paths else Images.none(names)
+            for paths in (found.train, found.test)
+        )
     return train, test
 
 
