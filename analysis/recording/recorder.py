@@ -20,7 +20,7 @@ import pandas as pd
 
 from analysis.reading import opened
 from analysis.recording.table import COSTS, KNOWN, SETTING, Runs, by_run, checked_table
-from study.results import RECORDED, SPLITS, Results, ResultsError
+from study.results import RECORDED, SPLITS, Results, ResultsError, as_seen
 
 _STUDY = re.compile(r"[A-Za-z0-9][\w.-]*")
 _VERSION = {"recorded": 1}
@@ -77,7 +77,7 @@ def record(
     if not isinstance(results_dir, Results) and not str(results_dir):
         raise ResultsError("results_dir is empty. Name a directory, such as 'results'.")
     options, measures = (
-        [names] if isinstance(names, str) else list(dict.fromkeys(names or ()))
+        list(dict.fromkeys(map(as_seen, [names] if isinstance(names, str) else names or ())))
         for names in (options, measures)
     )
     measures = [name for name in measures if name not in KNOWN]

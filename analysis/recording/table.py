@@ -19,6 +19,7 @@ from study.results import (
     EVALUATIONS_SCHEMA,
     SPLITS,
     ResultsError,
+    as_seen,
     unknown,
 )
 
@@ -33,6 +34,9 @@ KNOWN = ("accuracy", "saif", "loss")
 """Columns of measures that results have by themselves."""
 
 _OF_A_RUN = {"status": ("done", "diverged"), "stage": ("tune", CONFIRM)}
+_ROUNDING = 1e-6
+"""Of a cost, the share that may be lost where it is no whole number, such as 1e9 / 3 FLOPs."""
+
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DERIVED = re.compile(r"(last|validation|mean|num|needed)_|.*_(low|high|se|share)$")
@@ -76,6 +80,8 @@ def _plain_table(runs: Runs) -> pd.DataFrame:
     """The table with plain values in place of tensors, categories and such."""
 
     def plain(value: Any) -> Any:
+        if isinstance(value, str):
+            return as_seen(value)
         try:
             return value.item()
         except (AttributeError, ValueError, RuntimeError):  # it is plain, or several values
@@ -88,6 +94,7 @@ def _plain_table(runs: Runs) -> pd.DataFrame:
         if not all(isinstance(row, Mapping) for row in rows):
             raise ResultsError("a row of a list is a dictionary: name of a column -> value.")
         table = pd.DataFrame([{name: plain(row[name]) for name in row} for row in rows])
+    table.columns = [as_seen(name) if isinstance(name, str) else name for name in table.columns]
     for place, kind in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
             values: Any = table.iloc[:, place].astype(object).map(plain)
@@ -155,7 +162,7 @@ def _with_values_in_range(
         _refuse(table, name, rule, least, 2**53, of_whole=True, missing=name in SETTING)
     for name in ("compute", "examples"):
         rule = "a whole number from 0 to 9e18 (of more, count billions)"
-        _refuse(table, name, rule, 0, 9e18, of_whole=True)
+        _refuse(table, name, rule, 0, 9e18, of_whole=True, rounding=_ROUNDING)
     _refuse(table, "seconds", "a number >= 0")
     _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
     for name in shares:
@@ -192,7 +199,7 @@ def _with_values_in_range(
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and value.isprintable() and 0 < len(value.strip()) <= _LONGEST
+    return isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST
 
 
 def _refuse(
@@ -203,17 +210,22 @@ def _refuse(
     most: float = sys.float_info.max,
     of_whole: bool = False,
     missing: bool = False,
+    rounding: float = 0,
 ) -> None:
     """Makes a column numbers, if it is there, and refuses a value out of range."""
     if name not in table:
         return
     values = pd.to_numeric(table[name], errors="coerce").astype(float)
-    fits = (values >= least) & (values <= most) & ((values % 1 == 0) | (not of_whole))
+    whole = values.round()
+    is_whole = (values - whole).abs() <= rounding * values
+    fits = (values >= least) & (values <= most) & (is_whole | (not of_whole))
     fits |= missing & table[name].isna()
     if not fits.all():
         row = int(np.flatnonzero(~fits)[0])
-        raise ResultsError(f"{_row(table, row)}: {name} must be {rule}, got {table[name][row]}.")
-    table[name] = values.astype("Int64") if of_whole else values
+        value = table[name][row]
+        got = repr(value) if isinstance(value, str) else value
+        raise ResultsError(f"{_row(table, row)}: {name} must be {rule}, got {got}.")
+    table[name] = whole.astype("Int64") if of_whole else values
 
 
 def _refuse_rows(rows: pd.DataFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 
 def stream_seed(*components: object) -> int:
@@ -15,19 +15,31 @@ def stream_seed(*components: object) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def share_of_each(labels: Sequence[int], share: float, *components: object) -> list[int]:
+def share_of_each(
+    labels: Sequence[int],
+    share: float,
+    *components: object,
+    contents: Iterable[Hashable] | None = None,
+) -> list[int]:
     """Rows of a share of each class, drawn by hash, so by no library's random numbers.
 
     Args:
         labels: of all rows.
         share: of the rows of each class, rounded.
         components: names of the draw, see `stream_seed`.
+        contents: of all rows; those of equal content count once and are drawn together. None: all
+            differ.
     """
+    first: dict[Hashable, int] = {}
+    firsts = [
+        first.setdefault(content, row)
+        for row, content in enumerate(range(len(labels)) if contents is None else contents)
+    ]
     rows: dict[int, list[int]] = {}
-    for row, label in enumerate(labels):
-        rows.setdefault(label, []).append(row)
-    found = []
+    for row in first.values():
+        rows.setdefault(labels[row], []).append(row)
+    drawn: set[int] = set()
     for each in rows.values():
-        drawn = sorted(each, key=lambda row: stream_seed(*components, row))
-        found += drawn[: round(share * len(each))]
-    return found
+        in_order = sorted(each, key=lambda row: stream_seed(*components, row))
+        drawn.update(in_order[: round(share * len(each))])
+    return [row for row, one in enumerate(firsts) if one in drawn]

@@ -11,6 +11,7 @@ from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import possible_values, values_at
 from study.errors import RequestError, unknown
 from study.kinds import KINDS, Kind
+from study.names import as_seen
 
 LARGEST_RANGE = 1_000_000
 
@@ -106,7 +107,7 @@ def _condition(kind: Kind, name: str, where: str, of_tasks: Sequence[str]) -> _C
     other, colon, values = where.partition(":")
     if not colon:
         valid = [value for axis in NAMED for value in kind.choices(axis, of_tasks) or ()]
-        first, values = where.split(",")[0].strip(), where
+        first, values = as_seen(where.split(",")[0]), where
         if first not in valid:
             raise unknown(f"paradigm or task in {name}@", first, [*valid, "AXIS:VALUE"])
         other = next(axis for axis in NAMED if first in (kind.choices(axis, of_tasks) or ()))
@@ -168,7 +169,7 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
     axis, names = kind.axes[name], kind.choices(name, of_tasks)
     values: list[Any] = []
     for part in text.split(","):
-        part = part.strip()
+        part = as_seen(part)
         span = re.fullmatch(r"(\d+)-(\d+)", part)
         if span and isinstance(axis.parse(span[1]), int):
             first, last = int(span[1]), int(span[2])

@@ -49,7 +49,7 @@ def opened(file: Path) -> Iterator[Arrays]:
     Raises:
         RequestError: it is damaged or not readable, or memory does not hold it.
     """
-    opens = _npz if file.suffix == NPZ else _safetensors
+    opens = _npz if file.suffix.lower() == NPZ else _safetensors
     with contextlib.ExitStack() as stack:
         try:
             yield stack.enter_context(opens(file))

@@ -46,12 +46,12 @@ def _readable(text: str) -> Path:
         raise RequestError(f"{file} is a directory. Give a file, {' or '.join(SUFFIXES)}.")
     if not file.exists():
         raise RequestError(f"{file}: there is no such file.")
-    if file.suffix not in SUFFIXES:
+    if file.suffix.lower() not in SUFFIXES:
         raise RequestError(
             f"{file} must be {' or '.join(SUFFIXES)}, got {file.suffix or 'no suffix'!r}. "
             "See `python -m study.prune --help` for what it holds."
         )
-    if file.suffix == SAFETENSORS and importlib.util.find_spec("safetensors") is None:
+    if file.suffix.lower() == SAFETENSORS and importlib.util.find_spec("safetensors") is None:
         raise RequestError(
             f"{file} is read with safetensors, which is not installed here. Install the extra: "
             "uv sync --extra prune. Or save the arrays as .npz."

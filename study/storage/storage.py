@@ -33,6 +33,7 @@ _SOON = 3.0
 
 _BEGINS = b"one that shares begins"
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
+_NO_FILE = re.compile(rf"(^|/)(\.|__MACOSX/)|{_PARTIAL.pattern}")
 
 
 class Storage:
@@ -143,13 +144,14 @@ class Storage:
     def names(self, folder: str, suffix: str = "") -> list[str]:
         """Names of all files under a folder, at any depth, sorted; empty if there is no folder.
 
-        Unfinished files are left out, whether their writer is at work or was killed.
+        Unfinished files are left out, whether their writer is at work or was killed, and hidden
+        ones, which other programs leave.
 
         Raises:
             ResultsError: the folder cannot be listed.
         """
         found = self._files(folder)
-        return sorted(n for n in found if n.endswith(suffix) and not _PARTIAL.search(n))
+        return sorted(n for n in found if n.endswith(suffix) and not _NO_FILE.search(n))
 
     def move(self, name: str, to: str) -> str:
         """Moves a file and makes the folders of its new name; never overwrites.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from search_spaces.base import By, Values
@@ -73,6 +74,10 @@ def _count_or_all(text: str) -> int | str:
 
 def _name_or_none(text: str) -> str | None:
     return None if text in (NONE, OWN) else text
+
+
+def _classes_or_none(text: str) -> str | None:
+    return _name_or_none(re.sub(r"\s*\+\s*", "+", text))
 
 
 def _of_captions(value: object) -> By:
@@ -151,13 +156,13 @@ AXES: Mapping[str, Axis] = {
     "foreground": Axis(
         "of mosaics, the classes that are labels, e.g. 1+2+3; none: those of the paper, of your "
         "own images a list of all",
-        _name_or_none,
+        _classes_or_none,
         _of_some_tasks("foreground"),
         "names joined by +",
     ),
     "background": Axis(
         "of mosaics, the classes of the other segments, or rest; none: all others",
-        _name_or_none,
+        _classes_or_none,
         _of_some_tasks("background"),
         "names joined by +",
     ),

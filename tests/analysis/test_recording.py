@@ -375,6 +375,29 @@ def test_mlflow_has_the_measures(
     assert summaries["b"].data.metrics["dice"] > summaries["a"].data.metrics["dice"]
 
 
+def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
+    table = runs({"soft": 0.4, "lvml \xe9": 0.6}, task="a b")
+    expected = analysis.record(tmp_path / "plain", table, measures=["dice"])
+    odd = table.replace({"soft": "soft ", "lvml \xe9": "lvml\xa0e\u0301", "test": " test"})
+    odd = odd.rename(columns={"paradigm": "\ufeffparadigm", "dice": " dice "})
+    half = len(table) // 3
+    mixed = pd.concat([table[:half], odd.set_axis(table.columns, axis=1)[half:]])
+    for rows in (odd, mixed, mixed.to_dict("records")):
+        assert analysis.record(results, rows, measures=["dice"]) == expected
+
+
+def test_whole_numbers_may_be_written_as_floats(results: Results, tmp_path: Path) -> None:
+    table = runs({"a": 0.4, "b": 0.6}, {"a": 10**9, "b": 10**9})
+    table["compute"] //= 3
+    expected = analysis.record(tmp_path / "plain", table, measures=["dice"])
+    table["compute"] = [1e9 / 3 if value > 2e8 else 5e8 / 3 for value in table["compute"]]
+    table["seed"] = table["seed"].astype(float)
+    thirds = analysis.record(results, table, measures=["dice"])
+    assert len(thirds) == len(expected)
+    spent = results.evaluations()["compute_flops"]
+    assert set(spent) == {333_333_333, 166_666_667}
+
+
 # --- what is refused
 
 
@@ -386,9 +409,11 @@ def test_mlflow_has_the_measures(
         ({"dice": None}, "no column dice"),
         ({"step": 3}, "column 'step' is none that record knows. Name it in options"),
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
-        ({"dice": "high"}, "dice must be a fraction .* got high"),
+        ({"dice": "high"}, "dice must be a fraction .* got 'high'"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": 0.5}, "seed must be a whole number >= 0, got 0.5"),
+        ({"seed": "1 a"}, "seed must be a whole number >= 0, got '1 a'"),
+        ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
         ({"compute": float("inf")}, "compute must be a whole number from 0 to 9e18 .* got inf"),
         ({"compute": 1e19}, "compute must be a whole number from 0 to 9e18 .of more, count bill"),
         ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises. Both count from the"),
@@ -399,7 +424,7 @@ def test_mlflow_has_the_measures(
         ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
         ({"status": "crashed"}, "unknown status 'crashed'"),
         ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters, got"),
-        ({"paradigm": "a\n"}, "paradigm must be a name of at most 60 printable characters, got"),
+        ({"paradigm": "a\a"}, "paradigm must be a name of at most 60 printable characters, got"),
         ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
     ],
 )

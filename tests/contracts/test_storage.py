@@ -60,6 +60,14 @@ def test_names_are_those_of_all_files_below_a_folder(storage: Storage) -> None:
     assert storage.names("a", ".bin") == ["a/c/x.bin", "a/y.bin"]
 
 
+def test_hidden_files_of_other_programs_are_none_of_ours(storage: Storage) -> None:
+    names = ["a/.ipynb_checkpoints/x.bin", "a/._x.bin", "a/__MACOSX/x.bin", "a/x._.bin", "a/x.bin"]
+    for name in names:
+        storage.make(name.rpartition("/")[0])
+        storage.write(name, b"")
+    assert storage.names("a", ".bin") == ["a/x._.bin", "a/x.bin"]
+
+
 def test_moving_overwrites_nothing(storage: Storage) -> None:
     storage.make("a")
     for content in (b"1", b"2", b"3"):

@@ -17,7 +17,7 @@ from study.tasks.captions.layout import TITLE, Layout
 from study.tasks.captions.tally import CUT, OUTSIDE, STRAY_BOXES, STRAY_CAPTIONS, WORDLESS, Tally
 from study.tasks.captions.vocabulary import tokenise
 from study.tasks.sources.fetched import why
-from study.tasks.sources.json_values import expect
+from study.tasks.sources.json_values import expect, whole
 
 _IMAGE: Mapping[str, type] = {"id": int, "file_name": str, "width": int, "height": int}
 _CAPTION: Mapping[str, type] = {"id": int, "image_id": int, "caption": str}
@@ -152,6 +152,8 @@ def _entries(
             for field, kind in fields.items():
                 if field not in entry:
                     raise RequestError(f"{field!r} is missing.")
+                if kind is int:
+                    entry[field] = whole(entry[field])
                 expect(entry[field], kind, repr(field))
                 if field == "id":
                     place += f", id {entry['id']}"

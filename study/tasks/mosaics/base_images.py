@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
+from study.tasks.mosaics.base_segments import first_alike
 from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources import prepared as prepared_form
 
@@ -39,6 +40,9 @@ class BaseImages:
         max_value: the pixel value that stands for 1.
         digest: 16 hexadecimal digits that stand for images, labels and class names.
         notes: sentences about the data, for people.
+        train_sources: (N,) int64, the first image of those that are one draw of the data.
+        test_sources: (M,) int64, as `train_sources`.
+        by_content: whether equal images are one draw of the data; else each is its own.
     """
 
     noun = "images"
@@ -50,17 +54,10 @@ class BaseImages:
     class_names: tuple[str, ...]
     max_value: int
     digest: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def train_sources(self) -> np.ndarray:
-        """(N,) int64: each image is a draw of its own."""
-        return np.arange(len(self.train_images))
-
-    @property
-    def test_sources(self) -> np.ndarray:
-        """(M,) int64, as `train_sources`."""
-        return np.arange(len(self.test_images))
+    notes: tuple[str, ...]
+    train_sources: np.ndarray
+    test_sources: np.ndarray
+    by_content: bool
 
     @classmethod
     def create(
@@ -74,11 +71,13 @@ class BaseImages:
         max_value: int,
         source: str,
         notes: Sequence[str] = (),
+        by_content: bool = False,
     ) -> BaseImages:
         """Checks base images and computes their digest.
 
         Args:
             source: where the images are from, for messages.
+            by_content: see `BaseImages`.
 
         Raises:
             RequestError: a wrong type or shape, an empty split, a pixel or label out of range.
@@ -100,6 +99,12 @@ class BaseImages:
             np.ascontiguousarray(each)
             for each in (train_images, train_labels, test_images, test_labels)
         ]
+        sources, test_sources = (
+            first_alike(images) if by_content else np.arange(len(images))
+            for images in (train_images, test_images)
+        )
+        if len(np.unique(sources)) < len(sources):  # which moves images to other splits
+            arrays.append(sources)
         return cls(
             train_images,
             train_labels,
@@ -109,6 +114,9 @@ class BaseImages:
             max_value,
             digest=prepared_form.digest_of(arrays, class_names),
             notes=tuple(notes),
+            train_sources=sources,
+            test_sources=test_sources,
+            by_content=by_content,
         )
 
 
@@ -152,7 +160,7 @@ def save(base: BaseImages, folder: Path) -> None:
         OSError: it cannot be written.
     """
     arrays = {name: getattr(base, name) for name in _ARRAYS}
-    names = ("class_names", "max_value", "digest", "notes")
+    names = ("class_names", "max_value", "digest", "notes", "by_content")
     rest = {name: getattr(base, name) for name in names}
     prepared_form.save_arrays(folder, arrays, rest, _REST)
 
@@ -171,6 +179,7 @@ def load(folder: Path) -> BaseImages:
             max_value=rest["max_value"],
             source=str(folder),
             notes=rest.get("notes", ()),  # which older prepared forms lack
+            by_content=rest.get("by_content", False),  # as CIFAR's older ones
         )
         prepared_form.check_digest(base.digest, rest["digest"])
         return base

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from study.errors import RequestError, unknown
+from study.names import as_seen
 
 REST = "rest"
 """Value of `background`: all classes but those of the foreground."""
@@ -70,17 +71,16 @@ def background_names(
 
 
 def refuse_unnameable(names: Sequence[str], source: object) -> None:
-    """Refuses classes whose names options cannot hold.
+    """Refuses a class that is called as all others together are.
 
     Raises:
-        RequestError: a name has a separator or blanks around it, or is `REST`.
+        RequestError: a name is `REST`.
     """
-    for name in names:
-        if set(name) & {_JOIN, ","} or name != name.strip() or name == REST:
-            raise RequestError(
-                f"{source}: the class {name!r} cannot be named by --set foreground=A+B, where "
-                f"+ and commas separate names and {REST} stands for all others. Rename the class."
-            )
+    if REST in names:
+        raise RequestError(
+            f"{source}: a class is called {REST!r}, which stands for all other classes in --set "
+            "background=A+B. Rename the class."
+        )
 
 
 def joined(names: Sequence[str]) -> str:
@@ -89,7 +89,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def _names(option: str, text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(_JOIN))
+    names = tuple(as_seen(name) for name in text.split(_JOIN))
     if "" in names or len(set(names)) < len(names):
         fault = "an empty name" if "" in names else "a class twice"
         raise RequestError(

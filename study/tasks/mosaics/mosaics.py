@@ -235,11 +235,8 @@ class MosaicTask:
 
     def _held_out(self) -> np.ndarray:
         """Marks the train images kept for validation: (N,) bool."""
-        _, first, source = np.unique(
-            self.base.train_sources, return_index=True, return_inverse=True
-        )
-        labels = self.base.train_labels[first]
-        return held_out(self.name, labels, self.validation_share)[source]
+        base = self.base
+        return held_out(self.name, base.train_labels, self.validation_share, base.train_sources)
 
     def _pool(self, split: str, labels: np.ndarray, usable: np.ndarray) -> list[np.ndarray]:
         """Rows of the usable images of each foreground class, then of all background classes."""
@@ -253,7 +250,7 @@ class MosaicTask:
                     f"{self.name}: too few {noun} of {name} in the data: none is left for the "
                     f"{split} mosaics (validation takes {100 * self.validation_share:g} % of the "
                     f"train {noun} of a class, so a class needs at least {least} train {noun} and "
-                    "1 to test)."
+                    "1 to test; equal ones count once)."
                 )
         return pool
 

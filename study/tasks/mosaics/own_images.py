@@ -13,6 +13,7 @@ import numpy as np
 from study.cell.seeds import share_of_each
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import BaseImages, prepared
+from study.tasks.mosaics.base_segments import first_alike, repeated_note
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.classes import refuse_unnameable
 from study.tasks.mosaics.layouts import ACCEPTED, TITLE, Images, find_own, may_be_own, read
@@ -39,7 +40,7 @@ FEW = 20
 
 _KNOWN = (CIFAR10, CIFAR100)
 _MAX_VALUE = 255
-_PREPARED_VERSION = 1
+_PREPARED_VERSION = 2
 """Part of the prepared form's name; raise it when the reader returns something else."""
 _MANY = 1_000  # images that take long enough to be announced
 _MOST_NAMED = 40
@@ -106,6 +107,8 @@ def _read(data_dir: Path, own: Own, pixels: int) -> BaseImages:
     if not own.found.test:
         train, test = _drawn(train)
         note += f": {100 * TEST_SHARE:g} % of the images of each class, drawn by hash, test"
+    files = own.found.test if own.found.layout == "class folders" else ()
+    repeated = repeated_note(train.images, test.images, "images", files)
     if all((each.images == each.images[..., :1]).all() for each in (train, test)):
         train, test = (Images(each.images[..., :1], each.labels) for each in (train, test))
     return BaseImages.create(
@@ -114,14 +117,16 @@ def _read(data_dir: Path, own: Own, pixels: int) -> BaseImages:
         class_names=own.names.class_names,
         max_value=_MAX_VALUE,
         source=str(data_dir),
-        notes=_notes(note, own.names.class_names, train.labels, test.labels),
+        notes=(*_notes(note, own.names.class_names, train.labels, test.labels), *repeated),
+        by_content=True,
     )
 
 
 def _drawn(images: Images) -> tuple[Images, Images]:
     """Images to train and validate on, and those to test on."""
     test = np.zeros(len(images.labels), bool)
-    test[share_of_each(images.labels.tolist(), TEST_SHARE, TASK, "split")] = True
+    labels, contents = images.labels.tolist(), first_alike(images.images).tolist()
+    test[share_of_each(labels, TEST_SHARE, TASK, "split", contents=contents)] = True
     return Images(*(each[~test] for each in images)), Images(*(each[test] for each in images))
 
 

@@ -24,7 +24,7 @@ from study.cell.checks import require
 from study.errors import RequestError, unknown
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.fetched import DataSet, read_data_set, why
-from study.tasks.sources.json_values import expect, kind_of
+from study.tasks.sources.json_values import expect, kind_of, shown
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal.working import working
 
@@ -461,10 +461,9 @@ def _marks(rationales: list[Any]) -> list[list[int]]:
     for number, marks in enumerate(rationales, 1):
         expect(marks, list, f"rationale {number}")
         for place, value in enumerate(marks, 1):
-            if type(value) is not int or value not in (0, 1):
-                shown = str(value)[:20] if type(value) in (int, float) else kind_of(value)
+            if isinstance(value, bool) or value not in (0, 1):
                 raise RequestError(
-                    f"value {place} of rationale {number} must be 0 or 1, got {shown}."
+                    f"value {place} of rationale {number} must be 0 or 1, got {shown(value)}."
                 )
     return rationales
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from study.cell.seeds import share_of_each
 from study.errors import RequestError
+from study.names import as_seen
 from study.tasks.base import SPLITS
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.directory import (
@@ -27,7 +28,7 @@ from study.tasks.sources.directory import (
     split_named,
 )
 from study.tasks.sources.fetched import DataSet, read_data_set, why
-from study.tasks.sources.json_values import expect, kind_of
+from study.tasks.sources.json_values import expect, kind_of, shown, whole
 from study.tasks.sources.places import Places
 
 TASK = "texts"
@@ -64,6 +65,11 @@ class _Text(NamedTuple):
     rationale: np.ndarray | None
     split: str | None
 
+    @property
+    def content(self) -> tuple[str, ...]:
+        """What makes two texts equal, whatever their labels."""
+        return tuple(self.tokens)
+
 
 def load_own(places: Places) -> Posts:
     """The texts of a directory, split as their files or rows say, else by hash.
@@ -88,7 +94,7 @@ def _refuse_download(folder: Path, where: str) -> None:
 
 def _belongs(name: str) -> bool:
     """Whether a file may belong to texts of your own, by its name relative to the directory."""
-    return name.endswith(_SUFFIXES) and name.count("/") <= 1
+    return name.lower().endswith(_SUFFIXES) and name.count("/") <= 1
 
 
 DATA_SET = DataSet(
@@ -117,10 +123,11 @@ def _load_from(data_dir: Path) -> Posts:
         there = {text.label for text in found[split]}
         for label in classes:
             if label not in there:
-                count = sum(text.label == label for text in every)
+                alike = [text.content for text in every if text.label == label]
                 raise RequestError(
                     f"{data_dir}: the {split} split has no text of the class {_shown(label)}, of "
-                    f"which there are {count} in all. Add texts of it, or leave it out."
+                    f"which there are {len(alike)} in all, {len(set(alike))} of them different. "
+                    "Add texts of it, or leave it out."
                 )
     return Posts(
         classes=tuple(map(str, classes)),
@@ -131,8 +138,22 @@ def _load_from(data_dir: Path) -> Posts:
         },
         rationales={split: [text.rationale for text in found[split]] for split in SPLITS},
         left_out={},
-        notes=(note, _counts(found, classes)),
+        notes=(note, _counts(found, classes), *_repeated(found)),
     )
+
+
+def _repeated(found: Mapping[str, Sequence[_Text]]) -> Iterator[str]:
+    """A sentence on each split that has texts of the splits before it, which are trained on."""
+    before: set[tuple[str, ...]] = set()
+    for split in SPLITS:
+        both = [text for text in found[split] if text.content in before]
+        if both:
+            yield (
+                f"{split} texts that an earlier split has, too: {len(both):,} of "
+                f"{len(found[split]):,}, the first in {both[0].where}. Take them out, or give all "
+                "texts in files of no split, of which equal ones stay together"
+            )
+        before.update(text.content for text in found[split])
 
 
 def _counts(found: Mapping[str, Sequence[_Text]], classes: Mapping[str | int, int]) -> str:
@@ -217,7 +238,8 @@ def _drawn(
 ) -> tuple[list[_Text], list[_Text]]:
     """The texts that stay, and the share of each class that is drawn for a split."""
     labels = [classes[text.label] for text in texts]
-    drawn = set(share_of_each(labels, SHARE, TASK, split))
+    contents = (text.content for text in texts)
+    drawn = set(share_of_each(labels, SHARE, TASK, split, contents=contents))
     return (
         [text for row, text in enumerate(texts) if row not in drawn],
         [text for row, text in enumerate(texts) if row in drawn],
@@ -233,7 +255,7 @@ def _read(path: Path) -> Iterator[_Text]:
     Raises:
         RequestError: it is damaged or empty, or a row is wrong; it names the line or row.
     """
-    rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+    rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _json_rows(path)
     count = 0
     for where, row in rows:
         try:
@@ -251,12 +273,13 @@ def _json_rows(path: Path) -> Iterable[tuple[str, Any]]:
         content = path.read_bytes()
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({why(error)}).") from error
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in enumerate(content.split(b"\n"), start=1):
         where = f"{path}, line {number}"
         try:
-            row = json.loads(line.decode())
+            text = line.decode("utf-8-sig")  # files that were joined have a mark within
+            if not text.strip():
+                continue
+            row = json.loads(text)
         except UnicodeDecodeError as error:
             raise RequestError(f"{where} is not UTF-8. Write the file in UTF-8.") from error
         except json.JSONDecodeError as error:
@@ -309,8 +332,9 @@ def _text(where: str, row: Any) -> _Text:
         "".join(tokens).encode()
     except UnicodeEncodeError:
         raise RequestError("a token holds half a character (a lone surrogate).") from None
+    label = as_seen(label) if isinstance(label, str) else whole(label)
     if not isinstance(label, str | int) or isinstance(label, bool):
-        raise RequestError(f"label must be text or a whole number, got {kind_of(label)}.")
+        raise RequestError(f"label must be text or a whole number, got {shown(label)}.")
     return _Text(where, tokens, label, _rationale(row.get("rationale"), len(tokens)), _split(row))
 
 
@@ -323,9 +347,8 @@ def _rationale(marks: Any, count: int) -> np.ndarray | None:
             f"rationale has {len(marks)} values for {count} tokens. Give each token a 0 or a 1."
         )
     for place, value in enumerate(marks, start=1):
-        if type(value) not in (int, bool) or value not in (0, 1):
-            shown = str(value)[:20] if type(value) in (int, float) else kind_of(value)
-            raise RequestError(f"value {place} of rationale must be 0 or 1, got {shown}.")
+        if value not in (0, 1):
+            raise RequestError(f"value {place} of rationale must be 0 or 1, got {shown(value)}.")
     return np.array(marks, bool) if any(marks) else None
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from study.errors import RequestError, unknown
+from study.names import class_name
 from study.tasks.sources.fetched import why
 
 _COMMENTS = (b"#", b"%")  # the second one is that of older files
@@ -167,7 +168,7 @@ def _header(path: Path, names: Mapping[str, _Line]) -> _Header:
             "the classes."
         )
     where, text = names["classlabel"]
-    classes = tuple(text.split()[1:])
+    classes = tuple(map(class_name, text.split()[1:]))
     if len(set(classes)) < max(2, len(classes)):
         raise RequestError(
             f"{where}: @classLabel true must name two classes or more, each once, got "
@@ -222,6 +223,7 @@ def _read_series(path: Path, header: _Header, lines: Sequence[_Line]) -> TsFile:
         _check_dimensions(line, len(texts), header, series)
         found = [_values(line, number, text) for number, text in enumerate(texts, start=1)]
         _check_lengths(line, [len(values) for values in found], header, series)
+        label = class_name(label)
         if label not in header.classes:
             raise RequestError(
                 f"{line.where}: {unknown('class', label[:_SHOWN], header.classes)} Mend the "

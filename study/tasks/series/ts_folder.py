@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from study.errors import RequestError
+from study.tasks.sources.directory import nothing_in, visible
 from study.tasks.sources.fetched import why
 
 ACCEPTED = (
@@ -15,7 +16,7 @@ ACCEPTED = (
     "DIR/NAME"
 )
 
-_FILE = re.compile(r"(?P<name>[^/]+)_(?P<part>TRAIN|TEST)\.ts")
+_FILE = re.compile(r"(?P<name>[^/]+)_(?P<part>TRAIN|TEST)\.ts", re.IGNORECASE)
 _MOST_NAMED = 12
 
 
@@ -50,9 +51,9 @@ def find(data_dir: Path) -> Pair:
         if not data_dir.is_dir():
             fault = "is not a directory" if data_dir.exists() else "does not exist"
             raise RequestError(f"{data_dir} {fault}. Pass with --data-dir DIR {ACCEPTED}.")
-        halves = _halves(data_dir)
+        entries, halves = visible(data_dir), _halves(data_dir)
         if not halves:
-            folders = sorted(path for path in data_dir.iterdir() if path.is_dir())
+            folders = [path for path in entries if path.is_dir()]
             inside = {path.name: _halves(path).get(path.name) for path in folders}
             halves = {name: half for name, half in inside.items() if half is not None}
     except OSError as error:
@@ -77,15 +78,15 @@ def find(data_dir: Path) -> Pair:
             f"{there.parent} has {there.name}, but no {name}_{lacking.pop()}.ts. Pass both, with "
             "--data-dir."
         )
-    raise RequestError(f"{data_dir} has no .ts files. Pass with --data-dir DIR {ACCEPTED}.")
+    raise nothing_in(data_dir, entries, "pair of .ts files", ACCEPTED)
 
 
 def _halves(folder: Path) -> dict[str, dict[str, Path]]:
     """Name of a data set -> its files in a folder, by TRAIN or TEST."""
     found: dict[str, dict[str, Path]] = {}
-    for path in sorted(folder.iterdir()):
+    for path in visible(folder):
         if (match := _FILE.fullmatch(path.name)) and path.is_file():
-            found.setdefault(match["name"], {})[match["part"]] = path
+            found.setdefault(match["name"], {})[match["part"].upper()] = path
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_images import MADE_UP_IMAGES
-from study.tasks.mosaics.base_segments import held_out
+from study.tasks.mosaics.base_segments import first_alike, held_out, repeated_note
 from study.tasks.series.ts_file import TsFile
 from study.tasks.sources.prepared import digest_of
 
@@ -111,7 +111,8 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
             f"window={window} is longer than every series of {train.path.parent}: give at most "
             f"{longest} with --set window=W."
         )
-    seen = np.flatnonzero(~held_out(TASK, train.labels, VALIDATION_SHARE))
+    firsts = [first_alike(file.series) for file in (train, test)]
+    seen = np.flatnonzero(~held_out(TASK, train.labels, VALIDATION_SHARE, firsts[0]))
     steps = np.concatenate([train.series[row] for row in seen])
     cuts = []
     for file in (train, test):
@@ -121,8 +122,10 @@ def windows_of(train: TsFile, test: TsFile, window: int) -> BaseWindows:
     padded = not all(each.real.all() for each in cuts)
     order = np.array([train.classes.index(name) for name in test.classes])
     train_windows, test_windows = (
-        Labelled(_images(each, padded), labels[each.sources], each.sources)
-        for each, labels in zip(cuts, (train.labels, order[test.labels]), strict=True)
+        Labelled(_images(each, padded), labels[each.sources], first[each.sources])
+        for each, labels, first in zip(
+            cuts, (train.labels, order[test.labels]), firsts, strict=True
+        )
     )
     notes = _notes(train, test, window, cuts)
     return BaseWindows.create(train_windows, test_windows, train.classes, notes)
@@ -199,7 +202,7 @@ def _notes(train: TsFile, test: TsFile, window: int, cuts: Sequence[Windows]) ->
     lengths = [len(each) for each in (*train.series, *test.series)]
     left_out = 1 - sum(int(each.real.sum()) for each in cuts) / sum(lengths)
     notes = [
-        f"{train.path.stem.removesuffix('_TRAIN')}: {len(train.series):,} train and "
+        f"{train.path.stem[: -len('_TRAIN')]}: {len(train.series):,} train and "
         f"{len(test.series):,} test series, channels {train.dimensions}, steps {min(lengths):,} "
         f"to {max(lengths):,}; cut into {len(cuts[0].values):,} and {len(cuts[1].values):,} "
         f"windows of {window:,} steps, which leave out {100 * left_out:.1f} % of the steps, at "
@@ -211,4 +214,4 @@ def _notes(train: TsFile, test: TsFile, window: int, cuts: Sequence[Windows]) ->
             f"{short:,} series are shorter than a window and padded with zeros; a further channel "
             "is 1 at real steps and 0 at padding"
         )
-    return tuple(notes)
+    return (*notes, *repeated_note(train.series, test.series, "series"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from study.errors import RequestError
+from study.names import as_seen
 
 _SPLITS = {
     "train": "train",
@@ -17,19 +18,28 @@ _SPLITS = {
     "validation": "validation",
     "dev": "validation",
     "test": "test",
+    "testing": "test",
 }
 
 SPLIT_NAMES = "train, validation (or val, valid, dev) and test"
 """The names of splits, for messages."""
 
 
-_OF_FILE_MANAGERS = ("thumbs.db", "desktop.ini")
+_OF_FILE_MANAGERS = (
+    "thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx", "@eadir", "lost+found",
+    "$recycle.bin", "system volume information",
+)  # fmt: skip
 
 
 def visible(folder: Path) -> list[Path]:
-    """The entries of a folder without hidden ones and those of file managers, sorted by name."""
+    """The entries of a folder, sorted by name.
+
+    Without hidden ones and those of file managers, editors and programs that synchronise.
+    """
     entries = (path for path in folder.iterdir() if path.name.lower() not in _OF_FILE_MANAGERS)
-    return sorted(path for path in entries if not path.name.startswith("."))
+    return sorted(
+        path for path in entries if not path.name.startswith((".", "~$")) and path.name[-1] != "~"
+    )
 
 
 @contextlib.contextmanager
@@ -79,7 +89,7 @@ def require_one(data_dir: Path, holding: Sequence[Path]) -> None:
 
 def split_named(name: str) -> str | None:
     """The split that has a name, in any letter case: train, validation or test; None: no split."""
-    return _SPLITS.get(name.lower())
+    return _SPLITS.get(as_seen(name).lower())
 
 
 def files_by_split(
@@ -90,7 +100,7 @@ def files_by_split(
     Args:
         data_dir: the directory.
         entries: of it.
-        suffixes: of the files.
+        suffixes: of the files, in small letters.
 
     Returns:
         Split -> its files, whose names begin with it, as in ``val-00000-of-00001.parquet``. Where
@@ -101,7 +111,7 @@ def files_by_split(
     """
     folders = [data_dir, *(entry for entry in entries if entry.is_dir())]
     holding = {
-        folder: [path for path in visible(folder) if path.name.endswith(suffixes)]
+        folder: [path for path in visible(folder) if path.name.lower().endswith(suffixes)]
         for folder in folders
     }
     holding = {folder: paths for folder, paths in holding.items() if paths}

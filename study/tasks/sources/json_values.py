@@ -1,4 +1,4 @@
-"""Checks values of JSON or Parquet files; messages show their kind, never the value."""
+"""Checks values of JSON or Parquet files; messages show numbers, else the kind of a value."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from study.errors import RequestError
 
+_SHOWN = 20  # digits of a number
 _KINDS: dict[type, str] = {
     dict: "an object",
     list: "a list",
@@ -24,7 +25,20 @@ def expect(value: Any, kind: type, what: str) -> None:
         RequestError: it calls the value `what`.
     """
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RequestError(f"{what} must be {_KINDS[kind]}, got {kind_of(value)}.")
+        wanted, got = _KINDS[kind], kind_of(value)
+        if kind is int:
+            wanted, got = "a whole number", shown(value)
+        raise RequestError(f"{what} must be {wanted}, got {got}.")
+
+
+def whole(value: Any) -> Any:
+    """A value, but a float that is a whole number as that."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def shown(value: Any) -> str:
+    """A number itself, where others are right; the kind of any other value."""
+    return repr(value)[:_SHOWN] if type(value) in (int, float) else kind_of(value)
 
 
 def kind_of(value: Any) -> str:

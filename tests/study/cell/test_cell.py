@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.cell import PARADIGMS, Budget, Cell, Phase, Schedule
-from study.cell.seeds import stream_seed
+from study.cell.seeds import share_of_each, stream_seed
 
 rates = st.floats(1e-6, 10)
 fractions = st.floats(0.001, 0.999)
@@ -142,3 +142,13 @@ def test_streams_differ_by_name_and_order_of_names() -> None:
     assert len(seeds) == 3
     assert stream_seed("order", 1, 2) == stream_seed("order", 1, 2)
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_a_share_is_drawn_of_different_rows() -> None:
+    """Where all differ, it is the same with and without their contents."""
+    labels = [row % 3 for row in range(60)]
+    drawn = share_of_each(labels, 0.2, "a draw")
+    assert drawn == share_of_each(labels, 0.2, "a draw", contents=map(str, range(60)))
+    assert [sum(labels[row] == label for row in drawn) for label in range(3)] == [4, 4, 4]
+    again = share_of_each(labels * 2, 0.2, "a draw", contents=[*range(60), *range(60)])
+    assert again == [*drawn, *(60 + row for row in drawn)]

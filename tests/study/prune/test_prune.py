@@ -204,6 +204,12 @@ def test_both_kinds_of_file_give_equal_scores(
     assert written(tmp_path / "tensors-heads") == written(tmp_path / "arrays-heads")
 
 
+def test_the_suffix_may_be_in_capitals(prune: Prune, tmp_path: Path) -> None:
+    file = npz(tmp_path, network(of_heads=False))
+    assert prune(file.rename(tmp_path / "network.NPZ"), "--temperature", 1)[0] == DONE
+    assert written(tmp_path / "network-heads")
+
+
 def test_without_the_package_safetensors_names_the_extra(
     refused: Callable[..., str], prune: Prune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,18 @@ def test_foreign_files_are_damaged(results: Results, tmp_path: Path, table: str)
     assert len(survey.statuses) == 1
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_hidden_files_are_no_damage(results: Results, tmp_path: Path, table: str) -> None:
+    """As macOS, notebooks and programs that synchronise leave them."""
+    cell = write(results, make_cell())
+    folder = tmp_path / "results" / table
+    (folder / ".ipynb_checkpoints").mkdir()
+    for name in (f"._{cell.id}.parquet", f".ipynb_checkpoints/{cell.id}-checkpoint.parquet"):
+        (folder / name).write_bytes(b"no Parquet file")
+    assert results.survey().damaged == ()
+    assert len(results.cells()) == 1
+
+
 def test_another_schema_is_no_damage(results: Results, tmp_path: Path) -> None:
     cell = write(results, make_cell())
     path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"

@@ -365,7 +365,7 @@ BAD_POSTS = {
         "value 3 of rationale 1 must be 0 or 1, got 2.",
     ),
     "negative": (entry(rationales=[[-1] * 4]), "value 1 of rationale 1 must be 0 or 1, got -1."),
-    "fraction": (entry(rationales=[[1.0]]), "value 1 of rationale 1 must be 0 or 1, got 1.0."),
+    "fraction": (entry(rationales=[[0.5]]), "value 1 of rationale 1 must be 0 or 1, got 0.5."),
     "not a number": (
         entry(rationales=[[float("nan")]]),
         "value 1 of rationale 1 must be 0 or 1, got nan.",

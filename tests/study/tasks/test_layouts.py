@@ -464,7 +464,7 @@ PARQUET: dict[str, tuple[Callable[[Path], object], str]] = {
             path,
             lambda table: table.set_column(1, "label", table["label"].cast(pa.string())),
         ),
-        f"column label of {{folder}}/{TRAIN_PARQUET} must hold integers, got string.",
+        f"column label of {{folder}}/{TRAIN_PARQUET} must hold whole numbers, got string.",
     ),
     "no label column": (
         lambda path: change_table(path, lambda table: table.drop_columns("label")),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
+import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +25,7 @@ from study.results import Results
 from study.tasks.mosaics.base_images import BaseImages
 from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
 from study.tasks.mosaics.layouts import find_own, may_be_own
-from study.tasks.mosaics.layouts.common import fitted
+from study.tasks.mosaics.layouts.common import FileNames, decode, fitted
 from study.tasks.mosaics.own_images import TEST_SHARE, VALIDATION_SHARE, load_own
 from study.tasks.sources.places import Places
 from tests.conftest import run_without_ray
@@ -80,7 +84,7 @@ def test_without_splits_a_share_of_each_class_is_drawn_to_test(folder: Path) -> 
     assert len(every) == sum(COUNTS.values())  # each once
 
 
-@pytest.mark.parametrize("name", ["test", "Val", "valid", "validation", "dev"])
+@pytest.mark.parametrize("name", ["test", "Val", "valid", "validation", "dev", "TESTING", "test "])
 def test_a_split_beside_train_tests(tmp_path: Path, name: str) -> None:
     write_folders(tmp_path / "data", split="train")
     base = load(write_folders(tmp_path / "data", {"heron": 2, "stork": 3}, name, first=50))
@@ -119,7 +123,125 @@ def test_other_files_beside_folders_and_hidden_ones_are_left_alone(folder: Path)
     (folder / "labels.csv").touch()
     (folder / ".cache").mkdir()
     (folder / "heron" / ".DS_Store").touch()
+    (folder / "__MACOSX" / "heron").mkdir(parents=True)
+    for name in ("._0.png", "~$0.png", "0.png~", "Thumbs.db", "Icon\r"):
+        (folder / "heron" / name).write_bytes(b"no image")
+    for name in (".ipynb_checkpoints", "@eaDir"):
+        (folder / "heron" / name).mkdir()
     assert_equal(load(folder), expected)
+
+
+# Classes
+
+
+def test_names_that_look_alike_are_one_class(tmp_path: Path) -> None:
+    """macOS writes accents apart from their letters."""
+    apart, composed = "z\N{LATIN SMALL LETTER U}\N{COMBINING DIAERESIS}rich", "z\xfcrich"
+    write_folders(tmp_path / "data", {apart: 8, "reed": 8, "water": 8}, "train")
+    write_folders(tmp_path / "data", {f"{composed} ": 3, "reed": 3, "water\xa0": 3}, "test", 50)
+    base = load(tmp_path / "data")
+    assert base.class_names == ("reed", "water", composed)
+    assert np.bincount(base.train_labels).tolist() == [8, 8, 8]
+    assert np.bincount(base.test_labels).tolist() == [3, 3, 3]
+
+
+def test_a_class_is_called_as_it_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_folders(tmp_path / "data", {"zu\u0308rich": 30, "reed": 30, "water": 30})
+    plans = [
+        called(
+            run.main, capsys, "images", "--data-dir", str(tmp_path / "data"), "--plan",
+            *(each.replace("heron+stork", f"{name}+reed") for each in TINY),
+        )
+        for name in ("z\xfcrich", "zu\u0308rich", "z\xfcrich ")
+    ]  # fmt: skip
+    told = [re.search(r"foreground .*, data \w+", printed) for _, printed, _ in plans]
+    assert told[0]
+    assert {match and match[0] for match in told} == {told[0][0]}
+
+
+def test_separators_of_names_are_written_otherwise(folder: Path) -> None:
+    (folder / "reed").rename(folder / "reed+grass")
+    (folder / "stork").rename(folder / "stork, white stork")
+    names = load(folder).class_names
+    assert names == ("heron", "reed/grass", "stork/white stork", "water")
+    options = Options(foreground="reed/grass+stork/white stork", pixels=SIDE)
+    assert tasks.load("images", Places(str(folder)), options).num_classes == 2
+
+
+def test_classes_as_imagenet_calls_them(tmp_path: Path) -> None:
+    """Synonyms with commas, and two classes of one name."""
+    path = write_own_parquet(tmp_path / "data" / "train.parquet", [0, 1, 2] * 5)
+    names = ["tench, Tinca tinca", "crane", "crane"]
+    described = {"info": {"features": {"label": {"names": names}}}}
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(described)}), path)
+    assert load(tmp_path / "data").class_names == ("tench/Tinca tinca", "crane", "crane (2)")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"huggingface": b"{"},
+        {"huggingface": b'{"info": {"features": {"label": {"names": "abc"}}}}', "pandas": b"\xff"},
+    ],
+)
+def test_metadata_that_cannot_be_read_are_none(tmp_path: Path, metadata: dict) -> None:
+    path = write_own_parquet(tmp_path / "data" / "train.parquet", [0, 1, 2] * 5)
+    expected = load(tmp_path / "data")
+    pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
+    assert_equal(load(tmp_path / "data"), expected)
+
+
+def test_whole_numbers_may_be_written_as_floats(tmp_path: Path) -> None:
+    write_own_parquet(tmp_path / "one" / "train.parquet", [3, 12, 1] * 5)
+    write_own_parquet(tmp_path / "other" / "TRAIN.PARQUET", [3.0, 12.0, 1.0] * 5)
+    one, other = (load(tmp_path / name) for name in ("one", "other"))
+    assert one.digest == other.digest
+    assert one.class_names == other.class_names == ("1", "3", "12")
+
+
+# Equal images
+
+
+def test_equal_images_are_never_in_two_splits(tmp_path: Path) -> None:
+    """They count as one draw of the data, and are divided as if each was there once."""
+    alone = load(write_folders(tmp_path / "alone"))
+    folder = write_folders(tmp_path / "data")
+    for path in list(folder.glob("*/*.png")):
+        for copy in range(2):
+            shutil.copy(path, path.with_name(f"{path.stem}-{copy}.png"))
+    task = tasks.load(
+        "images", Places(str(folder)), Options(foreground="heron+stork", pixels=SIDE)
+    )
+    base, kept = task.base, task._held_out()
+    splits = [
+        {image.tobytes() for image in images}
+        for images in (base.train_images[~kept], base.train_images[kept], base.test_images)
+    ]
+    assert [len(each) for each in splits] == [40 - 10, 10, 10]
+    assert len(set.union(*splits)) == 50
+    assert len(base.train_images) + len(base.test_images) == 3 * 50
+    assert len(np.unique(base.test_sources)) == 10
+    assert base.digest != alone.digest
+
+
+def test_splits_of_different_images_are_as_ever(folder: Path) -> None:
+    """As they were drawn before equal ones stayed together."""
+    base = load(folder)
+    assert base.digest == "37eb407b3d1d5dae"
+    assert base.train_sources.tolist() == list(range(40))
+
+
+def test_images_that_are_trained_on_and_test_are_counted(tmp_path: Path) -> None:
+    write_folders(tmp_path / "data", split="train")
+    folder = write_folders(tmp_path / "data", split="test", first=50)
+    assert not [note for note in load(folder).notes if "equal" in note]
+    for number in (3, 4):
+        shutil.copy(folder / f"train/reed/{number}.png", folder / f"test/reed/9{number}.png")
+    assert load(folder).notes[-1] == (
+        f"test images that are equal to images that train or validate: 2 of 52, the first "
+        f"{folder}/test/reed/93.png. Take them out of one of the two"
+    )
 
 
 # How an image is made small
@@ -158,6 +280,61 @@ def test_a_photo_is_turned_upright(tmp_path: Path) -> None:
     Image.fromarray(pixels).save(path, exif=exif)
     with Image.open(path) as image:
         np.testing.assert_array_equal(fitted(image, 16), np.rot90(pixels, 3))
+
+
+def _chunk(name: bytes, data: bytes, checksum: bytes = b"") -> bytes:
+    """A part of a PNG; its right checksum, if none is given."""
+    right = zlib.crc32(name + data).to_bytes(4, "big")
+    return len(data).to_bytes(4, "big") + name + data + (checksum or right)
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")  # of Pillow
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        _chunk(b"eXIf", b"garbage"),
+        _chunk(b"eXIf", b"MM\0*\xff\xff\xff\xff"),
+        _chunk(b"eXIf", b"MM\0*", checksum=b"\0\0\0\0"),
+        _chunk(b"tEXt", b"Raw profile type exif\0\nexif\n 9\nzz\n"),
+        _chunk(b"tEXt", b"a\0b", checksum=b"\0\0\0\0"),
+        _chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(3_000_000))),
+        _chunk(b"iCCP", b""),
+        _chunk(b"gAMA", b"a"),
+        _chunk(b"acTL", b""),
+    ],
+    ids=["EXIF", "offset", "checksum", "raw", "text", "large", "profile", "gamma", "animation"],
+)
+@pytest.mark.parametrize("behind", [False, True])
+def test_metadata_that_cannot_be_read_do_not_damage_an_image(chunk: bytes, behind: bool) -> None:
+    """Every viewer shows it."""
+    names = FileNames("", (), pixels=SIDE)
+    pixels = made_up(0, 0)
+    png = encoded(pixels)
+    place = len(png) - 12 if behind else 33  # before the end, or behind the header
+    broken = png[:place] + chunk + png[place:]
+    np.testing.assert_array_equal(decode(broken, "it", names), pixels)
+    with pytest.raises(RequestError, match="it is damaged or no PNG"):
+        decode(broken[:60] + broken[-12:], "it", names)
+
+
+def test_damaged_metadata_are_read_over_in_silence(folder: Path) -> None:
+    expected = load(folder)
+    for path in folder.glob("reed/*.png"):
+        png = path.read_bytes()
+        path.write_bytes(png[:33] + _chunk(b"eXIf", b"MM\0*\xff\xff\xff\xff") + png[33:])
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        assert_equal(load(folder), expected)
+    assert not given
+
+
+def test_a_png_with_other_damaged_metadata_is_still_turned_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    png, turn = encoded(made_up(0, 0)), _chunk(b"eXIf", exif.tobytes()[6:])
+    broken = png[:33] + turn + _chunk(b"gAMA", b"a") + png[33:]
+    names = FileNames("", (), pixels=SIDE)
+    np.testing.assert_array_equal(decode(broken, "it", names), np.rot90(made_up(0, 0), 3))
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
@@ -352,14 +529,9 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: _write(folder / "reed" / "3.png", encoded(np.zeros((9, 9), np.uint16))),
         "{folder}/reed/3.png has more than 8 bits a channel (I;16), must have 8. Convert it.",
     ),
-    "a plus in a name": (
-        lambda folder: (folder / "reed").rename(folder / "reed+grass"),
-        "{folder}: the class 'reed+grass' cannot be named by --set foreground=A+B, where + and "
-        "commas separate names and rest stands for all others. Rename the class.",
-    ),
     "a class that is called rest": (
         lambda folder: (folder / "reed").rename(folder / "rest"),
-        "{folder}: the class 'rest' cannot be named by",
+        "{folder}: a class is called 'rest', which stands for all other classes in --set back",
     ),
     "no train split": (
         lambda folder: [shutil.rmtree(folder), write_folders(folder, split="test")],
@@ -399,11 +571,15 @@ OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no label column": (
         lambda folder: write_own_parquet(folder / "a.parquet", [1, 2, 3], column="kind"),
-        "a.parquet has no column label of integers or text, only image, kind. Call the column of",
+        "a.parquet has no column label of whole numbers or text, only image, kind. Call the col",
     ),
     "labels are no names": (
-        lambda folder: write_own_parquet(folder / "a.parquet", [1.0, 2.0, 3.0]),
-        "a.parquet has no column label of integers or text, only image, label.",
+        lambda folder: write_own_parquet(folder / "a.parquet", [[1], [2], [3]]),
+        "the column label of {folder}/a.parquet must hold whole numbers or text, got list<",
+    ),
+    "labels are fractions": (
+        lambda folder: write_own_parquet(folder / "a.parquet", [1.0, 2.5, 3.0]),
+        "the labels of {folder}/a.parquet must be whole numbers or text (Float value 2.5",
     ),
     "numbers and text": (
         lambda folder: _two_files(folder, [1, 2, 3], ["1", "2", "3"]),

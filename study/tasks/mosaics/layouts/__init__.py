@@ -14,6 +14,7 @@ image formats are decoded.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -50,8 +51,8 @@ def may_belong(name: str, names: FileNames) -> bool:
     *folders, file = name.split("/")
     if file in (*names.train, *names.test, names.meta):
         return folders in ([], [names.folder])
-    if file.endswith(".parquet"):
-        return len(folders) <= 1 and file.startswith(("train", "test"))
+    if file.lower().endswith(".parquet"):
+        return len(folders) <= 1 and file.lower().startswith(("train", "test"))
     split_and_class = len(folders) == 2 and folders[0] in ("train", "test")
     return split_and_class and file.lower().endswith(IMAGE_SUFFIXES)
 
@@ -90,10 +91,12 @@ def read(found: Found, names: FileNames) -> tuple[Images, Images]:
         "official": functools.partial(_read_each, read_official),
         "parquet": functools.partial(_read_each, read_parquet),
     }
-    train, test = (
-        readers[found.layout](paths, names) if paths else Images.none(names)
-        for paths in (found.train, found.test)
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")  # of metadata
+        train, test = (
+            readers[found.layout](paths, names) if paths else Images.none(names)
+            for paths in (found.train, found.test)
+        )
     return train, test
 
 

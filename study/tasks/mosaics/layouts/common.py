@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from study.errors import RequestError
+from study.names import class_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,6 +23,7 @@ SIDE = 32
 """Height and width of an image of CIFAR in pixels."""
 
 _IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "WEBP")
+_PNG_PIXELS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class FileNames:
 
     Attributes:
         title: for messages.
-        class_names: in the order of the labels.
+        class_names: in the order of the labels, as `study.names.class_name` gives them.
         folder: of the official layout.
         train: the official files of the train split, in order.
         test: the official files of the test split.
@@ -58,10 +62,11 @@ class FileNames:
     resized: bool = False
     mend: str = "Copy the data set again."
 
-    def label(self, class_name: str) -> int | None:
+    def label(self, called: object) -> int | None:
         """The label of a class name, also in lower case; None if there is no such class."""
-        name = class_name.lower()
-        return self._labels.get(class_name, self._labels.get(self.misspelt.get(name, name)))
+        name = class_name(called)
+        lower = name.lower()
+        return self._labels.get(name, self._labels.get(self.misspelt.get(lower, lower)))
 
     @functools.cached_property
     def _labels(self) -> Mapping[str, int]:
@@ -148,13 +153,11 @@ def decode(encoded: bytes | None, where: str, names: FileNames) -> np.ndarray:
     Raises:
         RequestError: it is damaged, has more than 8 bits, or another size that is to be refused.
     """
-    from PIL import Image
-
     if encoded is None:
         raise RequestError(f"{where} holds no image bytes. {names.mend}")
     side = names.pixels
     try:
-        with Image.open(io.BytesIO(encoded), formats=_IMAGE_FORMATS) as image:
+        with _opened(encoded) as image:
             size, mode = image.size, image.mode
             fits, deep = names.resized or size == (side, side), mode.startswith(("I", "F"))
             pixels = fitted(image, side) if fits and not deep else None
@@ -175,17 +178,52 @@ def decode(encoded: bytes | None, where: str, names: FileNames) -> np.ndarray:
     return pixels
 
 
+def _opened(encoded: bytes) -> Image:
+    """The image in a file; of a PNG that is whole but for its metadata, without these.
+
+    So every viewer shows it.
+    """
+    from PIL import Image
+
+    try:
+        image = Image.open(io.BytesIO(encoded), formats=_IMAGE_FORMATS)
+        if image.format == "PNG":
+            image.load()  # reads what is behind the pixels, too
+    except Exception:  # a damaged image can raise anything
+        image = Image.open(io.BytesIO(_without_metadata(encoded)), formats=_IMAGE_FORMATS)
+    return image
+
+
+def _without_metadata(encoded: bytes) -> bytes:
+    """A PNG without metadata, but EXIF with the right checksum; any other file as it is."""
+    if not encoded.startswith(b"\x89PNG"):
+        return encoded
+    kept, start = [encoded[:8]], 8
+    while start < len(encoded):
+        end = start + 12 + int.from_bytes(encoded[start : start + 4], "big")
+        name, checksum = encoded[start + 4 : start + 8], encoded[end - 4 : end]
+        if name in _PNG_PIXELS or (
+            name == b"eXIf"
+            and zlib.crc32(encoded[start + 4 : end - 4]).to_bytes(4, "big") == checksum
+        ):
+            kept.append(encoded[start:end])
+        start = end
+    return b"".join(kept)
+
+
 def fitted(image: Image, side: int) -> np.ndarray:
     """An image as (side, side, 3) uint8; of one that has that size, the pixels themselves.
 
-    It is turned upright as its camera says, put on white where it is transparent, cut to the
-    square in its middle, and resized with antialiasing (bicubic).
+    It is turned upright as its camera says, if that can be read, put on white where it is
+    transparent, cut to the square in its middle, and resized with antialiasing (bicubic).
     """
     from PIL import Image as images
     from PIL import ImageOps
 
     image.draft("RGB", (2 * side, 2 * side))  # a large JPEG is decoded no larger than needed
-    ImageOps.exif_transpose(image, in_place=True)
+    image.load()
+    with contextlib.suppress(Exception):  # EXIF that cannot be read: it stays as it is
+        ImageOps.exif_transpose(image, in_place=True)
     if image.has_transparency_data:
         white = images.new("RGBA", image.size, "white")
         image = images.alpha_composite(white, image.convert("RGBA"))

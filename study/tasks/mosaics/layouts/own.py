@@ -8,11 +8,12 @@ test images are yet to be drawn.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.errors import RequestError
+from study.names import class_name
 from study.tasks.mosaics.layouts.common import FileNames, Found
 from study.tasks.mosaics.layouts.folders import IMAGE_SUFFIXES, natural
 from study.tasks.mosaics.layouts.official import find_official
@@ -21,6 +22,7 @@ from study.tasks.mosaics.layouts.parquet import (
     listed_classes,
     opened,
     require_whole,
+    whole,
 )
 from study.tasks.mosaics.layouts.ubyte import NAMES as UBYTE_NAMES
 from study.tasks.mosaics.layouts.ubyte import classes_of, find_ubyte
@@ -73,7 +75,7 @@ def may_be_own(name: str, known: Sequence[FileNames]) -> bool:
     if file in UBYTE_NAMES:
         return len(folders) <= 2
     official = any(file in (*each.train, *each.test, each.meta) for each in known)
-    return len(folders) <= 1 and (official or file.endswith(".parquet"))
+    return len(folders) <= 1 and (official or file.lower().endswith(".parquet"))
 
 
 def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
@@ -180,7 +182,7 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
         if not any(classes.values()):
             return None
         _require_images(classes)
-        names = FileNames(TITLE, tuple(sorted(each.name for each in classes)))
+        names = FileNames(TITLE, _names(classes))
         return Own(Found("class folders", _paths(classes), ()), names, "there are no splits")
     every = {
         split: _classes([each for each in visible(folder) if each.is_dir()])
@@ -192,15 +194,19 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
         {split: _paths(classes) for split, classes in every.items()},
         {split: f"{folder.name}/" for split, folder in of_splits.items()},
     )
-    known = {path.parent.name for path in train}
+    names = FileNames(TITLE, _names(path.parent for path in train))
     for path in test:
-        if path.parent.name not in known:
+        if names.label(path.parent.name) is None:
             raise RequestError(
                 f"{path.parent}: there is no such class to train on. Add its images to "
                 f"{of_splits['train']}, or take the folder away."
             )
-    names = FileNames(TITLE, tuple(sorted(known)))
     return Own(Found("class folders", train, test), names, note)
+
+
+def _names(folders: Iterable[Path]) -> tuple[str, ...]:
+    """The names of the classes of folders, two of which may be of one class."""
+    return tuple(sorted({class_name(each.name) for each in folders}))
 
 
 def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
@@ -277,14 +283,16 @@ def _parquet_names(paths: Sequence[Path]) -> FileNames:
                     f"{path} has no column {column}, only {', '.join(names)}. Give all files the "
                     "same columns."
                 )
-            values |= set(pq.read_table(path, columns=[column])[column].unique().to_pylist())
+            labels = pq.read_table(path, columns=[column])[column].unique()
+            values |= set(whole(labels, path).to_pylist())
     values.discard(None)
     if len({type(value) for value in values}) > 1:
         raise RequestError(
             f"the column {column} of {paths[0].parent} holds numbers in one file and text in "
             "another. Write all labels alike."
         )
-    return FileNames(TITLE, tuple(map(str, sorted(values))), label_column=column, numbered=False)
+    called = tuple(dict.fromkeys(map(class_name, sorted(values))))
+    return FileNames(TITLE, called, label_column=column, numbered=False)
 
 
 def _label_column(schema: Any, path: Path) -> str:
@@ -300,15 +308,22 @@ def _label_column(schema: Any, path: Path) -> str:
         name
         for name in schema.names
         if pa.types.is_integer(each := schema.field(name).type)
+        or pa.types.is_floating(each)  # as pandas writes integers some of which are missing
         or pa.types.is_string(each)
         or pa.types.is_large_string(each)
         or pa.types.is_dictionary(each)  # as pandas writes categories
     ]
-    named = [name for name in ("label", "labels") if name in usable]
+    labels = [name for name in ("label", "labels") if name in schema.names]
+    named = [name for name in labels if name in usable]
     classes = [name for name in usable if listed_classes(schema.metadata, name) is not None]
     if len(found := named[:1] or classes) != 1:
+        if labels:
+            raise RequestError(
+                f"the column {labels[0]} of {path} must hold whole numbers or text, got "
+                f"{schema.field(labels[0]).type}."
+            )
         raise RequestError(
-            f"{path} has no column label of integers or text, only {', '.join(schema.names)}. "
-            "Call the column of the classes label."
+            f"{path} has no column label of whole numbers or text, only "
+            f"{', '.join(schema.names)}. Call the column of the classes label."
         )
     return found[0]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
+from study.names import class_name
 from study.tasks.mosaics.layouts.common import (
     FileNames,
     Found,
@@ -21,6 +22,7 @@ from study.tasks.mosaics.layouts.common import (
     decode,
     reason_of,
 )
+from study.tasks.sources.directory import visible
 
 _BATCH_ROWS = 4096
 
@@ -32,11 +34,14 @@ def find_parquet(data_dir: Path, entries: list[Path], names: FileNames) -> Found
         RequestError: a split or shard is missing, or there are several data sets.
     """
     folders = [data_dir, *(entry for entry in entries if entry.is_dir())]
-    shards = {folder: sorted(folder.glob("t*.parquet")) for folder in folders}
+    shards = {
+        folder: [path for path in visible(folder) if path.name.lower().endswith(".parquet")]
+        for folder in folders
+    }
     holding = [
         folder
         for folder, paths in shards.items()
-        if any(path.name.startswith(("train", "test")) for path in paths)
+        if any(path.name.lower().startswith(("train", "test")) for path in paths)
     ]
     if not holding:
         return None
@@ -56,7 +61,7 @@ def find_parquet(data_dir: Path, entries: list[Path], names: FileNames) -> Found
 
 def _split_shards(folder: Path, shards: list[Path], split: str) -> tuple[Path, ...]:
     """The files of a split; refuses one that is missing or incomplete."""
-    paths = tuple(path for path in shards if path.name.startswith(split))
+    paths = tuple(path for path in shards if path.name.lower().startswith(split))
     if not paths:
         raise RequestError(
             f"{folder} has no {split}*.parquet: the {split} split is missing. Both are needed."
@@ -72,7 +77,7 @@ def require_whole(paths: tuple[Path, ...]) -> None:
         RequestError: it names one that is there.
     """
     for path in paths:
-        promised = re.search(r"-of-(\d+)\.parquet$", path.name)
+        promised = re.search(r"-of-(\d+)\.parquet$", path.name.lower())
         if promised and int(promised[1]) != len(paths):
             raise RequestError(
                 f"{path} is one of {int(promised[1])} files, {len(paths)} of them found in "
@@ -102,7 +107,7 @@ def read_parquet(path: Path, names: FileNames) -> Images:
                     f"{path} has no {names.label_column} in row "
                     f"{row + found.is_null().index(True).as_py()}."
                 )
-            labels[row : row + len(found)] = _labels(found, names)
+            labels[row : row + len(found)] = _labels(whole(found, path), names)
             for encoded in batch.column(image_column).field("bytes"):
                 images[row] = decode(encoded.as_py(), f"row {row} of {path}", names)
                 row += 1
@@ -140,11 +145,29 @@ def image_column_of(schema: Any) -> str | None:
     return next((name for name in ("img", "image") if name in schema.names), next(encoded, None))
 
 
+def whole(labels: Any, path: Path) -> Any:
+    """A column of labels; whole numbers that are written as floats become integers.
+
+    Raises:
+        RequestError: another number is among them.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_floating(labels.type):
+        return labels
+    try:
+        return labels.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise RequestError(
+            f"the labels of {path} must be whole numbers or text ({reason_of(error)})."
+        ) from error
+
+
 def _labels(found: Any, names: FileNames) -> Any:
     """The labels of a column without missing values."""
     if names.numbered:
         return found.to_numpy(zero_copy_only=False)
-    return [names.label(str(value)) for value in found.to_pylist()]
+    return [names.label(value) for value in found.to_pylist()]
 
 
 def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
@@ -166,9 +189,9 @@ def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
             f"column {image_column} of {path} must be a struct {{bytes, path}}, got {image}."
         )
     label = schema.field(names.label_column).type
-    if names.numbered and not pa.types.is_integer(label):
+    if names.numbered and not (pa.types.is_integer(label) or pa.types.is_floating(label)):
         raise RequestError(
-            f"column {names.label_column} of {path} must hold integers, got {label}."
+            f"column {names.label_column} of {path} must hold whole numbers, got {label}."
         )
     listed = listed_classes(schema.metadata, names.label_column)
     if listed is not None:
@@ -177,9 +200,20 @@ def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
 
 
 def listed_classes(metadata: dict[bytes, bytes] | None, column: str) -> list[str] | None:
-    """The class names in a file's metadata by Hugging Face; None if there are none."""
+    """The class names in a file's metadata by Hugging Face; None if there are none.
+
+    A name that was there before gets its number: ImageNet has two classes that are called crane.
+    """
     try:
         described = json.loads((metadata or {})[b"huggingface"])
-        return [str(name) for name in described["info"]["features"][column]["names"]]
+        listed = described["info"]["features"][column]["names"]
     except (KeyError, TypeError, ValueError):
         return None
+    if not isinstance(listed, list):
+        return None
+    names = [class_name(name) for name in listed]
+    first: dict[str, int] = {}
+    return [
+        name if first.setdefault(name, label) == label else f"{name} ({label})"
+        for label, name in enumerate(names)
+    ]

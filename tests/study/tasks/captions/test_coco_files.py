@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -235,7 +236,7 @@ def test_a_directory_without_the_data_set_is_refused(tmp_path: Path) -> None:
         ('{"images": 3}', ": 'images' must be a list, got a number. Pass the official file."),
         ('{"images": [3]}', ", entry 1 of 'images': it must be an object, got a number."),
         ('{"images": [{"id": 4}]}', ", entry 1 of 'images', id 4: 'file_name' is missing."),
-        ('{"images": [{"id": true}]}', ", entry 1 of 'images': 'id' must be a number, got true"),
+        ('{"images": [{"id": true}]}', ", entry 1 of 'images': 'id' must be a whole number, got"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_of_the_layout_is_refused(
@@ -247,6 +248,15 @@ def test_a_file_that_is_not_of_the_layout_is_refused(
     assert refused(folder).startswith(
         f"DIR/annotations/captions_train2017.json{'' if reason[0] in ':,' else ' '}{reason}"
     )
+
+
+def test_ids_and_sizes_may_be_written_as_floats(tmp_path: Path) -> None:
+    folder = write_coco(tmp_path / "coco", coco(2, 2))
+    expected = read(folder)
+    for path in (folder / "annotations").iterdir():
+        path.write_text(re.sub(r'("(\w*id|width|height)": \d+)', r"\1.0", path.read_text()))
+    assert '"width": 48.0' in path.read_text()
+    assert read(folder).parts == expected.parts
 
 
 def set_value(kind: str, key: str, value: Any) -> Callable[[Content], None]:

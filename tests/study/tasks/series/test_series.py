@@ -151,7 +151,7 @@ def test_a_class_of_too_few_series_is_named(
 
     def of(count: int, seed: int) -> list[Labelled]:
         others = made_up_series(8, "1345", dimensions=1, lengths=(70,), seed=seed)
-        return [*others, *made_up_series(count, "2", dimensions=1, lengths=(70,), seed=seed)]
+        return [*others, *made_up_series(count, "2", dimensions=1, lengths=(70,), seed=seed + 2)]
 
     folder = write_pair(tmp_path, of(train_count, 0), of(test_count, 1), CLASSES)
     with pytest.raises(RequestError, match=message) as caught:

@@ -38,11 +38,23 @@ def test_the_only_pair_is_found_or_that_of_the_folders_name(
     assert all(path.is_file() and belongs(str(path.relative_to(folder))) for path in found[1:])
 
 
+def test_names_may_be_in_small_letters_and_hidden_files_are_left_alone(tmp_path: Path) -> None:
+    folder = touched(tmp_path, "Foo_train.ts", "Foo_Test.TS", "._Foo_TRAIN.ts", "._Foo_TEST.ts")
+    found = find(folder)
+    assert (found.name, found.train.name, found.test.name) == (
+        "Foo",
+        "Foo_train.ts",
+        "Foo_Test.TS",
+    )
+    assert belongs("Foo_Test.TS")
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
         ((), r"data does not exist\. Pass with --data-dir DIR one pair of files NAME_TRAIN\.ts"),
-        (("notes.txt",), r"data has no \.ts files\. Pass with --data-dir DIR one pair"),
+        (("notes.txt",), r"data holds only notes\.txt: no pair of \.ts files found\."),
+        (("Foo.ts",), r"data holds only Foo\.ts: no pair of \.ts files found\."),
         (("A_TRAIN.ts",), r"data has A_TRAIN\.ts, but no A_TEST\.ts\. Pass both"),
         (("A/A_TEST.ts",), r"data/A has A_TEST\.ts, but no A_TRAIN\.ts\. Pass both"),
         (

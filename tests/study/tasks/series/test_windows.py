@@ -83,7 +83,7 @@ def test_channels_are_standardised_by_the_series_that_train() -> None:
     """So that neither test series nor those kept for validation reach the training."""
     train, test = file((6,) * 8), file((6,) * 4, seed=1)
     base = windows_of(train, test, window=3)
-    kept = held_out(TASK, train.labels, VALIDATION_SHARE)
+    kept = held_out(TASK, train.labels, VALIDATION_SHARE, np.arange(len(train.labels)))
     assert kept.sum() == 4
     trains = base.train_images[~kept[base.train_sources]].reshape(-1, 2).astype(float)
     np.testing.assert_allclose(trains.mean(0), 0, atol=1e-6)
@@ -140,3 +140,25 @@ def test_a_channel_that_hardly_varies_in_training_is_named() -> None:
     flat = tuple(np.column_stack([each[:, 0], 1 + 1e-9 * each[:, 1]]) for each in train.series)
     with pytest.raises(RequestError, match=r"a value of channel 2 lies .* Leave the channel out"):
         windows_of(changed(train, flat), test, window=4)
+
+
+def test_equal_series_are_never_in_two_splits() -> None:
+    """They count as one draw of the data, and those that are in both files are counted."""
+    train, test = file((6,) * 8), file((6,) * 4, seed=1)
+    twice = TsFile(train.path, CLASSES, (*train.series, *train.series), np.tile(train.labels, 2))
+    base = windows_of(twice, test, window=3)
+    assert len(np.unique(base.train_sources)) == 16
+    kept = held_out(TASK, base.train_labels, VALIDATION_SHARE, base.train_sources)
+    of_train, held = (
+        {each.tobytes() for each in base.train_images[rows]} for rows in (~kept, kept)
+    )
+    assert (len(of_train & held), len(held)) == (0, 2 * 4)
+    assert not [note for note in base.notes if "equal" in note]
+    mixed = changed(test, (*test.series[:5], *train.series[:3]))
+    assert (
+        windows_of(train, mixed, window=3)
+        .notes[-1]
+        .startswith(
+            "test series that are equal to series that train or validate: 3 of 8, the first "
+        )
+    )
