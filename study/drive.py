@@ -31,6 +31,7 @@ from study.search.search import Search
 from study.search.suggestions import Suggestions
 from study.storage.urls import absolute
 from study.terminal.progress import Progress
+from study.terminal.working import working
 from study.tracking.tracker import Tracker, open_tracker
 from study.tracking.uris import tracking_uri
 
@@ -125,7 +126,8 @@ def train(request: Request, plans: Sequence[Plan], place: Workplace, choose: Cho
         RequestError: too few resources, or the results directory cannot be written any more.
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
-    tracker = open_tracker(place.results, plans[-1].study, request.tracking)
+    with working("opening MLflow"):
+        tracker = open_tracker(place.results, plans[-1].study, request.tracking)
     done: list[Trained] = []
     for plan in plans:
         if done and plans[0].to_run:  # else the plan knows already which networks there are
@@ -177,6 +179,7 @@ def _train(
         source = source_digest() if place.cluster else None
         judge = _judge(request, place) if request.scheduler else None
         with progress.shown():
+            progress.note(f"starting Ray's workers on {plan.where}")  # most of the time before
             failures = launch(
                 plan.jobs,
                 dataclasses.replace(work_of(request, plan), mark=mark, source=source),

@@ -14,7 +14,7 @@ from study.errors import RequestError
 from study.launch.failures import Failure
 from study.launch.in_turn import train_in_turn
 from study.launch.pace import Pace
-from study.plan.divide import usable_cores
+from study.limits import usable_cores
 from study.plan.plan import Plan
 from study.terminal.progress import Progress
 from study.terminal.working import duration
@@ -36,7 +36,7 @@ def set_up(threads: int | None, gpu: bool) -> tuple[int, torch.device]:
     """
     cores = usable_cores()
     if (threads or 0) > cores:
-        raise RequestError(f"--threads {threads}, but this machine has {cores} cores.")
+        raise RequestError(f"--threads {threads}, but this process may use {cores} cores.")
     threads = threads or cores
     return threads, hardware.set_up(threads, gpu)
 

@@ -291,6 +291,17 @@ def ray_instance() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of a user id without a name, and without HOME, as containers have them."""
+
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+
+
 @contextlib.contextmanager
 def not_drawn() -> Iterator[None]:
     """Figures are laid out as ever, but what is written of each is nothing: drawing takes long."""

@@ -53,6 +53,10 @@ _ONE_MACHINE = {
 }
 """Read by a Ray that a command starts for itself."""
 
+LONGEST_FOLDER = 39
+"""Bytes of a path in which Ray finds room for its sockets: their paths end at 107 bytes, and up to
+68 are `/ray/session_<date>_<time>_<process>/sockets/plasma_store`."""
+
 _QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 _JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -98,7 +102,8 @@ def ray_session(cores: int) -> Iterator[Any]:
         yield ray
         return
     # "local", or RAY_ADDRESS could turn this into a cluster.
-    ray.init(address="local", num_cpus=cores, include_dashboard=False, **_QUIET)
+    folder = _folder_for_ray()
+    ray.init(address="local", num_cpus=cores, include_dashboard=False, _temp_dir=folder, **_QUIET)
     try:
         with terminating():
             yield ray
@@ -131,6 +136,26 @@ def join(address: str) -> Iterator[Cluster]:
             yield Cluster(ray, address)
     finally:
         ray.shutdown()
+
+
+def _folder_for_ray() -> str:
+    """Where Ray can keep its sockets and logs; batch systems give a TMPDIR too long for sockets.
+
+    Raises:
+        RequestError: there is no such folder.
+    """
+    with contextlib.suppress(FileNotFoundError):  # no folder can be written
+        default = tempfile.gettempdir()
+        named = [os.environ.get(name) for name in ("RAY_TMPDIR", "XDG_RUNTIME_DIR")]
+        for folder in (named[0], default, "/tmp", named[1]):
+            if folder and len(os.fsencode(folder)) <= LONGEST_FOLDER:
+                path = os.path.join(folder, "ray")
+                if os.access(path if os.path.exists(path) else folder, os.W_OK | os.X_OK):
+                    return path
+    raise RequestError(
+        f"Ray finds no folder for its sockets (TMPDIR={os.environ.get('TMPDIR', '')}, /tmp). Set "
+        f"RAY_TMPDIR to one that can be written, with a path of at most {LONGEST_FOLDER} bytes."
+    )
 
 
 def _import_ray(settings: Mapping[str, str]) -> Any:

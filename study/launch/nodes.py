@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from study.cell.version import source_digest
 from study.errors import RequestError
+from study.storage.urls import expanded
 
 ANSWER_SECONDS = 180.0
 """How long a node may take to answer: a fresh worker imports PyTorch."""
@@ -77,7 +78,7 @@ class Cluster:
     def __init__(self, ray: Any, address: str, home: Path | None = None) -> None:
         self.ray = ray
         self.address = address
-        self._growth = (home / _GROWTH_FILE[2:]) if home else Path(_GROWTH_FILE).expanduser()
+        self._growth = (home / _GROWTH_FILE[2:]) if home else expanded(_GROWTH_FILE)
 
     @property
     def nodes(self) -> list[Node]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 from study.errors import RequestError
+from study.limits import usable_cores
 from study.plan.plan import Plan
 from study.train.steps.packs import Packing, form
 
@@ -57,7 +57,7 @@ def with_packing(
                 "Leave it out to use what is there."
             )
         if (threads or 0) > cores:
-            raise RequestError(f"--threads {threads}, but this machine has {cores} cores.")
+            raise RequestError(f"--threads {threads}, but this process may use {cores} cores.")
         slots = gpu_slots(gpus, plan.gpus_per_trial)
         trials = len(form(plan.cells, packing, slots or cores)) + plan.num_to_come
         concurrent, share_of_cores = share_cores(trials, cores, slots)
@@ -92,10 +92,3 @@ def share_cores(trials: int, cores: int, slots: int = 0) -> tuple[int, int]:
     """
     concurrent = max(1, min(trials, cores, slots or cores))
     return concurrent, max(1, cores // concurrent)
-
-
-def usable_cores() -> int:
-    """The CPU cores that this process may use."""
-    return (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )

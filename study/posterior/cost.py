@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from study.limits import available_bytes
 from study.posterior import hidden_markov
 from study.posterior.cell import GIBBS, LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.theory.attention_paths import memory
-from study.theory.attention_paths.checks import available_bytes
 
 ITERATIONS = 80
 """Of the search for a saddle point, as a rule."""

@@ -20,7 +20,7 @@ def report_folder(results: str, study: str | None = None) -> str:
     name = re.sub(r"[^\w.-]+", "_", study or "").strip(".")
     path = local_path(results)
     if path is not None:
-        return str(path.expanduser() / "report" / name)
+        return str(path / "report" / name)
     return "/".join([results.rstrip("/"), "report", *([name] * bool(name))])
 
 

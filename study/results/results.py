@@ -84,7 +84,7 @@ class Results:
         """
         path = local_path(self.url)
         if path is not None:
-            return path.expanduser().resolve()
+            return path.resolve()
         url = self.url.rstrip("/")
         name = re.sub(r"[^\w.-]+", "-", url)  # two URLs may share it; the digest tells them apart
         digest = hashlib.sha256(url.encode()).hexdigest()[:8]

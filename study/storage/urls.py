@@ -41,11 +41,26 @@ _RIGHTS = "Use credentials that may list, read, write and delete there"
 _NETWORK = "Check the network and AWS_ENDPOINT_URL"
 
 
-def local_path(url: str | os.PathLike[str]) -> Path | None:
-    """The path of a path or `file://` URL; None for other URLs.
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """A path with the home directory in place of a `~` at its beginning.
 
     Raises:
-        ResultsError: the text is a URL with a mistake, such as `s3:bucket`.
+        ResultsError: there is no such home directory.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ResultsError(
+            f"{path} lies in a home directory, which is not known. Give an absolute path, or set "
+            "HOME."
+        ) from error
+
+
+def local_path(url: str | os.PathLike[str]) -> Path | None:
+    """The path of a path, expanded, or of a `file://` URL; None for other URLs.
+
+    Raises:
+        ResultsError: the text is a URL with a mistake, such as `s3:bucket`; or as `expanded`.
     """
     text = os.fspath(url)
     if text.startswith("file://"):
@@ -54,7 +69,7 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
         return None
     if found := _NO_URL.match(text):
         raise ResultsError(f"{text} is no URL. It must begin with {found[1]}://.")
-    return Path(text)
+    return expanded(text)
 
 
 def absolute(url: str) -> str:
@@ -64,7 +79,7 @@ def absolute(url: str) -> str:
         ResultsError: as `local_path`.
     """
     path = local_path(url)
-    return url if path is None else str(path.expanduser().resolve())
+    return url if path is None else str(path.resolve())
 
 
 def place_of(url: str) -> str:

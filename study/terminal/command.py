@@ -34,6 +34,8 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
         command: returns its exit status.
         stopped: printed after Ctrl-C: what is kept, and how to go on.
     """
+    if os.path.expanduser("~") == "~":  # no HOME, and a user id without a name, as in containers
+        os.environ["HOME"] = "/"  # Docker's for them; libraries end in a traceback without one
     try:
         with contextlib.redirect_stdout(Unheard(sys.stdout)), telling():
             return command()

@@ -151,6 +151,9 @@ def test_the_commands_of_the_document_and_the_launcher_start_every_kind_of_node(
         profile = "attention-study-head" if name == "head" else "attention-study-node"
         assert instance.iam_instance_profile["Arn"].endswith(f"/{profile}")
         assert instance.metadata_options["HttpTokens"] == "required"
+        if name == "head":
+            shutdown = instance.describe_attribute(Attribute="instanceInitiatedShutdownBehavior")
+            assert shutdown["InstanceInitiatedShutdownBehavior"] == {"Value": "terminate"}
         assert instance.key_name == "attention-study"
         assert [each["GroupId"] for each in instance.security_groups] == [group]
         disks = list(instance.volumes.all())
@@ -203,11 +206,15 @@ def test_the_head_may_do_what_it_must_and_nodes_the_bucket_only(tmp_path: Path) 
             assert action.startswith("s3:")
             assert "*" not in action
         assert statement["Resource"].removesuffix("/*") == f"arn:aws:s3:::{name}"
-    passed = [
-        s["Resource"]
-        for s in policies["attention-study-head", "nodes"]
-        if "iam:PassRole" in s["Action"]
-    ]
+    head = policies["attention-study-head", "nodes"]
+    tag = f"aws:ResourceTag/{tags.TAG_RAY_CLUSTER_NAME}"
+    own = {"StringEquals": {tag: read()["cluster_name"]}}
+    new = {"StringEquals": {"ec2:CreateAction": "RunInstances"}}
+    # Whoever may tag any instance may end it, too.
+    conditions = {"ec2:TerminateInstances": [own], "ec2:CreateTags": [new, own]}
+    for action, expected in conditions.items():
+        assert [s.get("Condition") for s in head if action in s["Action"]] == expected
+    passed = [s["Resource"] for s in head if "iam:PassRole" in s["Action"]]
     assert passed == ["arn:aws:iam::*:role/attention-study-node"]
 
 

@@ -124,7 +124,7 @@ from tests.made_up.commands import called
             "--gpus-per-trial 1000, but this machine has",
         ),
         ("digits --threads 0", "argument --threads: must be a whole number >= 1"),
-        ("digits --threads 9999", "--threads 9999, but this machine has"),
+        ("digits --threads 9999", "--threads 9999, but this process may use"),
         ("digits --price-per-hour -1", "must be a price >= 0, got '-1'"),
         ("digits --price-per-hour dear", "must be a price >= 0, got 'dear'"),
         ("digits --address auto --tracking none", "no Ray cluster at"),

@@ -203,8 +203,9 @@ def test_the_next_plan_counts_what_a_study_took_besides_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["digits", *TINY, "paradigm=soft", "--tracking", "none", "--cache-dir", str(tmp_path)]
-    _, first, _ = main(capsys, *asked, "--results", str(tmp_path / "results"))
+    _, first, said = main(capsys, *asked, "--results", str(tmp_path / "results"))
     assert "start and report assumed" in first
+    assert said.startswith("starting Ray's workers on this machine\n")  # long before a cell runs
     _, planned, _ = main(capsys, *asked, "--plan", "--results", str(tmp_path / "others"))
     assert "start and report as in the last study here" in planned
     measured = overhead.recall(tmp_path, THIS_MACHINE)

@@ -274,7 +274,7 @@ def test_what_is_no_list_is_refused(text: str, words: str, call: Trial, listed: 
     ("options", "words"),
     [
         ("--device cuda", "there is no CUDA device here"),
-        ("--threads 100000", "but this machine has"),
+        ("--threads 100000", "but this process may use"),
         ("--data-dir somewhere", "--data-dir is of no use to digits"),
         ("--category-words /no/such/file", "/no/such/file: there is no such file"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from study.cell.decoder import PADDING as PADDING
 from study.cell.decoder import START as START
 from study.cell.decoder import UNKNOWN as UNKNOWN
 from study.errors import RequestError
+from study.storage.urls import expanded
 from study.tasks.captions.layout import CATEGORY_WORDS
 from study.tasks.sources.fetched import why
 
@@ -80,7 +80,7 @@ def read_category_words(
     Raises:
         RequestError: the file is missing, cannot be read, or has other categories.
     """
-    path = Path(os.path.expanduser(chosen)) if chosen else folder / CATEGORY_WORDS
+    path = expanded(chosen) if chosen else folder / CATEGORY_WORDS
     try:
         lines = path.read_text(encoding="utf-8-sig").strip().splitlines()
     except FileNotFoundError as error:

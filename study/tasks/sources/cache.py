@@ -39,13 +39,12 @@ def cache_root(cache_dir: str | os.PathLike[str] | None) -> Path:
     """
     if cache_dir is None or is_url(cache_dir):
         return default_cache_dir()
-    return Path(os.path.expanduser(cache_dir))
+    return urls.expanded(cache_dir)
 
 
 def default_cache_dir() -> Path:
     """`$ATTENTION_STUDY_CACHE`, or `~/.cache/attention-study`."""
-    chosen = os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study"
-    return Path(os.path.expanduser(chosen))
+    return urls.expanded(os.environ.get(CACHE_VARIABLE) or "~/.cache/attention-study")
 
 
 @contextlib.contextmanager

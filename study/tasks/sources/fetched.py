@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from study.errors import RequestError
 from study.storage.storage import ResultsError, Storage
+from study.storage.urls import expanded
 from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
 from study.tasks.sources.places import Places
 from study.terminal.working import working
@@ -87,7 +88,7 @@ def read_data_set(data_set: DataSet, places: Places, read: Callable[[Path], T]) 
     data_dir, cache_dir, *_ = places
     cache = cache_root(cache_dir)
     if data_dir is not None and not is_url(data_dir):
-        return read(Path(os.path.expanduser(data_dir)))
+        return read(expanded(data_dir))
     if data_dir is None and (folder := data_set.shipped()) is not None:
         return read(folder)
     if data_dir is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from study.limits import available_bytes
 
 Floats = NDArray[np.float64]
 
@@ -181,13 +181,3 @@ def fits(needed: int, what: str) -> None:
             f"{what} needs {needed:,} bytes of memory, and {available:,} are available. "
             "Take fewer samples, or paths."
         )
-
-
-def available_bytes() -> int:
-    """Memory that new arrays can take, without swapping."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        values = dict(line.split(":") for line in lines)
-        return 1024 * int(values["MemAvailable"].split()[0])
-    except (OSError, KeyError):  # not Linux
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -600,7 +600,7 @@ def test_threads_of_a_trial_can_be_chosen_and_leave_fewer_trials_at_a_time(
     made = replace(plan("digits"), gpus_per_trial=0)
     assert threads_of(with_packing(made, Packing())) == (8, 1)
     assert threads_of(with_packing(made, Packing(), threads=3)) == (2, 3)
-    with pytest.raises(RequestError, match="--threads 9, but this machine has 8 cores"):
+    with pytest.raises(RequestError, match="--threads 9, but this process may use 8 cores"):
         with_packing(made, Packing(), threads=9)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study import terminal
-from study.terminal.command import FAILED, guarded
+from study.terminal.command import DONE, FAILED, guarded
 from study.terminal.width import WIDEST
 
 HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
@@ -81,3 +82,11 @@ def test_a_command_goes_on_when_its_reader_leaves() -> None:
             return FAILED
 
         assert guarded("test", command, "stopped") == FAILED
+
+
+@pytest.mark.usefixtures("homeless")
+def test_a_command_without_a_home_has_the_root_for_one() -> None:
+    """Libraries, which ask for it here and there, find one."""
+    homes: list[Path] = []
+    assert guarded("test", lambda: homes.append(Path.home()) or DONE, "stopped") == DONE
+    assert homes == [Path("/")]
