@@ -1,11 +1,13 @@
-"""PostgreSQL databases that several drivers share, and why a database cannot be used."""
+"""Databases that several drivers share or that a kill may meet, and why one cannot be used."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 CONNECT_SECONDS = 20
@@ -60,6 +62,36 @@ def alone(url: str, what: str) -> Iterator[None]:
     finally:
         with contextlib.suppress(SQLAlchemyError):  # what was done is done, whatever it says now
             connection.close()
+
+
+def make_whole(url: str, make: Callable[[str], object]) -> None:
+    """Gives an empty SQLite file its tables in one transaction, while others that ask for it wait.
+
+    Libraries make theirs in hundreds, and after a kill in between cannot go on.
+
+    Args:
+        url: of SQLAlchemy; for any other database nothing is done.
+        make: makes the tables in a database in memory, given its URL.
+
+    Raises:
+        sqlite3.Error: the file cannot be used.
+    """
+    from sqlalchemy import make_url
+
+    if not url.startswith("sqlite") or not (path := make_url(url).database):
+        return
+    memory = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
+    with (
+        contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database,
+        contextlib.closing(sqlite3.connect(memory, uri=True)) as made,
+    ):
+        database.execute("BEGIN IMMEDIATE")
+        if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            make(f"sqlite:///{memory}&uri=true")
+            for statement in made.iterdump():
+                if statement not in ("BEGIN TRANSACTION;", "COMMIT;"):
+                    database.execute(statement)
+        database.execute("COMMIT")
 
 
 def reason(error: BaseException) -> str:

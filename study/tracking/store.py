@@ -22,10 +22,23 @@ from typing import Any
 
 from study.errors import RequestError
 from study.results import Results
-from study.storage.databases import alone, is_postgresql, reason, without_password
+from study.storage.databases import (
+    alone,
+    is_postgresql,
+    make_whole,
+    reason,
+    without_password,
+)
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
-from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
+from study.tracking.artifacts import (
+    DATABASE,
+    artifact_root,
+    empty_half_made,
+    follow,
+    in_folder,
+    require_writable,
+)
 from study.tracking.database import database_of, read, write
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
@@ -173,12 +186,15 @@ class RunStore:
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.CRITICAL)  # we report errors ourselves
         require_store(self._uri)
+        if self._folder:
+            empty_half_made(self._folder)
         if self._folder and (before := follow(self._folder)):
             print(
                 f"note: the results were in {before}; MLflow's artifacts are now found in "
                 f"{self._folder}",
                 file=sys.stderr,
             )
+        make_whole(self._uri, lambda uri: MlflowClient(tracking_uri=uri))
         with alone(self._uri, "MLflow") if is_postgresql(self._uri) else contextlib.nullcontext():
             self._client = MlflowClient(tracking_uri=self._uri)
             experiment = self._find_experiment() or self._make_experiment()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
 from urllib.parse import urlsplit
 
 from study.errors import RequestError
@@ -45,7 +43,5 @@ def require_store(uri: str) -> None:
         if not parts.hostname or parts.port == 0:  # reading the port checks it
             raise ValueError("the address names no host")
     elif uri.startswith("sqlite") and (path := make_url(uri).database):
-        with open(path, "ab"):  # creates it, as SQLite would
+        with open(path, "ab"):  # creates it, as SQLite would, and says why it cannot
             pass
-        with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:
-            database.execute("PRAGMA schema_version")
