@@ -60,6 +60,7 @@ from study.tracking.uris import (
     is_server,
     may_pass,
     require_store,
+    through_proxy,
     tracking_uri,
 )
 
@@ -167,13 +168,14 @@ class RunStore:
         except Exception as error:  # a store may raise errors of its own, SQL's or the network's
             if is_server(self._uri) and may_pass(error):
                 raise ServerDown(
-                    f"the MLflow server {without_password(self._uri)} does not answer "
-                    f"({reason(error)}). Start it, or choose another with --tracking URI, or "
-                    f"--tracking {NONE}."
+                    f"the MLflow server {without_password(self._uri)} does not answer"
+                    f"{through_proxy(error)} ({reason(error)}). Start it, or choose another with "
+                    f"--tracking URI, or --tracking {NONE}."
                 ) from error
+            anew = "; or move it away: it is made anew from the results" if self._folder else ""
             raise RequestError(
                 f"MLflow cannot track to {without_password(self._uri)} ({reason(error)}). "
-                f"Choose another store with --tracking URI, or --tracking {NONE}."
+                f"Choose another store with --tracking URI, or --tracking {NONE}{anew}."
             ) from error
 
     def _connect(self) -> None:
@@ -198,6 +200,13 @@ class RunStore:
         with alone(self._uri, "MLflow") if is_postgresql(self._uri) else contextlib.nullcontext():
             self._client = MlflowClient(tracking_uri=self._uri)
             experiment = self._find_experiment() or self._make_experiment()
+        if experiment.lifecycle_stage == "deleted":
+            uri, number = shlex.quote(without_password(self._uri)), experiment.experiment_id
+            raise RequestError(
+                f"somebody deleted MLflow's experiment {self._study!r}. Restore it with "
+                f"`MLFLOW_TRACKING_URI={uri} uv run mlflow experiments restore -x {number}`, or "
+                f"choose another store with --tracking URI, or --tracking {NONE}."
+            )
         require_writable(experiment.artifact_location)
         self._experiment = experiment
         self._origin = self._results.origin()

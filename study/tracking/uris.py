@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
+import ssl
 from urllib.parse import urlsplit
 
 from study.errors import RequestError
+from study.storage.databases import causes
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -26,12 +29,29 @@ def is_server(uri: str) -> bool:
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether an error may go away: the server was absent or not ready, and refused nothing."""
+    """Whether an error may go away: the server was absent or not ready, and refused nothing.
+
+    No server has such a name, or another program listens there: that stays.
+    """
     from mlflow.exceptions import InvalidUrlException, MlflowException
 
+    for cause in causes(error):
+        no_host = isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME
+        no_tls = isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError)
+        if no_host or no_tls or "not in a valid JSON" in str(cause):
+            return False
     if not isinstance(error, MlflowException) or isinstance(error, InvalidUrlException):
         return isinstance(error, OSError)
     return error.get_http_status_code() >= 500
+
+
+def through_proxy(error: Exception) -> str:
+    """What to say of a proxy of the environment that an error came from, or nothing."""
+    from requests.exceptions import ProxyError
+
+    if any(isinstance(cause, ProxyError) for cause in causes(error)):
+        return " through the proxy that HTTP_PROXY or HTTPS_PROXY names and NO_PROXY would spare"
+    return ""
 
 
 def require_store(uri: str) -> None:
