@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sqlite3
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from study.errors import RequestError
 from study.storage.databases import (
     alone,
     is_postgresql,
+    make_whole,
     reason,
     soon_connected,
     without_password,
@@ -94,7 +96,7 @@ class SearchStorage:
                     done = what()
                 self._opened = True
                 return done
-            except (StorageInternalError, SQLAlchemyError) as error:
+            except (StorageInternalError, SQLAlchemyError, sqlite3.Error) as error:
                 self._away_at = now = time.monotonic()
                 waits = self.shared and self._opened and _may_pass(error)
                 if not waits or now - (away_since or now) > AWAY_SECONDS:
@@ -171,6 +173,7 @@ class SearchStorage:
         if self.shared:
             beats = {"heartbeat_interval": BEAT_SECONDS, "grace_period": GRACE_SECONDS}
         template = self.url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
+        make_whole(self.url, optuna.storages.RDBStorage)
         with _without_warnings():
             self.rdb = optuna.storages.RDBStorage(template, engine_kwargs=engine, **beats)
             study = optuna.create_study(

@@ -1,11 +1,13 @@
-"""PostgreSQL databases that several drivers share, and why a database cannot be used."""
+"""Databases that several drivers share or that a kill may meet, and why one cannot be used."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 CONNECT_SECONDS = 20
@@ -62,19 +64,58 @@ def alone(url: str, what: str) -> Iterator[None]:
             connection.close()
 
 
+def make_whole(url: str, make: Callable[[str], object]) -> None:
+    """Gives an empty SQLite file its tables in one transaction, while others that ask for it wait.
+
+    Libraries make theirs in hundreds, and after a kill in between cannot go on.
+
+    Args:
+        url: of SQLAlchemy; for any other database nothing is done.
+        make: makes the tables in another file, given its URL.
+
+    Raises:
+        sqlite3.Error, OSError: the file cannot be used, or no other one be made.
+    """
+    import sqlite3
+
+    from sqlalchemy import make_url
+
+    from study.storage.urls import sqlite_url
+
+    if not url.startswith("sqlite") or not (path := make_url(url).database):
+        return
+    with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, "made.db")
+                make(sqlite_url(file))
+                with contextlib.closing(sqlite3.connect(file)) as made:
+                    for statement in made.iterdump():
+                        if statement not in ("BEGIN TRANSACTION;", "COMMIT;"):
+                            database.execute(statement)
+        database.execute("COMMIT")
+
+
 def reason(error: BaseException) -> str:
     """Why a database or server cannot be used, on one line and without passwords.
 
     Of a paragraph on a failed connection, only the system's error is kept.
     """
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         if isinstance(cause, ModuleNotFoundError) and (cause.name or "").startswith("psycopg"):
             return f"{cause}: `uv sync --extra postgresql` installs psycopg, for postgresql://"
         if isinstance(cause, OSError):
             error = cause
-        cause = cause.__cause__ or cause.__context__
     return without_password((str(error) or repr(error)).splitlines()[0])
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it followed, the first one last."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def without_password(text: str) -> str:

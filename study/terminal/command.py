@@ -22,6 +22,10 @@ DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit statuses. FAILED: cells failed, numbers differ or runs are missing."""
 
 
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy"}
+_LOOPBACK = "localhost,127.0.0.1,::1"
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM, which batch systems and containers send; it stops a study like Ctrl-C."""
 
@@ -36,6 +40,7 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     """
     if os.path.expanduser("~") == "~":  # no HOME, and a user id without a name, as in containers
         os.environ["HOME"] = "/"  # Docker's for them; libraries end in a traceback without one
+    _spare_loopback()
     try:
         with contextlib.redirect_stdout(Unheard(sys.stdout)), telling():
             return command()
@@ -45,6 +50,15 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
     except KeyboardInterrupt as stop:
         print(f"\n{stopped}", file=sys.stderr)
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def _spare_loopback() -> None:
+    """Keeps a proxy of the environment from servers of this machine, which it cannot reach."""
+    kept = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    proxies = {name.lower() for name, value in os.environ.items() if value} & _PROXIES
+    if proxies and kept != "*" and not kept.endswith(_LOOPBACK):
+        both = ",".join(filter(None, [kept, _LOOPBACK]))
+        os.environ.update(no_proxy=both, NO_PROXY=both)  # some read the one, some the other
 
 
 class Unheard:

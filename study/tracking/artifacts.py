@@ -24,6 +24,22 @@ def artifact_root(folder: Path, experiment: str) -> str:
     return (folder / _FOLDER / experiment).as_uri()
 
 
+def empty_half_made(folder: Path) -> None:
+    """Empties the database of a folder if MLflow was killed while it made the tables there.
+
+    It cannot go on, and nothing is lost: its first experiment is the last that it makes.
+    """
+    with (
+        contextlib.closing(sqlite3.connect(folder / DATABASE, timeout=20)) as database,
+        contextlib.closing(sqlite3.connect(":memory:")) as empty,
+    ):
+        tables = [n for (n,) in database.execute("SELECT name FROM sqlite_master")]
+        of_experiments = {"experiments", "_alembic_tmp_experiments"}.intersection(tables)
+        counts = [f"SELECT count(*) FROM {table}" for table in of_experiments]
+        if counts and not any(database.execute(count).fetchone()[0] for count in counts):
+            empty.backup(database)
+
+
 def follow(folder: Path) -> str | None:
     """Corrects the URIs in the database of a folder that has been moved or copied.
 

@@ -22,10 +22,23 @@ from typing import Any
 
 from study.errors import RequestError
 from study.results import Results
-from study.storage.databases import alone, is_postgresql, reason, without_password
+from study.storage.databases import (
+    alone,
+    is_postgresql,
+    make_whole,
+    reason,
+    without_password,
+)
 from study.storage.urls import sqlite_url
 from study.terminal.command import importing
-from study.tracking.artifacts import DATABASE, artifact_root, follow, in_folder, require_writable
+from study.tracking.artifacts import (
+    DATABASE,
+    artifact_root,
+    empty_half_made,
+    follow,
+    in_folder,
+    require_writable,
+)
 from study.tracking.database import database_of, read, write
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
@@ -47,6 +60,7 @@ from study.tracking.uris import (
     is_server,
     may_pass,
     require_store,
+    through_proxy,
     tracking_uri,
 )
 
@@ -154,13 +168,14 @@ class RunStore:
         except Exception as error:  # a store may raise errors of its own, SQL's or the network's
             if is_server(self._uri) and may_pass(error):
                 raise ServerDown(
-                    f"the MLflow server {without_password(self._uri)} does not answer "
-                    f"({reason(error)}). Start it, or choose another with --tracking URI, or "
-                    f"--tracking {NONE}."
+                    f"the MLflow server {without_password(self._uri)} does not answer"
+                    f"{through_proxy(error)} ({reason(error)}). Start it, or choose another with "
+                    f"--tracking URI, or --tracking {NONE}."
                 ) from error
+            anew = "; or move it away: it is made anew from the results" if self._folder else ""
             raise RequestError(
                 f"MLflow cannot track to {without_password(self._uri)} ({reason(error)}). "
-                f"Choose another store with --tracking URI, or --tracking {NONE}."
+                f"Choose another store with --tracking URI, or --tracking {NONE}{anew}."
             ) from error
 
     def _connect(self) -> None:
@@ -173,15 +188,25 @@ class RunStore:
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.CRITICAL)  # we report errors ourselves
         require_store(self._uri)
+        if self._folder:
+            empty_half_made(self._folder)
         if self._folder and (before := follow(self._folder)):
             print(
                 f"note: the results were in {before}; MLflow's artifacts are now found in "
                 f"{self._folder}",
                 file=sys.stderr,
             )
+        make_whole(self._uri, lambda uri: MlflowClient(tracking_uri=uri))
         with alone(self._uri, "MLflow") if is_postgresql(self._uri) else contextlib.nullcontext():
             self._client = MlflowClient(tracking_uri=self._uri)
             experiment = self._find_experiment() or self._make_experiment()
+        if experiment.lifecycle_stage == "deleted":
+            uri, number = shlex.quote(without_password(self._uri)), experiment.experiment_id
+            raise RequestError(
+                f"somebody deleted MLflow's experiment {self._study!r}. Restore it with "
+                f"`MLFLOW_TRACKING_URI={uri} uv run mlflow experiments restore -x {number}`, or "
+                f"choose another store with --tracking URI, or --tracking {NONE}."
+            )
         require_writable(experiment.artifact_location)
         self._experiment = experiment
         self._origin = self._results.origin()

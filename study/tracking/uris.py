@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
+import socket
+import ssl
 from urllib.parse import urlsplit
 
 from study.errors import RequestError
+from study.storage.databases import causes
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -28,12 +29,29 @@ def is_server(uri: str) -> bool:
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether an error may go away: the server was absent or not ready, and refused nothing."""
+    """Whether an error may go away: the server was absent or not ready, and refused nothing.
+
+    No server has such a name, or another program listens there: that stays.
+    """
     from mlflow.exceptions import InvalidUrlException, MlflowException
 
+    for cause in causes(error):
+        no_host = isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME
+        no_tls = isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError)
+        if no_host or no_tls or "not in a valid JSON" in str(cause):
+            return False
     if not isinstance(error, MlflowException) or isinstance(error, InvalidUrlException):
         return isinstance(error, OSError)
     return error.get_http_status_code() >= 500
+
+
+def through_proxy(error: Exception) -> str:
+    """What to say of a proxy of the environment that an error came from, or nothing."""
+    from requests.exceptions import ProxyError
+
+    if any(isinstance(cause, ProxyError) for cause in causes(error)):
+        return " through the proxy that HTTP_PROXY or HTTPS_PROXY names and NO_PROXY would spare"
+    return ""
 
 
 def require_store(uri: str) -> None:
@@ -45,7 +63,5 @@ def require_store(uri: str) -> None:
         if not parts.hostname or parts.port == 0:  # reading the port checks it
             raise ValueError("the address names no host")
     elif uri.startswith("sqlite") and (path := make_url(uri).database):
-        with open(path, "ab"):  # creates it, as SQLite would
+        with open(path, "ab"):  # creates it, as SQLite would, and says why it cannot
             pass
-        with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:
-            database.execute("PRAGMA schema_version")

@@ -144,6 +144,22 @@ def test_cells_are_logged_without_matplotlib(
     assert "lr" in (folder / "cell.json").read_text()
 
 
+def test_a_database_that_mlflow_was_killed_in_making_is_made_anew(
+    results: Results, cells: list[Cell]
+) -> None:
+    """As by `mlflow ui`, which makes its tables in many transactions."""
+    path = Path(results.url) / "mlflow.db"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for statement in (
+            "DELETE FROM experiments",
+            "ALTER TABLE experiments RENAME TO _alembic_tmp_experiments",
+            "DELETE FROM alembic_version",
+        ):
+            database.execute(statement)
+    track(results, cells)
+    assert_exactly_once(results, cells)
+
+
 @pytest.mark.parametrize("leave", [shutil.copytree, shutil.move])
 def test_a_directory_that_is_moved_or_copied_keeps_its_artifacts(
     results: Results,

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import os
+import re
+import shlex
 import signal
+import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from socket import EAI_AGAIN, EAI_NONAME
 
 import pytest
+from click.testing import CliRunner
+from mlflow.experiments import commands
 
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
 from study.storage.databases import reason
+from study.terminal.command import DONE, UNUSABLE, guarded
 from study.tracking.store import RunStore
 from study.tracking.tracker import NullTracker, open_tracker
 from study.tracking.uris import ServerDown
 from tests.made_up.comparisons import make_results
-from tests.made_up.tracking import SUMMARY, ids, start
+from tests.made_up.tracking import SUMMARY, assert_exactly_once, client_of, ids, start, track
 
 DOWN = "http://me:very-secret@127.0.0.1:1"
 
@@ -99,10 +109,10 @@ def test_a_store_that_cannot_work_is_named(results: Results, tmp_path: Path) -> 
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize(("status", "passes"), [(401, False), (403, False), (503, True)])
-def test_a_server_that_refuses_is_not_one_that_is_down(
-    results: Results, status: int, passes: bool
-) -> None:
+@contextlib.contextmanager
+def answering(status: int) -> Iterator[str]:
+    """The address of a server that gives one answer to all, which is not MLflow's."""
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
@@ -116,11 +126,85 @@ def test_a_server_that_refuses_is_not_one_that_is_down(
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever).start()
-        store = RunStore(results, "digits", f"http://127.0.0.1:{server.server_port}")
-        with pytest.raises(RequestError) as refused:
-            store.connect()
+        yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-    assert isinstance(refused.value, ServerDown) == passes
+
+
+def refusal(results: Results, uri: str | None) -> RequestError:
+    with pytest.raises(RequestError) as refused:
+        RunStore(results, "digits", uri).connect()
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("status", "passes"), [(200, False), (401, False), (403, False), (503, True)]
+)
+def test_a_server_that_refuses_is_not_one_that_is_down(
+    results: Results, status: int, passes: bool
+) -> None:
+    with answering(status) as uri:
+        assert isinstance(refusal(results, uri), ServerDown) == passes
+
+
+@pytest.mark.parametrize(("number", "passes"), [(EAI_NONAME, False), (EAI_AGAIN, True)])
+def test_a_host_that_nobody_knows_is_not_one_that_is_down(
+    results: Results, monkeypatch: pytest.MonkeyPatch, number: int, passes: bool
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(number, "no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    error = refusal(results, "http://mlflow.example.org")
+    assert isinstance(error, ServerDown) == passes
+    assert "no such name" in str(error)
+
+
+def test_a_server_of_another_protocol_is_not_one_that_is_down(results: Results) -> None:
+    with answering(503) as uri:
+        assert not isinstance(refusal(results, uri.replace("http", "https")), ServerDown)
+
+
+@pytest.mark.parametrize("spared", ["", "example.org"])
+def test_a_proxy_is_not_asked_for_what_is_on_this_machine(
+    results: Results,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    spared: str,
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, spared)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with answering(403) as uri:
+        told = f"{refusal(results, uri)}"
+        assert "through the proxy that HTTP_PROXY" in told
+        store = RunStore(results, "digits", uri)
+        assert guarded("a command", lambda: store.connect() or DONE, "stopped") == UNUSABLE
+    assert "error code 403" in capsys.readouterr().err
+    assert "through the proxy" in str(refusal(results, "http://mlflow.example.com"))
+    assert os.environ["no_proxy"].startswith(spared)
+
+
+def test_a_deleted_experiment_is_restored_as_told(results: Results, cells: list[Cell]) -> None:
+    track(results, cells)
+    client = client_of(results)
+    client.delete_experiment(client.get_experiment_by_name("digits").experiment_id)
+    told = re.search(
+        "`MLFLOW_TRACKING_URI=(.+) uv run mlflow experiments (.+)`", str(refusal(results, None))
+    )
+    assert told
+    done = CliRunner(env={"MLFLOW_TRACKING_URI": told[1]}).invoke(commands, shlex.split(told[2]))
+    assert done.exit_code == 0, done.output
+    track(results, cells)
+    assert_exactly_once(results, cells)
+
+
+def test_a_damaged_database_is_made_anew_as_told(results: Results, cells: list[Cell]) -> None:
+    path = Path(results.url) / "mlflow.db"
+    path.write_bytes(b"no database" * 1000)
+    assert "move it away" in str(refusal(results, None))
+    path.unlink()
+    track(results, cells)
+    assert_exactly_once(results, cells)
 
 
 @pytest.mark.parametrize(
