@@ -482,7 +482,7 @@ def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Res
     found = only(results)
     assert set(found.cells["alpha"]) == set(ALPHAS)
     assert len(found.cells) == 6
-    assert "1 cells of hybrid are not shown" in found.text()
+    assert "1 cell of hybrid is not shown" in found.text()
 
 
 def test_missing_paradigms_and_alphas_leave_gaps(results: Results) -> None:
