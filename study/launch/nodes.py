@@ -116,10 +116,11 @@ class Cluster:
         there, to_come = self.nodes, self.to_come
         most = max(sum(n.slots(threads, gpus) for n in nodes) for nodes in (there, to_come))
         if not most:
-            kinds = {f"{n.name}: {_room(n.cpus, n.gpus, ', ')}" for n in (*there, *to_come)}
+            kinds = {f"{n.name}: {', '.join(_room(n.cpus, n.gpus))}" for n in (*there, *to_come)}
             has = "; ".join(sorted(kinds)) or "none may train"
+            cores, cards = _room(threads, gpus)
             raise RequestError(
-                f"a trial takes {_room(threads, gpus)}, which no node of the cluster at "
+                f"a trial takes {cores} and {cards}, which no node of the cluster at "
                 f"{self.address} has ({has}). Change --threads or --gpus-per-trial."
             )
         return most
@@ -141,7 +142,7 @@ class Cluster:
         answer = task.remote(*args)
         done, _ = self.ray.wait([answer], timeout=SILENT_SECONDS)
         if not done:
-            room = _room(threads, gpus) if gpus else counted(threads, "CPU core")
+            room = " and ".join(_room(threads, gpus)[: 2 if gpus else 1])
             print(
                 f"waiting for a node with {room} free, to time cells on",
                 file=sys.stderr,
@@ -277,5 +278,5 @@ def _growth(file: Path) -> tuple[dict[str, tuple[dict[str, float], int]], int]:
         return {}, 0  # this is no head that `ray up` started
 
 
-def _room(cores: float, gpus: float, joined: str = " and ") -> str:
-    return f"{counted(cores, 'CPU core', form='g')}{joined}{counted(gpus, 'GPU', form='g')}"
+def _room(cores: float, gpus: float) -> tuple[str, str]:
+    return counted(cores, "CPU core", form="g"), counted(gpus, "GPU", form="g")
