@@ -315,6 +315,8 @@ def interval(
 
 def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
     """``+1.0 to +4.9``, in points, or why there is none."""
+    if row["num_pairs"] == 0:
+        return "no common seed"
     if row["num_pairs"] < 2:
         return f"no interval (n={row['num_pairs']})"
     return between(row["low"], row["high"])

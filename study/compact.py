@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from study.terminal import counted
 from study.terminal.command import DONE, Parser, guarded, importing, run_as_command
 
 
@@ -21,12 +22,12 @@ def _run(argv: Sequence[str] | None) -> int:
 
     done = compact(Results(args.results_dir))
     if done.before == done.after:
-        files = "1 file" if done.before == 1 else f"{done.before} files"
-        print(f"{args.results_dir}: nothing to do ({done.cells} cells in {files})")
+        there = f"{counted(done.cells, 'cell')} in {counted(done.before, 'file')}"
+        print(f"{args.results_dir}: nothing to do ({there})")
     else:
         print(
-            f"{args.results_dir}: {done.cells} cells, {done.before} files in each of cells/ and "
-            f"evaluations/ merged into {done.after}"
+            f"{args.results_dir}: {counted(done.cells, 'cell')}, {counted(done.before, 'file')} "
+            f"in each of cells/ and evaluations/ merged into {done.after}"
         )
     return DONE
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import functools
+import re
+from collections.abc import Iterable, Sequence
 
 
 class RequestError(Exception):
@@ -17,9 +19,71 @@ class ResultsError(RequestError):
     """A results directory cannot be read or written; the message says which file and why."""
 
 
+_SYNONYMS = {
+    # axes
+    "lr": "learning_rate rate step_size",
+    "batch_size": "batch bs minibatch",
+    "weight_decay": "wd l2 decay",
+    "m": "segments patches length seq_len",
+    "n": "train_size samples dataset_size",
+    "epochs": "budget",
+    "seed": "random_seed random_state",
+    "task": "dataset data",
+    "paradigm": "method attention_type",
+    "architecture": "model network net arch backbone",
+    "optimiser": "opt",
+    "normalisation": "norm batch_norm",
+    "precision": "dtype amp",
+    "evaluations": "eval_every",
+    "num_classes": "classes",
+    "validation_size": "val_size",
+    "switch_point": "switch",
+    "layers": "depth",
+    "temperature": "tau",
+    # paradigms, and what else is chosen by name
+    "soft": "softmax deterministic",
+    "lvml": "latent latent_variable marginal marginal_likelihood",
+    "hard-sampled": "reinforce stochastic policy_gradient",
+    "accuracy": "acc",
+    "majority": "most",
+    "validation": "val valid dev",
+    "bfloat16": "bf16 fp16 float16 half",
+    "float32": "fp32",
+    "adam": "adamw",
+    "quick": "default small fast smoke",
+    "paper": "full published",
+    "digits": "mnist",
+    "mscoco": "captions",
+    "one-shot": "heads pruning transformer",
+    "attention-paths": "theory",
+}
+"""Name -> what people call it elsewhere, with _ for what may separate its words."""
+
+_FEW = 20
+"""So many names are listed even where a near one was found."""
+
+
 def unknown(kind: str, got: object, valid: Iterable[object]) -> RequestError:
-    """A `RequestError` for a name that is not one of `valid`, with the nearest valid one."""
+    """A `RequestError` for a name that is not one of `valid`, with the nearest valid one.
+
+    A hint stands for a long list.
+    """
     names = [str(name) for name in valid]
-    near = difflib.get_close_matches(str(got), names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return RequestError(f"unknown {kind} {str(got)!r}.{hint} Valid: {', '.join(names)}.")
+    near = nearest(str(got), names)
+    hint = f" Did you mean {near!r}?" if near else ""
+    listed = "" if near and len(names) > _FEW else f" Valid: {', '.join(names)}."
+    return RequestError(f"unknown {kind} {str(got)!r}.{hint}{listed}")
+
+
+def nearest(got: str, names: Sequence[str]) -> str | None:
+    """The name that is most like what was typed, or of which that is a synonym."""
+    own = {_plain(name): name for name in names}
+    known = {_plain(word): name for name in names for word in _SYNONYMS.get(name, "").split()}
+    match = functools.partial(difflib.get_close_matches, _plain(got), n=1)
+    near = match(known | own, cutoff=0.8) or match(own, cutoff=0.6)
+    return (known | own)[near[0]] if near else None
+
+
+def _plain(name: str) -> str:
+    """Without what people write in different ways: ``CIFAR-10`` as ``cifar10``."""
+    return re.sub(r"^n(um)?[-_]|[-_\s]|s$", "", name.lower())

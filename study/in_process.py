@@ -16,6 +16,7 @@ from study.launch.in_turn import train_in_turn
 from study.launch.pace import Pace
 from study.limits import usable_cores
 from study.plan.plan import Plan
+from study.terminal import counted
 from study.terminal.progress import Progress
 from study.terminal.working import duration
 from study.train.steps.packs import form
@@ -36,7 +37,9 @@ def set_up(threads: int | None, gpu: bool) -> tuple[int, torch.device]:
     """
     cores = usable_cores()
     if (threads or 0) > cores:
-        raise RequestError(f"--threads {threads}, but this process may use {cores} cores.")
+        raise RequestError(
+            f"--threads {threads}, but this process may use {counted(cores, 'core')}."
+        )
     threads = threads or cores
     return threads, hardware.set_up(threads, gpu)
 
@@ -69,10 +72,12 @@ def train_here(plan: Plan, work: Work, pace: Pace) -> list[Failure]:
         failures, left = train_in_turn(packs_of(plan), work, progress, pace)
     if left:
         shortest = duration(min(pace.seconds([cell]) for cell in left))
-        why = f"would not have ended in time (the shortest takes about {shortest})"
+        cells = counted(len(left), "cell")
+        why = f"{cells} would not have ended in time (the shortest takes about {shortest})"
         if any(failure.ends_process for failure in failures):
-            why = "wait for another process, as this one cannot use its GPU any more"
-        print(f"{len(left)} cells {why}: the same command goes on")
+            wait = counted(len(left), "cell waits", "cells wait")
+            why = f"{wait} for another process, as this one cannot use its GPU any more"
+        print(f"{why}: the same command goes on")
     return failures
 
 

@@ -218,9 +218,10 @@ def _require_fresh(axes: Mapping[str, Values | By]) -> None:
     if None in confirm:
         raise RequestError("--set confirm takes seeds or none, not both: confirm=100-111.")
     if not all(0 <= seed < 2**63 for seed in confirm):
+        wrong = next(seed for seed in confirm if not 0 <= seed < 2**63)
         raise RequestError(
-            f"confirm must be seeds >= 0 and < 2^63, got {min(confirm)} to {max(confirm)}. Change "
-            "it with --set confirm=100-111."
+            f"confirm must be seeds >= 0 and < 2^63, got {wrong}. Change it with --set "
+            "confirm=100-111."
         )
     if both := set(seeds) & set(confirm):
         fresh = as_typed(fresh_seeds({*seeds, *confirm}, len(confirm)))

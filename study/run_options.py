@@ -16,7 +16,13 @@ from study.plan.axes import resolve
 from study.request import Request, Shard
 from study.search.space import in_order
 from study.terminal.command import Parser
-from study.terminal.options import add_training_options, number, places_of, positive
+from study.terminal.options import (
+    add_training_options,
+    at_least,
+    number,
+    places_of,
+    positive,
+)
 from study.train.steps import packs
 
 
@@ -69,9 +75,7 @@ def _objective(text: str) -> tuple[str, ...]:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 0, got {text!r}")
-    return int(text)
+    return at_least(0, text)
 
 
 def _price(text: str) -> float:
@@ -117,7 +121,8 @@ def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     studies = all_studies()
     about = "Runs a study of attention paradigms at equal compute."
-    built = Parser("study.run", about, _overview(studies))
+    axes = [axis for kind in KINDS.values() for axis in kind.axes]
+    built = Parser("study.run", about, _overview(studies), axes)
     add = built.add_argument
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from study.errors import RequestError
 from study.parts import add_parts, load_parts
+from study.terminal import counted
 from study.terminal.command import (
     DONE,
     FAILED,
@@ -61,7 +62,8 @@ def _run(argv: Sequence[str] | None) -> int:
         place.prepare()
         plan = plan.resumed(place.finished)
         done, left = len(plan.finished), len(plan.to_run)
-        print(f"{len(plan.cells)} cells of {plan.study}: {done} done already, {left} to run")
+        cells = counted(len(plan.cells), "cell")
+        print(f"{cells} of {plan.study}: {done} done already, {left} to run")
         return _train(args, plan, place, hardware.device_name(device), began) if left else DONE
 
 

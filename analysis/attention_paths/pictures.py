@@ -22,6 +22,7 @@ from analysis.figures.attention_paths import (
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE, interval_columns
 from analysis.words import level, listed, number, percent, span
+from study.terminal import counted
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
 _LINES = {"theory": THEORY, **{f"sampled ({method})": method for method in SAMPLED}}
@@ -51,7 +52,7 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
     lines = {name: line(networks, method) for name, method in _LINES.items()}
     lines = {name: table for name, table in lines.items() if len(table)}
     ends = {network_text(row): row["accuracy"] for row in limits(networks).to_dict("records")}
-    seeds = span(networks.loc[networks["num_seeds"] > 0, "num_seeds"])
+    seeds = counted(span(networks.loc[networks["num_seeds"] > 0, "num_seeds"]), "seed")
     alt = [f"{name}: {_by_width(table, 'accuracy')}." for name, table in lines.items()]
     alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in ends.items()]
     series = [series_of(name, table, "accuracy") for name, table in lines.items()]
@@ -60,8 +61,8 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
         title="Accuracy against width",
         caption=(
             "Accuracy of the mean predictor on the test split against the width N (figure 2c and "
-            f"e of the paper): theory as a line, sampled networks as points; mean over n={seeds} "
-            f"seeds, each with data and random heads of its own, bars: {_INTERVAL}. Lines across: "
+            f"e of the paper): theory as a line, sampled networks as points; mean over n={seeds}, "
+            f"each with data and random heads of its own, bars: {_INTERVAL}. Lines across: "
             "the limit of infinite width."
         ),
         alt="Accuracy by width. " + " ".join(alt),
@@ -69,7 +70,7 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
             [each for each in series if each.name == "theory"],
             [each for each in series if each.name != "theory"],
             {name: 100 * accuracy for name, accuracy in ends.items()},
-            f"test split; mean over n={seeds} seeds, bar: {_INTERVAL}",
+            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
     )
@@ -122,7 +123,7 @@ def _alignment(setting: Setting) -> Picture | None:
         return None
     named = {network_text(rows.to_dict("records")[0]): rows for rows in (theory, limit)}
     texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
-    seeds = span([*theory["num_seeds"], *limit["num_seeds"]])
+    seeds = counted(span([*theory["num_seeds"], *limit["num_seeds"]]), "seed")
     mine, other = (
         series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
     )
@@ -132,11 +133,11 @@ def _alignment(setting: Setting) -> Picture | None:
         caption=(
             f"Overlap (absolute cosine) of the first {LEADING} principal components of the kernel "
             "with the labels of the training inputs, by falling eigenvalue, at the smallest "
-            f"width and in the limit (figure 2d of the paper). Mean over n={seeds} seeds, bars: "
+            f"width and in the limit (figure 2d of the paper). Mean over n={seeds}, bars: "
             f"{_INTERVAL}."
         ),
         alt="Overlap by number of the component; the three largest. " + " ".join(texts),
-        figure=overlap_figure(mine, other, f"mean over n={seeds} seeds, bar: {_INTERVAL}"),
+        figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
         wide=False,
     )
 
@@ -146,7 +147,7 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
     theory = theory[theory["accuracy_diagonal"].notna()]
     if theory.empty:
         return None
-    seeds = span(theory["num_seeds"])
+    seeds = counted(span(theory["num_seeds"]), "seed")
     with_, without = (_by_width(theory, name) for name in ("accuracy", "accuracy_diagonal"))
     return Picture(
         name="attention-paths-interplay",
@@ -154,14 +155,14 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
         caption=(
             "Accuracy of theory on the test split with the whole order parameter, and with its "
             "off-diagonal set to 0, so that each path is weighed but no pair of them works "
-            f"together. Mean over n={seeds} seeds, bars: {_INTERVAL}; the intervals of the "
+            f"together. Mean over n={seeds}, bars: {_INTERVAL}; the intervals of the "
             "difference, paired by seed, are in the table."
         ),
         alt=f"Accuracy with the terms of pairs of paths: {with_}; without: {without}.",
         figure=interplay_figure(
             series_of("whole U", theory, "accuracy"),
             series_of("diagonal of U alone", theory, "accuracy_diagonal"),
-            f"theory, test split; mean over n={seeds} seeds, bar: {_INTERVAL}",
+            f"theory, test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from analysis.statistics import ROUNDING
+from study.terminal import counted
 
 SMALLEST_RISE = 0.05
 """Least gain of mean foreground attention (a fraction) that counts as a rise: five points, well
@@ -94,8 +95,8 @@ def rises(
     fewest = min(curve.shape[1] for curve in every)
     if fewest < FEWEST_POINTS:
         return (
-            f"a curve has {fewest} evaluations within the cut, {FEWEST_POINTS} are needed to say "
-            "when it rises"
+            f"a curve has {counted(fewest, 'evaluation')} within the cut, {FEWEST_POINTS} are "
+            "needed to say when it rises"
         )
     cut = max(curve[0, -1] for curve in every)
     if not cut > 0:

@@ -220,6 +220,8 @@ def _doubts(
     missing = {why: [name for name in pair if name in names] for why, names in absent.items()}
     if any(missing.values()):
         yield from (why.format(" and ".join(names)) for why, names in missing.items() if names)
+    elif n == 0:
+        yield f"no seed in common: run both on the same seeds, {MIN_SEEDS} or more"
     elif n < MIN_SEEDS:
         alone = ": with one seed no interval exists" if n == 1 else ""
         yield f"n={n}, fewer than {MIN_SEEDS} seeds{alone}"

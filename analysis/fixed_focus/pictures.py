@@ -15,6 +15,7 @@ from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
 from analysis.words import level, listed, number, span
+from study.terminal import counted
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
 """Of the lower row of the paper's figures."""
@@ -48,7 +49,7 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
         return []
     alphas = sorted(set(curves["alpha"])) if closed_row else []
     seeds = f"n={span(curves['num_seeds'])}"
-    trained = f"train split, mean over {seeds} seeds"
+    trained = f"train split, mean over n={counted(span(curves['num_seeds']), 'seed')}"
     last_row = f"; last row: {_NOTHING_TRAINED}" if alphas else ""
     overlaid = any(len(setting.closed_form()) for setting in settings)
     said = f" Mean over seeds ({seeds}); bands: {_INTERVAL}, cut by the frame."

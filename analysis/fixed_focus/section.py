@@ -21,6 +21,7 @@ from analysis.section.picture import Picture
 from analysis.section.summary import Draw, GroupSummary, plain_summary, run_files
 from analysis.words import aligned, network_text, number
 from study.results import Results
+from study.terminal import counted
 
 MOST_ROWS = 3
 """Rows of panels in a figure: with more, it does not fit on a page."""
@@ -76,7 +77,8 @@ def find(results: Results, cell_ids: Collection[str], question: Question) -> lis
         parts += [rest[i : i + MOST_ROWS] for i in range(0, len(rest), MOST_ROWS)]
     others_ran = cells.loc[~cells["paradigm"].isin(PARADIGMS), "paradigm"].value_counts()
     notes = [
-        f"{count} cells of {name} are not shown: section 3 has no such paradigm."
+        f"{counted(count, f'cell of {name} is', f'cells of {name} are')} not shown: section 3 has "
+        "no such paradigm."
         for name, count in others_ran.sort_index().items()
     ]
     return [FixedFocus(part, notes) for part in parts]

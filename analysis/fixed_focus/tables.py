@@ -13,6 +13,7 @@ from analysis.section.columns import by_columns, measured, plain
 from analysis.section.parts import stacked
 from analysis.statistics import CONFIDENCE
 from analysis.words import level, number, percent, span
+from study.terminal import counted
 
 _SETTING = ["setting", "task", "m", "n", "num_classes"]
 
@@ -120,13 +121,16 @@ def _warnings(setting: Setting, paradigm: str) -> list[str]:
         texts.append(f"{which} had cells that were stopped early, so it cannot be chosen.")
     short = (options["num_censored"] == 0) & ~options["can_be_chosen"]
     if count := int(short.sum()):
-        texts.append(f"{count} learning rates lack cells that others have and cannot be chosen.")
+        lack = counted(count, "learning rate lacks", "learning rates lack")
+        texts.append(f"{lack} cells that others have and cannot be chosen.")
     chosen = setting.chosen[setting.chosen["paradigm"] == paradigm]
     if chosen.empty:
         return [*texts, "no learning rate can be chosen, so there is no curve."]
     planned = setting.cells["alpha"].nunique() * setting.cells["seed"].nunique()
     if missing := planned - len(chosen):
-        texts.append(f"{missing} of {planned} cells are missing: they failed or have not run.")
+        of = f"of {counted(planned, 'cell')}"
+        lack = counted(missing, f"{of} is", f"{of} are")
+        texts.append(f"{lack} missing: failed, or not run.")
     diverged = chosen[chosen["status"] == "diverged"]
     if len(diverged):
         counts = diverged.groupby("alpha").size()

@@ -26,6 +26,7 @@ from analysis.heads.tables import at_reference, order_text, shown_orders
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
 from analysis.words import level, listed, percent, span, three_decimals
+from study.terminal import counted
 
 LEADING = 50
 """Principal components that figure 3d of the paper shows."""
@@ -74,7 +75,7 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
         f"{_TRAINED}{rate}": accuracy
         for rate, accuracy in zip(rates, known["accuracy_test"], strict=True)
     }
-    seeds = span([*there["num_seeds"], *known["num_seeds"]])
+    seeds = counted(span([*there["num_seeds"], *known["num_seeds"]]), "network")
     alt = [f"{name}: {_by_width(table)}." for name, table in lines.items()]
     alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in {**limit, **levels}.items()]
     series = [series_of(name, table, "accuracy") for name, table in lines.items()]
@@ -84,7 +85,7 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
         caption=(
             "Accuracy of the mean predictor on the test split against the width N (figure 3b of "
             "the paper), on the attention of trained networks: theory as a line, sampled networks "
-            f"as points; mean over n={seeds} networks, bars: {_INTERVAL}. Lines across: the limit "
+            f"as points; mean over n={seeds}, bars: {_INTERVAL}. Lines across: the limit "
             "of infinite width, and what the trained networks themselves reach."
         ),
         alt="Accuracy by width. " + " ".join(alt),
@@ -92,7 +93,7 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
             [each for each in series if each.name == "theory"],
             [each for each in series if each.name != "theory"],
             {name: 100 * accuracy for name, accuracy in limit.items()},
-            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
             {name: 100 * accuracy for name, accuracy in levels.items()},
         ),
         wide=False,
@@ -117,14 +118,14 @@ def _order_parameter(setting: Setting) -> Picture | None:
     if not matrices:
         return None
     names = [_path(name) for name in solved.rows["path_names"].iloc[0]]
-    counted = f"{solved.rows['seed'].nunique()} networks"
+    networks = counted(solved.rows["seed"].nunique(), "network")
     texts = [f"{name}: {entries_text(matrix, names)}." for name, matrix in matrices.items()]
     return Picture(
         name="heads-order-parameter",
         title="Order parameter",
         caption=(
             "The order parameter U, the overlap of the weights of each pair of paths: "
-            f"{listed(list(matrices))}, means over {counted} (figure 3c of the paper). In the "
+            f"{listed(list(matrices))}, means over {networks} (figure 3c of the paper). In the "
             "limit it is the identity. A path is named by its head in each layer; the heads of a "
             "layer are exchangeable between networks, so in each network 1 is that of the highest "
             f"score by theory. Paths: {names[0]} at the top to {names[-1]}."
@@ -134,7 +135,7 @@ def _order_parameter(setting: Setting) -> Picture | None:
             {"": list(matrices.values())},
             list(matrices),
             names,
-            f"mean over {counted}; the colour is linear up to 1 and logarithmic beyond",
+            f"mean over {networks}; the colour is linear up to 1 and logarithmic beyond",
         ),
         wide=True,
     )
@@ -148,7 +149,7 @@ def _alignment(setting: Setting) -> Picture | None:
         return None
     named = {scorer_text(THEORY, setting.reference): theory, "limit": limit}
     texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
-    seeds = span([*theory["num_seeds"], *limit["num_seeds"]])
+    seeds = counted(span([*theory["num_seeds"], *limit["num_seeds"]]), "network")
     mine, other = (
         series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
     )
@@ -158,11 +159,11 @@ def _alignment(setting: Setting) -> Picture | None:
         caption=(
             f"Overlap (absolute cosine) of the first {LEADING} principal components of the kernel "
             "with the labels of the training episodes, by falling eigenvalue, at the smallest "
-            f"width and in the limit (figure 3d of the paper). Mean over n={seeds} networks, "
+            f"width and in the limit (figure 3d of the paper). Mean over n={seeds}, "
             f"bars: {_INTERVAL}."
         ),
         alt="Overlap by number of the component; the three largest. " + " ".join(texts),
-        figure=overlap_figure(mine, other, f"mean over n={seeds} networks, bar: {_INTERVAL}"),
+        figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
         wide=False,
     )
 
@@ -171,7 +172,7 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
     if ranks.empty:
         return None
     published = [100 * drop for drop in drops(setting)]
-    seeds = span(ranks["num_seeds"])
+    seeds = counted(span(ranks["num_seeds"]), "network")
     said = f" Diamonds: {SOURCE[0].lower()}{SOURCE[1:]}" if published else ""
     texts = [
         f"rank {row['rank']}: score {three_decimals(row['score'])}, {percent(row['drop'])} points"
@@ -185,14 +186,14 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
             f"Above, the score of a head by {name}; below, the accuracy that the trained network "
             "loses on the test split without that head alone (figure 3e of the paper). Heads of "
             "two networks are exchangeable, so they are shown by the rank of their score in their "
-            f"network. Mean over n={seeds} networks, bars: {_INTERVAL}.{said}"
+            f"network. Mean over n={seeds}, bars: {_INTERVAL}.{said}"
         ),
         alt=f"By increasing score, score and lost accuracy: {'; '.join(texts)}.",
         figure=scores_figure(
             series_of(f"score ({name})", ranks, "score", x="rank", unit=1),
             series_of("lost without the head", ranks, "drop", x="rank"),
             published,
-            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
     )
@@ -203,7 +204,7 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
     if shown.empty:
         return None
     lines = dict(_lines(shown))
-    seeds = span(shown["num_seeds"])
+    seeds = counted(span(shown["num_seeds"]), "network")
     bound = lines.pop((BOUND, REMOVAL), None)
     theory = [lines[key] for key in lines if key[0] == THEORY]
     chance = 100 / setting.num_classes
@@ -220,7 +221,7 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
         caption=(
             "Accuracy of the trained network on the test split without the heads that each score "
             "ranks lowest, not trained again; every layer keeps a head (figure 3f of the paper). "
-            f"Mean over n={seeds} networks, bars: {_INTERVAL}.{best if bound else ''}"
+            f"Mean over n={seeds}, bars: {_INTERVAL}.{best if bound else ''}"
         ),
         alt=f"Accuracy in % without 0, 1, and more heads. {'; '.join(texts)}.",
         figure=pruning_figure(
@@ -228,7 +229,7 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
             {method: series for (method, _), series in lines.items() if method != THEORY},
             bound,
             chance,
-            f"test split; mean over n={seeds} networks, bar: {_INTERVAL}",
+            f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
     )

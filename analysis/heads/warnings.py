@@ -11,6 +11,7 @@ from analysis.heads.measures import vector
 from analysis.heads.methods import EXPECTED, SCORER, SOLVED, of_scorer, scorer_text
 from analysis.heads.settings import Setting
 from analysis.words import listed
+from study.terminal import counted
 
 _ENDED = {"diverged": "diverged", "censored": "were stopped early"}
 
@@ -110,7 +111,7 @@ def _of_temperature(setting: Setting) -> Iterator[str]:
             )
             if count:
                 name = scorer_text(method, width)
-                texts.append(f"{name} the {which} in {count} of {len(rows)} cells")
+                texts.append(f"{name} the {which} in {count} of {counted(len(rows), 'cell')}")
     if texts:
         yield (
             "The temperature is at an end of those that were tried, so that one beyond may be "

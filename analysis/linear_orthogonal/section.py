@@ -32,6 +32,7 @@ from analysis.section.summary import GroupSummary, plain_summary, run_files
 from analysis.statistics import CONFIDENCE, interval_columns
 from analysis.words import aligned, level, number, span, tally
 from study.results import Results
+from study.terminal import counted
 from study.theory.linear_orthogonal import one_dimensional
 
 _PANELS = 3  # side by side, so that a page shows them at a readable size
@@ -263,9 +264,9 @@ class Trajectories(Dynamics):
             f"t = {time_text(HORIZON)}."
         )
         if len(self.curves):
-            seeds = span(self.curves["num_seeds"])
+            seeds = counted(span(self.curves["num_seeds"]), "seed")
             caption += (
-                f" Marks: trained models, mean over n={seeds} seeds with {level(CONFIDENCE)} t "
+                f" Marks: trained models, mean over n={seeds} with {level(CONFIDENCE)} t "
                 "interval (from n=2; mostly smaller than the mark), loss on the test split."
             )
         if alone:

@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.section.base import Section, by_chapter
 from analysis.section.blocks import Block, Heading, Table, Text
 from analysis.section.claim import Claim, Verdict
+from study.terminal import counted
 
 _NUMBERED = re.compile(r"C[0-9]+")
 _MARKS: dict[Verdict, str] = {
@@ -78,7 +79,7 @@ def matrix_lines(sections: Sequence[Section]) -> list[str]:
         not_run = f", not run in {counts['not run']}" if counts["not run"] else ""
         lines.append(
             f"{name} holds in {counts['holds']}, fails in {counts['does not hold']}, undecided in "
-            f"{counts['undecided']}{not_run} of {counts.total()} settings"
+            f"{counts['undecided']}{not_run} of {counted(counts.total(), 'setting')}"
         )
     return lines
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from analysis.section.base import Section, by_chapter
 from analysis.section.blocks import Block, Text
 from study.results import Results
+from study.terminal import counted
 
 _RUNNING = (
     "A command is running with these results: where it is a study, the numbers are partial, of "
@@ -39,10 +40,10 @@ def shown_cells(sections: Sequence[Section]) -> set[str]:
 def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> list[str]:
     """Says how many of the cells that were asked for have no result."""
     wanted = set(cell_ids or ())
-    lost = len(wanted - shown_cells(sections))
-    if not lost:
+    if not (lost := len(wanted - shown_cells(sections))):
         return []
-    return [f"{lost} of {len(wanted)} planned cells have no result: they failed or have not run."]
+    of = f"of {counted(len(wanted), 'planned cell')}"
+    return [f"{counted(lost, f'{of} has', f'{of} have')} no result: failed, or not run."]
 
 
 def head(sections: Sequence[Section], notes: Sequence[str], partial: str = "") -> list[Block]:

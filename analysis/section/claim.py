@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtr
 
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
+from study.terminal import counted
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 
@@ -238,7 +239,9 @@ def _finding(
     text = f"{name}: "
     if math.isnan(mean):
         unknown = int(np.isnan(array).sum())
-        text += f"not known in {unknown} of {len(array)} seeds" if len(array) else "no seed"
+        text += (
+            f"not known in {unknown} of {counted(len(array), 'seed')}" if len(array) else "no seed"
+        )
     elif math.isnan(low):
         text += f"{form(mean)} (n=1, no interval)"
     else:

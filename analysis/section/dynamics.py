@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.section.base import Chapter, Section
 from analysis.section.blocks import Block, Heading, Text
 from analysis.section.parts import repeat_blocks, verdict_blocks, without_long_columns
+from study.terminal import counted
 
 _LEAD = (
     "How the paradigms learn, not which one is better: nothing in these sections is compared at "
@@ -32,7 +33,9 @@ class LearningDynamics(Chapter[Section]):
         """The sections, and every claim with its verdict."""
         claims = [claim for section in sections for claim in section.claims]
         blocks: list[Block] = [Heading("Learning dynamics", 2), Text(_LEAD, "lead")]
-        blocks += [Text(f"{each.title} ({len(each.cells)} cells).") for each in sections]
+        blocks += [
+            Text(f"{each.title} ({counted(len(each.cells), 'cell')}).") for each in sections
+        ]
         return [*blocks, *verdict_blocks(claims)]
 
 

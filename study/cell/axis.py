@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from search_spaces.base import By, Values
 from study.errors import RequestError
+
+
+def number(text: str) -> float:
+    """A typed number; a minus sign may be that of documents.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+def whole(text: str) -> int:
+    """A typed whole number, also as tables and calculators write it: ``3.0``, ``1e3``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    with contextlib.suppress(ValueError):
+        return int(text)
+    if not (value := number(text)).is_integer():
+        raise ValueError(text)
+    return int(value)
 
 
 @dataclass(frozen=True)

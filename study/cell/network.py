@@ -54,7 +54,7 @@ class NetworkSettings:
             depth is None or (is_int(depth) and depth != 0 and abs(depth) <= MOST_LAYERS),
             "depth",
             depth,
-            f"an integer from -{MOST_LAYERS} to {MOST_LAYERS}, none in place of 0",
+            f"an integer from -{MOST_LAYERS} to {MOST_LAYERS}",
         )
         for name, known in (("normalisation", NORMALISATIONS), ("activation", ACTIVATIONS)):
             value = getattr(self, name)

@@ -56,7 +56,7 @@ class Phase:
     def __post_init__(self) -> None:
         rule = f"one of {', '.join(PARADIGMS)}, or of a file given with --with FILE"
         require(self.paradigm in PARADIGMS, "paradigm", self.paradigm, rule)
-        require(is_positive(self.lr), "learning rate", self.lr, "a number > 0")
+        require(is_positive(self.lr), "learning rate", self.lr, "a finite number > 0")
         require(
             is_positive(self.until) and self.until <= 1,
             "end of a phase",
@@ -70,7 +70,7 @@ class Phase:
             f"one of {', '.join(OPTIMISERS)}",
         )
         rate, share = self.encoder_lr, self.teacher_forcing
-        require(rate is None or is_positive(rate), "encoder_lr", rate, "a number > 0")
+        require(rate is None or is_positive(rate), "encoder_lr", rate, "a finite number > 0")
         require(
             share is None
             or (isinstance(share, int | float) and share is not True and 0 <= share <= 1),
@@ -79,12 +79,10 @@ class Phase:
             "a number in [0, 1]",
         )
         decay = self.weight_decay
-        require(
-            decay is None or (is_positive(decay) and self.optimiser == "adam"),
-            "weight_decay",
-            decay,
-            "a number > 0, of Adam only",
-        )
+        rule = "a finite number > 0, or none"
+        require(decay is None or is_positive(decay), "weight_decay", decay, rule)
+        rule = "none without the optimiser adam"
+        require(decay is None or self.optimiser == "adam", "weight_decay", decay, rule)
         for name in ("lr", "until", "encoder_lr", "teacher_forcing", "weight_decay"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, float(value))

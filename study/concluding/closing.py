@@ -55,9 +55,9 @@ def close(request: Request, plan: Plan, place: Workplace, trained: Trained) -> i
         )
     if not trained.failed:
         return DONE
+    failed = terminal.counted(len(trained.failed), "cell failed and is", "cells failed and are")
     print(
-        f"{len(trained.failed)} of {len(trained.cells)} cells failed and are missing above; the "
-        "same command tries them again",
+        f"{failed} missing above, of {len(trained.cells)}; the same command tries again",
         file=sys.stderr,
     )
     return FAILED
@@ -100,13 +100,13 @@ def report(request: Request, plan: Plan, place: Workplace, trained: Trained) -> 
     for sentence in added:
         print(terminal.fitted(sentence))
     if others:
-        what = "setting" if others == 1 else "settings"
-        print(terminal.fitted(f"the report also shows {others} other {what} of the study"))
+        more = terminal.counted(others, "other setting")
+        print(terminal.fitted(f"the report also shows {more} of the study"))
     last = f"The last command: preset {made}; {'; '.join(added)}."
     notes = [
         last if added else f"Preset {made}.",
         *(f"Skipped: {skip.what}: {skip.reason}." for skip in trained.skipped),
-        *([f"{len(failed)} cells failed and are missing."] * bool(failed)),
+        *([f"{terminal.counted(len(failed), 'cell')} failed: no numbers."] * bool(failed)),
     ]
     page = None
     try:
@@ -152,4 +152,4 @@ def _added(new: Sequence[AnyCell], total: int) -> list[str]:
         return []
     counts = Counter(cell.label for cell in new)
     which = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [f"new: {len(new)} of the study's {total} cells ({which})"]
+    return [f"new: {len(new)} of the study's {terminal.counted(total, 'cell')} ({which})"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from study.errors import RequestError, unknown
 from study.results import Results, report_files
+from study.terminal import counted
 from study.terminal.command import importing
 from study.terminal.working import working
 from study.tracking.store import RunStore
@@ -94,8 +95,8 @@ def _log_study(results: Results, study: str, statuses: Mapping[str, str], uri: s
         tracker.stop()
     there = len(statuses) - store.made - lost
     print(
-        f"{study}: {len(statuses)} cells: {there} were there, {store.made} logged"
-        + (f", {lost} missing" if lost else "")
+        f"{study}: {counted(len(statuses), 'cell')}: {counted(there, 'was', 'were')} there, "
+        f"{store.made} logged" + (f", {lost} missing" if lost else "")
     )
     print(f"runs:   {store.ui_command}")
     print(f"view:   {store.view}")

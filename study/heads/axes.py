@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from search_spaces.base import By
-from study.cell.axis import Axis
+from study.cell.axis import Axis, number, whole
 from study.heads.cell import METHODS, SOLVED
 from study.heads.temperatures import CHOICES, FIXED, PUBLISHED, VALIDATION
 from study.posterior.axes import AXES as OF_SOLUTIONS
@@ -14,15 +14,15 @@ from study.train import axes as training
 
 
 def _choice_or_number(text: str) -> str | float:
-    return text if text in CHOICES and text != FIXED else float(text)
+    return text if text in CHOICES and text != FIXED else number(text)
 
 
 AXES: Mapping[str, Axis] = {
     **{name: axis for name, axis in training.AXES.items() if name != "confirm"},
     "seed": Axis(
-        "seeds of networks, which draw characters, episodes and weights; 0-5 is a range", int
+        "seeds of networks, which draw characters, episodes and weights; 0-5 is a range", whole
     ),
-    "examples": Axis("P, training episodes on which theory solves and rules score", int, (600,)),
+    "examples": Axis("P, training episodes on which theory solves and rules score", whole, (600,)),
     "temperature": Axis(
         f"of the theory: {VALIDATION} (the best of ten on validation episodes), {PUBLISHED} (the "
         "best of ten on the test episodes, and of five for the limit, as the paper does), or a "
@@ -40,7 +40,7 @@ AXES: Mapping[str, Axis] = {
     ),
     "network_width": Axis(
         "N, of every layer of the theory's network",
-        int,
+        whole,
         By("method", {}, otherwise=()),
         only=("method", tuple(name for name in SOLVED if name != LIMIT)),
     ),

@@ -95,7 +95,7 @@ class HeadsCell(AnyCell):
             is_positive(heat) if fixed else heat is None,
             "temperature",
             heat,
-            "a number > 0" if fixed else "none where it is chosen",
+            "a finite number > 0" if fixed else "none where it is chosen",
         )
         if heat is not None:
             object.__setattr__(self, "temperature", float(heat))

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 from study.cell.version import source_digest
 from study.errors import RequestError
 from study.storage.urls import expanded
+from study.terminal import counted
 
 ANSWER_SECONDS = 180.0
 """How long a node may take to answer: a fresh worker imports PyTorch."""
@@ -116,12 +117,12 @@ class Cluster:
         there, to_come = self.nodes, self.to_come
         most = max(sum(n.slots(threads, gpus) for n in nodes) for nodes in (there, to_come))
         if not most:
-            kinds = {f"{n.name}: {n.cpus:g} cores, {n.gpus:g} GPUs" for n in (*there, *to_come)}
+            kinds = {f"{n.name}: {', '.join(_room(n.cpus, n.gpus))}" for n in (*there, *to_come)}
             has = "; ".join(sorted(kinds)) or "none may train"
+            cores, cards = _room(threads, gpus)
             raise RequestError(
-                f"a trial takes {_count(threads, 'CPU core')} and {_count(gpus, 'GPU')}, which no "
-                f"node of the cluster at {self.address} has ({has}). Change --threads or "
-                "--gpus-per-trial."
+                f"a trial takes {cores} and {cards}, which no node of the cluster at "
+                f"{self.address} has ({has}). Change --threads or --gpus-per-trial."
             )
         return most
 
@@ -142,7 +143,7 @@ class Cluster:
         answer = task.remote(*args)
         done, _ = self.ray.wait([answer], timeout=SILENT_SECONDS)
         if not done:
-            room = _count(threads, "CPU core") + (f" and {_count(gpus, 'GPU')}" if gpus else "")
+            room = " and ".join(_room(threads, gpus)[: 2 if gpus else 1])
             print(
                 f"waiting for a node with {room} free, to time cells on",
                 file=sys.stderr,
@@ -221,10 +222,6 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _count(number: float, what: str) -> str:
-    return f"{number:g} {what}" + "s" * (number != 1)
-
-
 def _probe() -> type:
     """An actor class that is pickled by value, so that a node without the project can run it."""
 
@@ -280,3 +277,7 @@ def _growth(file: Path) -> tuple[dict[str, tuple[dict[str, float], int]], int]:
         return types, int(config["max_workers"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError):
         return {}, 0  # this is no head that `ray up` started
+
+
+def _room(cores: float, gpus: float) -> tuple[str, str]:
+    return counted(cores, "CPU core", form="g"), counted(gpus, "GPU", form="g")

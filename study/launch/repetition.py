@@ -30,6 +30,7 @@ from study.launch.trial import train_cells
 from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
+from study.terminal import counted
 from study.terminal.progress import Progress
 from study.terminal.working import draws, duration
 
@@ -91,7 +92,7 @@ class Repetition:
     def text(self) -> str:
         """One line for people."""
         text = f"cell {self.cell_id}: repeated in {duration(self.seconds)}; "
-        text += f"{self.evaluations} evaluations, "
+        text += f"{counted(self.evaluations, 'evaluation')}, "
         if self.equal:
             return f"{text}largest difference {self.largest:.2g} (metrics, heat maps, images)"
         if self.ended:
@@ -332,7 +333,9 @@ def _progress(cell: AnyCell) -> Iterator[Any]:
 
 
 def _ended(recorded: Mapping[Any, Any], again: Mapping[Any, Any]) -> str:
-    then, now = (f"{row['status']} after {row['steps']} steps" for row in (recorded, again))
+    then, now = (
+        f"{row['status']} after {counted(row['steps'], 'step')}" for row in (recorded, again)
+    )
     return "" if then == now else f"recorded as {then}, now {now}"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.base import By, SearchSpace, Values
-from study.cell.axis import possible_values, values_at
+from study.cell.axis import as_typed, possible_values, values_at
+from study.cell.checks import is_int
 from study.errors import RequestError, unknown
 from study.kinds import KINDS, Kind
 from study.names import as_seen
@@ -68,6 +70,51 @@ def _declared(kind: Kind, space: SearchSpace, preset: str) -> dict[str, Values |
             raise unknown(f"axis in preset {preset} of {space.name}", name, kind.axes)
     axes = {name: declared.get(name, axis.default) for name, axis in kind.axes.items()}
     return {**axes, "task": declared.get("task", (space.task,))}
+
+
+def as_assignments(kind: Kind, axes: Mapping[str, Values | By]) -> Iterator[str]:
+    """What `resolve` takes to give these axes, a line an axis that has several values.
+
+    Args:
+        kind: of the study.
+        axes: as `resolve` gives them.
+    """
+    there = {name: possible_values(axis) for name, axis in axes.items()}
+    for name, axis in kind.axes.items():
+        other, having = axis.only or ("", ())
+        meant = [value for value in there.get(other, ()) if value in having]
+        if axis.only and not meant:
+            continue
+        spelt = _spelt(axes[name], {**there, other: tuple(meant)} if axis.only else there)
+        spelt = [each for each in spelt if each[1] != (None,)] or spelt[:1]  # else said twice
+        if len(spelt) > 1 or len(spelt[0][1]) > 1:
+            yield " ".join(f"{name}{where}={_typed(values)}" for where, values in spelt)
+
+
+def _spelt(axis: Values | By, there: Mapping[str, Values]) -> Sequence[tuple[str, Values]]:
+    """Conditions on other axes, whose values are `there`, and the values of an axis under them."""
+    if not isinstance(axis, By):
+        return (("", axis),)
+    met: dict[Sequence[tuple[str, Values]], list[Any]] = {}
+    for value in there[axis.axis]:
+        inner = axis.values.get(value, axis.otherwise)
+        met.setdefault(_spelt(inner, {**there, axis.axis: (value,)}), []).append(value)
+    if len(met) == 1:
+        return next(iter(met))
+    of = "" if axis.axis in NAMED else f"{axis.axis}:"
+    return tuple(
+        (f"@{of}{_typed(some)}{where}", values)
+        for spelt, some in met.items()
+        for where, values in spelt
+    )
+
+
+def _typed(values: Iterable[Any]) -> str:
+    """Values as --set takes them: ``0-11``, ``0.01,0.1``, ``none``."""
+    values = tuple(values)
+    if all(is_int(value) and value >= 0 for value in values):
+        return as_typed(values)
+    return ",".join("none" if v is None else str(v).removesuffix(".0") for v in values)
 
 
 def tasks_of(axes: Mapping[str, Values | By]) -> Values:
@@ -170,7 +217,7 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
     values: list[Any] = []
     for part in text.split(","):
         part = as_seen(part)
-        span = re.fullmatch(r"(\d+)-(\d+)", part)
+        span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
         if span and isinstance(axis.parse(span[1]), int):
             first, last = int(span[1]), int(span[2])
             if not first <= last < first + LARGEST_RANGE:
@@ -182,10 +229,10 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
             continue
         if names is not None and part not in names:
             raise unknown(name, part, names)
-        try:
-            values.append(axis.parse(part))
-        except ValueError:
-            raise RequestError(
-                f"--set {typed}: {name} takes {axis.expects}, got {part!r}."
-            ) from None
+        for each in (part, part.lower()):  # None, too, where a word means something
+            with contextlib.suppress(ValueError):
+                values.append(axis.parse(each))
+                break
+        else:
+            raise RequestError(f"--set {typed}: {name} takes {axis.expects}, got {part!r}.")
     return tuple(dict.fromkeys(values))

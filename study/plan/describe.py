@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from study.kinds import KINDS
 from study.plan.plan import Plan, ToCome
 from study.plan.prefixes import saved_flops
 from study.tasks.base import UNKNOWN_DIGEST
+from study.terminal import counted
 from study.terminal.working import duration
 from study.train.budget.timeline import timeline
 
@@ -41,8 +42,11 @@ def _lines(plan: Plan, about: str, price_per_hour: float | None) -> Iterator[str
         yield "below: one example a paradigm and seed, in the middle of its ranges"
     else:
         done, left = len(plan.finished), len(plan.to_run) + plan.num_to_come
-        yield f"{done + left} cells: {done} done already, {left} to run"
+        yield f"{counted(done + left, 'cell')}: {done} done already, {left} to run"
     yield from _stages(plan)
+    if plan.grid:
+        yield "in this grid, as --set takes it:"
+        yield from (f" {line}" for line in plan.grid)
     if plan.shown[0].data_digest == UNKNOWN_DIGEST:
         encoder = plan.shown[0].options.encoder
         what = f"data, or the weights of {encoder}, are" if encoder else "data"
@@ -72,13 +76,13 @@ def _stages(plan: Plan) -> Iterator[str]:
     if tuning:
         options = {cell.hash_without("seed") for cell in tuning}
         seeds = {cell.seed for cell in tuning}
-        what = f"{_count(options, 'option')} on {_count(seeds, 'seed')}"
+        what = f"{counted(len(options), 'option')} on {counted(len(seeds), 'seed')}"
         yield f"1. tune: {what}, {_part(plan, tuning)}"
     number, which = (2, "chosen") if tuning or plan.search else (1, "only")
-    what = _count([*{cell.group for cell in plan.confirming}, *groups], "group")
+    what = counted(len({cell.group for cell in plan.confirming}) + len(groups), "group")
     yield (
         f"{number}. confirm: the {which} option of {what} on "
-        f"{_count(plan.confirm, 'fresh seed')}, {_part(plan, plan.confirming, groups)}"
+        f"{counted(len(plan.confirm), 'fresh seed')}, {_part(plan, plan.confirming, groups)}"
     )
     if which == "only":
         yield "nothing is tuned, so the axis seed is not used (confirm=none uses it)"
@@ -99,11 +103,7 @@ def _part(plan: Plan, cells: Sequence[AnyCell], to_come: Sequence[ToCome] = ()) 
     seconds += sum(plan.seconds_of(each.examples) * each.count for each in to_come)
     count = len(cells) + sum(each.count for each in to_come)
     done = f", {len(cells) - len(left)} done already" if len(left) < len(cells) else ""
-    return f"{count} cells{done}, {duration(seconds / plan.concurrent)}"
-
-
-def _count(things: Sized, name: str) -> str:
-    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+    return f"{counted(count, 'cell')}{done}, {duration(seconds / plan.concurrent)}"
 
 
 def _time(plan: Plan, seconds: float) -> str:
@@ -147,7 +147,7 @@ def _packing(plan: Plan) -> str:
     largest = max(len(job.cells) for job in plan.jobs)
     return (
         f"packs: cells that differ in {plan.packing.choice.replace(',', ' and ')} only train "
-        f"together, {len(plan.jobs)} trials of up to {largest} ({reason})"
+        f"together, {counted(len(plan.jobs), 'trial')} of up to {largest} ({reason})"
     )
 
 

@@ -10,6 +10,7 @@ import torch
 from study.errors import RequestError
 from study.limits import usable_cores
 from study.plan.plan import Plan
+from study.terminal import counted
 from study.train.steps.packs import Packing, form
 
 Room = Callable[[int], int]
@@ -53,11 +54,13 @@ def with_packing(
         gpus, cores = torch.cuda.device_count(), usable_cores()
         if (plan.gpus_per_trial or 0) > gpus:
             raise RequestError(
-                f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has {gpus} GPUs. "
-                "Leave it out to use what is there."
+                f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has "
+                f"{counted(gpus, 'GPU')}. Leave it out to use what is there."
             )
         if (threads or 0) > cores:
-            raise RequestError(f"--threads {threads}, but this process may use {cores} cores.")
+            raise RequestError(
+                f"--threads {threads}, but this process may use {counted(cores, 'core')}."
+            )
         slots = gpu_slots(gpus, plan.gpus_per_trial)
         trials = len(form(plan.cells, packing, slots or cores)) + plan.num_to_come
         concurrent, share_of_cores = share_cores(trials, cores, slots)

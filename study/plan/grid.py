@@ -11,6 +11,7 @@ from study.cell import AnyCell
 from study.cell.axis import values_at
 from study.errors import RequestError
 from study.kinds import KINDS, Kind
+from study.plan.axes import as_assignments
 from study.plan.divide import with_packing
 from study.plan.plan import Plan, Skip
 from study.tasks.base import FactsOf
@@ -66,6 +67,7 @@ def make_plan(
         packing=Packing(),
         concurrent=1,
         threads=1,
+        grid=tuple(as_assignments(kind, axes)) if isinstance(axes, Mapping) else (),
     )
     return with_packing(plan, plan.packing)
 

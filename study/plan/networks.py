@@ -38,6 +38,7 @@ def with_networks_first(
         kind=TRAINING,
         cells=tuple(needed),
         skipped=(),
+        grid=(),
         flops={cell.id: maker.flops(cell) for cell in needed},
         gpus_per_trial=request.gpus_per_trial,
     ).resumed(finished)

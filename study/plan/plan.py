@@ -65,6 +65,7 @@ class Plan:
             are any.
         max_concurrent: most trials at a time; None: no limit.
         micro_batch: inputs a forward and backward pass; None: by device.
+        grid: the axes that have several values, for people.
         search: what a search would try, for people.
         to_come: cells that a search will suggest, and those that will confirm what is not chosen
             yet, by group.
@@ -91,6 +92,7 @@ class Plan:
     gpus_per_trial: float | None = None
     max_concurrent: int | None = None
     micro_batch: int | None = None
+    grid: tuple[str, ...] = ()
     search: str = ""
     to_come: tuple[ToCome, ...] = ()
     confirm: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from search_spaces.base import By
-from study.cell.axis import Axis
+from study.cell.axis import Axis, number, whole
 from study.posterior.cell import LIMIT, METHODS, SAMPLED, TASK
 from study.posterior.network import PATHS, SIGMA_PERP, VARIANTS
 
@@ -13,7 +13,7 @@ _COUNT = "a whole number, or none if nothing is sampled"
 
 
 def _count_or_none(text: str) -> int | None:
-    return None if text == "none" else int(text)
+    return None if text == "none" else whole(text)
 
 
 def _of_samplers(default: int) -> By:
@@ -21,7 +21,7 @@ def _of_samplers(default: int) -> By:
 
 
 AXES: Mapping[str, Axis] = {
-    "seed": Axis("seeds of sequences, random heads and chains; 0-11 is a range", int),
+    "seed": Axis("seeds of sequences, random heads and chains; 0-11 is a range", whole),
     "task": Axis(TASK, str, expects="a name"),
     "variant": Axis(
         "plain or noisy: the published heads and noise, which heads and sigma_perp change",
@@ -37,15 +37,15 @@ AXES: Mapping[str, Axis] = {
     ),
     "sigma_perp": Axis(
         "noise of the tokens outside the plane of the two states",
-        float,
+        number,
         By("variant", {name: (noise,) for name, noise in SIGMA_PERP.items()}, otherwise=()),
         "a number",
     ),
-    "tokens": Axis("T, tokens a sequence", int, (30,)),
-    "n": Axis("P, training sequences", int, (100,)),
-    "validation_size": Axis("validation sequences", int, (100,)),
-    "test_size": Axis("test sequences", int, (1_000,)),
-    "temperature": Axis("of the posterior", float, (0.01,), "a number"),
+    "tokens": Axis("T, tokens a sequence", whole, (30,)),
+    "n": Axis("P, training sequences", whole, (100,)),
+    "validation_size": Axis("validation sequences", whole, (100,)),
+    "test_size": Axis("test sequences", whole, (1_000,)),
+    "temperature": Axis("of the posterior", number, (0.01,), "a number"),
     "method": Axis(
         "theory (saddle point), gp (its limit of infinite width), slice (elliptical slice "
         "sampling) or gibbs (block Gibbs sampling of all weights)",

@@ -84,8 +84,10 @@ class PosteriorCell(AnyCell):
         reduced(parse(self.heads), self.paths)
         require(self.method in METHODS, "method", self.method, f"one of {', '.join(METHODS)}")
         sigma = self.sigma_perp
-        require(sigma == 0 or is_positive(sigma), "sigma_perp", sigma, "a number >= 0")
-        require(is_positive(self.temperature), "temperature", self.temperature, "a number > 0")
+        require(sigma == 0 or is_positive(sigma), "sigma_perp", sigma, "a finite number >= 0")
+        require(
+            is_positive(self.temperature), "temperature", self.temperature, "a finite number > 0"
+        )
         for name in ("n", "validation_size", "test_size"):
             value = getattr(self, name)
             rule = f"an even number from 2 to {LARGEST_SIZE:,}"

@@ -6,10 +6,11 @@ two layers, so four paths. `study.posterior.hidden_markov` says what each kind o
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from study.errors import unknown
 
 KINDS = ("good", "uniform", "random")
 
@@ -55,7 +56,8 @@ def parse(heads: str) -> Network:
         kinds = part.split("+")
         for kind in kinds:
             if kind not in KINDS:
-                raise ValueError(_unknown(f"head in layer {layer} of {heads!r}", kind, KINDS))
+                what = f"head in layer {layer} of {heads!r}:"
+                raise ValueError(str(unknown(what, kind, KINDS)))
         network.append(tuple(Head(kind, number) for number, kind in enumerate(kinds)))
     return tuple(network)
 
@@ -74,7 +76,7 @@ def reduced(network: Network, paths: str) -> Network:
         ValueError: the paths are unknown, or the network does not have them.
     """
     if paths not in PATHS:
-        raise ValueError(_unknown("paths", paths, PATHS))
+        raise ValueError(str(unknown("paths:", paths, PATHS)))
     if paths == "all":
         return network
     first = [_of_kind(network[0], "good", 1)]
@@ -126,9 +128,3 @@ def _of_kind(layer: Sequence[Head], kind: str, number: int) -> Head:
         f"the good path needs a {kind} head in layer {number}, which has {found}: give it one, or "
         "take paths=all."
     )
-
-
-def _unknown(what: str, got: str, valid: Sequence[str]) -> str:
-    near = difflib.get_close_matches(got, valid, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what}: {got!r}.{hint} Valid: {', '.join(valid)}."

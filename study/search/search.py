@@ -32,6 +32,7 @@ from study.search.space import Space, in_order
 from study.search.storage import GRACE_SECONDS, SearchStorage, shared_storage
 from study.storage.databases import without_password
 from study.storage.urls import sqlite_url
+from study.terminal import counted
 
 if TYPE_CHECKING:
     import optuna
@@ -220,7 +221,10 @@ class Search:
         if self._storage.shared:
             tried = _tried(trials)
             here = sum(trial.user_attrs.get(_DRIVER) == self._driver for trial in tried)
-            lines = [f"the whole search, {here} suggestions of it by this driver:", *lines]
+            lines = [
+                f"the whole search, {counted(here, 'suggestion')} of it by this driver:",
+                *lines,
+            ]
             if any(trial.state.name == "RUNNING" for trial in tried):
                 lines.append(
                     "unfinished: other drivers train them, or left them. The same command takes "
@@ -519,5 +523,5 @@ def _counts(trials: Sequence[optuna.trial.FrozenTrial]) -> str:
     }
     parts = [f"{states[state]} {name}" for state, name in names.items() if states[state]]
     refused = sum(_POINT not in trial.user_attrs for trial in trials)
-    also = f"; {refused} more were never trained" if refused else ""
-    return f"{len(tried)} suggestions: {', '.join(parts) or 'none'}{also}"
+    also = f"; {counted(refused, 'more was', 'more were')} never trained" if refused else ""
+    return f"{counted(len(tried), 'suggestion')}: {', '.join(parts) or 'none'}{also}"

@@ -13,6 +13,7 @@ from study.cell import HYBRIDS
 from study.cell.axis import values_at
 from study.cell.checks import is_positive
 from study.errors import RequestError, unknown
+from study.terminal import counted
 from study.train.axes import AXES, SAME
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ class Space:
         """What a search would try, as lines for people."""
         count = len(self.seeds)
         head = (
-            f"search: {num_samples} suggestions x {count} seed{'s' * (count > 1)} = "
-            f"{num_samples * count} cells, improving {self.improved(objective)}"
+            f"search: {counted(num_samples, 'suggestion')} x {counted(count, 'seed')} = "
+            f"{counted(num_samples * count, 'cell')}, improving {self.improved(objective)}"
         )
         return "\n".join([head, *(f"  {line}" for line in self.lines)])
 

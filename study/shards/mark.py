@@ -10,6 +10,7 @@ from typing import Any
 
 from study.plan.plan import Plan
 from study.request import Request, Shard
+from study.terminal import counted
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,14 @@ class Mark:
         if other.study != self.study:
             return f"shards of {other.study} are running with the results directory"
         if other.shards != self.shards:
-            return f"{other.shards} shards of {self.study} are running, not {self.shards}"
+            there = counted(
+                other.shards, f"shard of {self.study} is", f"shards of {self.study} are"
+            )
+            return f"{there} running, not {self.shards}"
         return (
-            f"shards of {self.study} are running with another grid ({other.cells} cells, here "
-            f"{self.cells}), other confirming seeds or another --select"
+            f"shards of {self.study} are running with another grid "
+            f"({counted(other.cells, 'cell')}, here {self.cells}), other confirming seeds or "
+            "another --select"
         )
 
 

@@ -26,6 +26,7 @@ from study.plan.stages import staged
 from study.request import Request, Shard
 from study.shards.mark import Mark
 from study.shards.share import Share
+from study.terminal import counted
 from study.terminal.command import DONE, FAILED, terminating
 from study.terminal.working import working
 
@@ -80,7 +81,8 @@ def _train(
     known, waiting = _known(request, grid, place, share)
     done, left = len(known.finished), len(known.to_run)
     print(
-        f"shard {shard} of {known.study}: {done + left} cells, {done} done already, {left} to run",
+        f"shard {shard} of {known.study}: {counted(done + left, 'cell')}, {done} done already, "
+        f"{left} to run",
         flush=True,
     )
     failures: list[Failure] = []
@@ -121,7 +123,9 @@ def _still_to_come(plan: Plan, waiting: Sequence[AnyCell]) -> str:
     """Lines on the cells of a share that cannot train yet; empty: there are none."""
     lines = []
     if plan.num_to_come:
-        lines.append(f"to come: {plan.num_to_come} cells confirm what is not chosen yet")
+        confirm = counted(plan.num_to_come, "cell confirms", "cells confirm")
+        lines.append(f"to come: {confirm} what is not chosen yet")
     if waiting:
-        lines.append(f"to come: {len(waiting)} cells take apart networks that train first")
+        take = counted(len(waiting), "cell takes", "cells take")
+        lines.append(f"to come: {take} apart networks that train first")
     return "".join(f"{line}. Once all shards have ended, run them again\n" for line in lines)

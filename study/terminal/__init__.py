@@ -1,6 +1,7 @@
 """What people see of a command: its text, its progress, its end."""
 
 from study.terminal.width import columns as columns
+from study.terminal.width import counted as counted
 from study.terminal.width import fits as fits
 from study.terminal.width import fitted as fitted
 from study.terminal.width import sentence as sentence

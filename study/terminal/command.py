@@ -8,14 +8,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NoReturn, TextIO
 
-from study.errors import RequestError
+from study.errors import RequestError, nearest
 from study.terminal.working import telling
 
 DONE, FAILED, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -152,9 +153,10 @@ class Parser(argparse.ArgumentParser):
         name: of the module that `python -m` runs.
         about: what the command does.
         more: text after the options, such as examples.
+        axes: names that people may take for options, but that follow --set.
     """
 
-    def __init__(self, name: str, about: str, more: str) -> None:
+    def __init__(self, name: str, about: str, more: str, axes: Collection[str] = ()) -> None:
         super().__init__(
             prog=f"python -m {name}",
             description=about,
@@ -162,10 +164,17 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self._axes = axes
 
     def add_results_dir(self) -> None:
         """Adds the results directory as the first argument."""
         self.add_argument("results_dir", metavar="RESULTS_DIR", help="local path or fsspec URL")
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
+        hint = ""
+        if wrong := re.match(r"unrecognized arguments: (?:[^-].*? )?(--[\w-]+)", message):
+            options = re.findall(r"--[\w-]+", self.format_usage())
+            if near := nearest(wrong[1], [*options, *self._axes]):
+                near = f"--set {near}=VALUE" if near in self._axes else near
+                hint = f" Did you mean {near}?"
+        raise RequestError(f"{message.rstrip('.')}.{hint} See `{self.prog} --help`.")

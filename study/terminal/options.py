@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 from typing import TYPE_CHECKING
 
+from study.cell.axis import whole
 from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError
 from study.terminal.command import importing
@@ -17,9 +19,15 @@ if TYPE_CHECKING:
 
 def positive(text: str) -> int:
     """A whole number from the command line, at least 1."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
-    return int(text)
+    return at_least(1, text)
+
+
+def at_least(least: int, text: str) -> int:
+    """A whole number from the command line that is not below another."""
+    with contextlib.suppress(ValueError):
+        if (value := whole(text)) >= least:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got {text!r}")
 
 
 def number(text: str) -> float:

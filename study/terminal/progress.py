@@ -155,7 +155,7 @@ class Progress:
         left = self.seconds_left()
         time_left = [f"{duration(left)} left"] if left is not None else []
         counts, *best = self._counts()
-        done = f"{self._done}/{self._total} cells done, {counts}"
+        done = f"{self._done}/{terminal.counted(self._total, 'cell')} done, {counts}"
         return " | ".join([done, *time_left, *best])
 
     def _bars(self, took: float | None = None) -> RenderableType:
@@ -173,7 +173,9 @@ class Progress:
         if took is not None:
             running, far = {}, f"in {duration(took)}"
         done = self._done + sum(running.values())
-        lines = [Bar(f"{self._done}/{self._total} cells", done, self._total, far)]
+        lines = [
+            Bar(f"{self._done}/{terminal.counted(self._total, 'cell')}", done, self._total, far)
+        ]
         for cell_id, share in itertools.islice(running.items(), MOST_BARS):
             # Without an evaluation so far, its bar pulses.
             lines.append(Bar(self._labels[cell_id], share, 1 if share else None, f"{share:.0%}"))

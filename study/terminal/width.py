@@ -1,4 +1,7 @@
-"""Folds text to the width of the terminal; text that goes elsewhere stays as it is."""
+"""Text for people: what is counted, and lines that fit the terminal.
+
+Text that goes elsewhere stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,11 @@ from collections.abc import Sequence
 
 WIDEST = 99
 """Widest line of a sentence; longer ones are hard to read."""
+
+
+def counted(number: float | str, one: str, many: str = "", form: str = "") -> str:
+    """``1 cell``, ``3 to 6 seeds``; with `many`, where an s is not enough: ``2 cells are``."""
+    return f"{number:{form}} {one if number in (1, '1') else many or f'{one}s'}"
 
 
 def columns() -> int | None:

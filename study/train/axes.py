@@ -18,7 +18,7 @@ from study.cell import (
     RATIONALE_RULES,
     SPLIT_SCHEMES,
 )
-from study.cell.axis import Axis
+from study.cell.axis import Axis, number, whole
 from study.models.encoders import ENCODERS
 
 SAME = "same"
@@ -48,12 +48,8 @@ OF_HYBRIDS = ("paradigm", tuple(HYBRIDS))
 """The axis, and the values without which an axis of hybrids means nothing."""
 
 
-def _number(text: str) -> float:
-    return float(text)
-
-
 def _number_or_same(text: str) -> float | str:
-    return SAME if text == SAME else float(text)
+    return SAME if text == SAME else number(text)
 
 
 def _number_none_or_same(text: str) -> float | str | None:
@@ -61,15 +57,15 @@ def _number_none_or_same(text: str) -> float | str | None:
 
 
 def _number_or_none(text: str) -> float | None:
-    return None if text == NONE else float(text)
+    return None if text == NONE else number(text)
 
 
 def _count_or_none(text: str) -> int | None:
-    return None if text == NONE else int(text)
+    return None if text == NONE else whole(text)
 
 
 def _count_or_all(text: str) -> int | str:
-    return ALL if text == ALL else int(text)
+    return ALL if text == ALL else whole(text)
 
 
 def _name_or_none(text: str) -> str | None:
@@ -118,7 +114,7 @@ def _of_transformers(about: str) -> Axis:
 
 
 AXES: Mapping[str, Axis] = {
-    "seed": Axis("seeds on which options are tried; 0-11 is a range", int),
+    "seed": Axis("seeds on which options are tried; 0-11 is a range", whole),
     "confirm": Axis(
         "fresh seeds, on which alone the chosen options are judged, e.g. 100-111; none: options "
         "are chosen and judged on the same seeds",
@@ -175,7 +171,7 @@ AXES: Mapping[str, Axis] = {
     "m": Axis(
         "segments a mosaic; of posts the most words, longer ones are cut; of captions the regions "
         "of an image, a square number",
-        int,
+        whole,
     ),
     "num_classes": Axis(
         "foreground classes of linear-orthogonal, which is made up; none: the task's own",
@@ -183,9 +179,9 @@ AXES: Mapping[str, Axis] = {
         (None,),
         "a whole number or none",
     ),
-    "foregrounds": Axis("segments of a mosaic that are of the label's class", int, (1,)),
+    "foregrounds": Axis("segments of a mosaic that are of the label's class", whole, (1,)),
     "distractors": Axis(
-        "segments of a mosaic that are of other foreground classes, each of any", int, (0,)
+        "segments of a mosaic that are of other foreground classes, each of any", whole, (0,)
     ),
     "n": Axis(
         "training mosaics, posts or captions; all: of a data set of posts or captions",
@@ -193,7 +189,7 @@ AXES: Mapping[str, Axis] = {
         expects="a whole number or all",
     ),
     "paradigm": Axis(", ".join((*PARADIGMS, *HYBRIDS)), str, expects="a name"),
-    "lr": Axis("learning rate (of a hybrid: its soft part)", _number, expects="a number"),
+    "lr": Axis("learning rate (of a hybrid: its soft part)", number, expects="a number"),
     "hard_lr": Axis(
         "learning rate of a hybrid's hard part, or same",
         _number_or_same,
@@ -216,7 +212,7 @@ AXES: Mapping[str, Axis] = {
     ),
     "switch_point": Axis(
         "budget fraction at which a hybrid turns hard",
-        _number,
+        number,
         (0.5,),
         "a number",
         only=OF_HYBRIDS,
@@ -228,7 +224,7 @@ AXES: Mapping[str, Axis] = {
         "a number or none",
     ),
     "epochs": Axis(
-        "the budget: that many epochs of soft, see budget_unit", _number, expects="a number"
+        "the budget: that many epochs of soft, see budget_unit", number, expects="a number"
     ),
     "budget_unit": Axis(
         "what is equal: flops (of those epochs of soft), or mosaics; where alpha is held, mosaics",
@@ -237,7 +233,7 @@ AXES: Mapping[str, Axis] = {
         "a name",
     ),
     "architecture": Axis("network of focus and classifier", str, expects="a name"),
-    "width": Axis("factor on the network's hidden widths", _number, (1.0,), "a number"),
+    "width": Axis("factor on the network's hidden widths", number, (1.0,), "a number"),
     "focus_width": Axis(
         "the same of the focus alone; same: width", _number_or_same, (SAME,), "a number or same"
     ),
@@ -248,7 +244,7 @@ AXES: Mapping[str, Axis] = {
         "a number or same",
     ),
     "depth": Axis(
-        "hidden linear layers more than the architecture has; below 0: fewer", int, (0,)
+        "hidden linear layers more than the architecture has; below 0: fewer", whole, (0,)
     ),
     "normalisation": Axis(
         "behind every layer but the last: batch, layer, group or none",
@@ -257,7 +253,7 @@ AXES: Mapping[str, Axis] = {
         "a name",
     ),
     "activation": Axis("relu, tanh or gelu", str, (RELU,), "a name"),
-    "batch_size": Axis("mosaics, posts or captions a step", int, (256,)),
+    "batch_size": Axis("mosaics, posts or captions a step", whole, (256,)),
     "precision": Axis("float32, tf32 (on a GPU) or bfloat16", str, ("float32",), "a name"),
     "optimiser": Axis(
         "sgd or adam",
@@ -271,7 +267,7 @@ AXES: Mapping[str, Axis] = {
         (None,),
         "a number or none",
     ),
-    "momentum": Axis("of SGD; of Adam the decay beta_1", _number, (0.9,), "a number"),
+    "momentum": Axis("of SGD; of Adam the decay beta_1", number, (0.9,), "a number"),
     "split": Axis("disjoint, or shared-base as in the scripts", str, ("disjoint",), "a name"),
     "inference": Axis(
         "paradigm whose formula predicts at evaluations; own: that of the phase",
@@ -346,7 +342,7 @@ AXES: Mapping[str, Axis] = {
     "heads": _of_transformers("H, heads of each layer"),
     "qk": _of_transformers("G, size of queries and keys"),
     "patch": _of_transformers("height and width of the patches that are tokens"),
-    "evaluations": Axis("evaluations after the first, evenly spaced in the budget", int, (10,)),
+    "evaluations": Axis("evaluations after the first, evenly spaced in the budget", whole, (10,)),
     "train_metrics_size": Axis(
         "training inputs that train metrics are taken on",
         _count_or_all,

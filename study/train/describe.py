@@ -77,8 +77,8 @@ def _of_transformer(cell: Cell) -> str:
     if (sizes := cell.transformer) is None:
         return ""
     return (
-        f" ({sizes.layers} layers of {sizes.heads} heads, d_model {sizes.d_model}, "
-        f"{cell.pixels} pixels)"
+        f" ({terminal.counted(sizes.layers, 'layer')} of {terminal.counted(sizes.heads, 'head')}, "
+        f"d_model {sizes.d_model}, {cell.pixels} pixels)"
     )
 
 
@@ -114,20 +114,18 @@ def _budget(cell: Cell, soft: float, ends: Iterable[Stop]) -> str:
     amount = cell.budget.amount
     if cell.budget.unit == "mosaics":
         form = "{:,}".format
-        text = f"{amount:,} {tasks.modality(cell.task).noun} = {_epochs(amount / cell.n)}"
+        epochs = terminal.counted(amount / cell.n, "epoch", form="g")
+        text = f"{amount:,} {tasks.modality(cell.task).noun} = {epochs}"
         spent = {end.steps_done * cell.batch_size for end in ends}
     else:
         form = "{:.3g}".format
-        text = f"{amount:.3g} training FLOPs = {_epochs(amount / soft / cell.n)} of soft"
+        epochs = terminal.counted(amount / soft / cell.n, "epoch", form="g")
+        text = f"{amount:.3g} training FLOPs = {epochs} of soft"
         spent = {end.compute_flops for end in ends}
     if min(spent) < 0.99 * amount:
         texts = list(dict.fromkeys(map(form, sorted(spent))))
         text += f", of which whole batches spend {' to '.join(texts[:1] + texts[1:][-1:])}"
     return f"budget a cell: {text}"
-
-
-def _epochs(number: float) -> str:
-    return f"{number:g} epoch" + "s" * (number != 1)
 
 
 def _mean(values: list[float]) -> float:

@@ -338,5 +338,5 @@ def test_a_terminal_shows_the_time_left_and_is_left_clean(
     assert repeat.main([recorded.url, ids(recorded)["soft lr=0.1"]]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "0/1 cells" in captured.err
+    assert "0/1 cell" in captured.err
     assert not any(screen(captured.err, 80))

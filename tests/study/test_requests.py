@@ -14,7 +14,7 @@ from tests.made_up.commands import called
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("digits --set lr=0", "learning rate must be a number > 0, got 0.0"),
+        ("digits --set lr=0", "learning rate must be a finite number > 0, got 0.0"),
         ("digits --set m=1", "m must be an integer >= 2, got 1"),
         ("digits --set seed=0-2 confirm=2-4", "seed and confirm have 2 in common"),
         ("digits --set seed=0-2 confirm=2-4", "e.g. --set confirm=100-102, or leave the second"),
@@ -25,7 +25,7 @@ from tests.made_up.commands import called
         ("attention-paths --set confirm=100", "unknown axis 'confirm'"),
         ("digits --set paradigm=sotf", "Did you mean 'soft'"),
         ("attention-paths --set width=0", "width must be a whole number from 1"),
-        ("attention-paths --set temperature=0", "temperature must be a number > 0"),
+        ("attention-paths --set temperature=0", "temperature must be a finite number > 0"),
         ("attention-paths --set heads=good+rundom/uniform", "Did you mean 'random'"),
         ("attention-paths --set lr=0.1", "unknown axis 'lr'"),
         ("attention-paths --set n=200000 seed=0", "GB of memory, and"),
@@ -80,7 +80,7 @@ from tests.made_up.commands import called
         ),
         ("images --data-dir /no/such/place", "/no/such/place does not exist. Pass the directory"),
         ("images --set window=5", "window is for series, not for images"),
-        ("images --set architecture=paper", "unknown architecture 'paper'. Did you mean"),
+        ("images --set architecture=paper", "unknown architecture 'paper'. Valid: scripts, small"),
         ("attention-paths --weights /x", "--weights is of no use to attention-paths"),
         ("cifar10 --data-dir /no/such/place", "/no/such/place"),
         ("digits --results /dev/null/results", "/dev/null/results"),

@@ -13,6 +13,7 @@ from analysis.figures.settings import factors_figure, grid_figure
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
 from analysis.words import capital, level, listed, number, percent, points, span
+from study.terminal import counted
 
 
 def family_pictures(family: Family) -> Iterator[Picture]:
@@ -47,8 +48,9 @@ def plateau_pictures(table: pd.DataFrame) -> list[Picture]:
             title="How many times as long as lvml the others take to leave the plateau",
             caption=(
                 "Training mosaics until the loss on the train split is half of log C, over those "
-                f"of lvml: the geometric mean over n={span(table['num_seeds'])} seeds; bars: "
-                f"{level(CONFIDENCE)} interval. Dotted: the linear orthogonal setting."
+                "of lvml: the geometric mean over "
+                f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} "
+                "interval. Dotted: the linear orthogonal setting."
             ),
             alt=" ".join(ratios),
             figure=plateau_figure(table, CONFIDENCE),
@@ -67,8 +69,8 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
         caption=(
             f"Chosen options on the test split against {listed(factors)}; in each panel all else "
             f"is as at the base, {family.base.name}, which is on the dotted line. Mean over "
-            f"n={span(table['num_seeds'])} seeds; bars: {level(CONFIDENCE)} interval over seeds "
-            "and, where known, images. Marks of one value stand side by side."
+            f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} interval "
+            "over seeds and, where known, images. Marks of one value stand side by side."
         ),
         alt=" ".join(
             f"{capital(names[metric])} in % by {factor}. {_text(lines)}"

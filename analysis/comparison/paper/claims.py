@@ -46,6 +46,7 @@ from analysis.section.claim import (
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING
 from analysis.words import lost_scores
 from study.tasks import CAPTIONS
+from study.terminal import counted
 
 NEARLY_EMPTY = 0.1
 """Share of the instances below which the three middle rows (or columns) of a heat map are nearly
@@ -443,8 +444,8 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
     soon = bool(np.minimum(hard.half, 1.0).mean() <= least)
     earlier = side(
         f"half of the rise at {_when(soft)} of the cut with {soft_name} (rises in "
-        f"{soft.rose.sum()} of {n} seeds) and {_when(hard)} with {hard_name} ({hard.rose.sum()} "
-        f"of {n}), difference",
+        f"{soft.rose.sum()} of {counted(n, 'seed')}) and {_when(hard)} with {hard_name} "
+        f"({hard.rose.sum()} of {n}), difference",
         lead,
         -least,
         "below",
@@ -473,7 +474,7 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
         _percent,
     )
     if np.isinf(soft.half).any():
-        rose = f"{soft_name} rises in {soft.rose.sum()} of {n} seeds"
+        rose = f"{soft_name} rises in {soft.rose.sum()} of {counted(n, 'seed')}"
         stalls = Finding("", reason=f"{rose}, so whether it stalls is not seen")
     return [earlier, stalls]
 

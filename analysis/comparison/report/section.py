@@ -11,7 +11,6 @@ import pandas as pd
 
 from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.later.blocks import longer_blocks
 from analysis.comparison.report.answer import lone_paradigm
 from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
@@ -23,7 +22,7 @@ from analysis.comparison.report.tables import (
     further_cells,
     option_columns,
 )
-from analysis.comparison.report.text import stages, stopped_options, unusual_cut
+from analysis.comparison.report.text import edges, stages, stopped_options, unusual_cut
 from analysis.comparison.report.verdicts import (
     WOULD_DECIDE,
     over_what,
@@ -98,12 +97,12 @@ def comparison_blocks(
     """
     usual = comparison.staged and not comparison.unconfirmed
     blocks: list[Block] = [Text(t, "" if usual else "warning") for t in stages(comparison)]
+    blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
     if len(comparison.summary):
         blocks += [*_verdicts(comparison), *_results(comparison, published)]
         blocks += longer_blocks(comparison)
     else:
         blocks.append(Text("No option has numbers, so there is nothing to compare.", "warning"))
-    blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
     words = [each for each in shown if each.file.startswith(f"figures/{CAPTIONS_STEM}")]
     figures = [each for each in shown if each not in words]
     if words:
@@ -118,7 +117,7 @@ def _warnings(comparison: Comparison) -> list[str]:
     texts = [*unusual_cut(comparison), *stopped_options(comparison)]
     if (comparison.choice["select"] == "saif").any():
         texts.append(f"Options were {HIDDEN_FOREGROUND}.")
-    return texts + edge_warnings(comparison.options, comparison.choice)
+    return texts + edges(comparison)
 
 
 def _verdicts(comparison: Comparison) -> list[Block]:

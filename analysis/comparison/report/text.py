@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
+from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.ineligible_options import barred_sentences
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import share_sentences
@@ -25,12 +26,14 @@ def stages(comparison: Comparison) -> list[str]:
         return _one_stage(comparison)
     without = given(comparison.at_budget)
     tuned = comparison.options[~comparison.options["paradigm"].isin(without)]
-    fresh = f"n={span(comparison.summary.get('num_seeds', ()))} fresh seeds"
+    n = span(comparison.summary.get("num_seeds", ()))
+    fresh = f"n={terminal.counted(n, 'fresh seed')}"
     texts = [f"All numbers are of {fresh}: no option had to be tuned."]
     if len(tuned):
         texts = [
-            f"{len(tuned)} options were tuned on {span(tuned['num_seeds'])} seeds; all numbers "
-            f"are of the chosen ones on {fresh}."
+            f"{terminal.counted(len(tuned), 'option was', 'options were')} tuned on "
+            f"{terminal.counted(span(tuned['num_seeds']), 'seed')}; all numbers are of the "
+            f"chosen ones on {fresh}."
         ]
     texts += [
         f"{name} was not tuned: one of {count} options was chosen and tested on the same seeds."
@@ -94,6 +97,11 @@ def unusual_cut(comparison: Comparison) -> list[str]:
     return texts
 
 
+def edges(comparison: Comparison) -> list[str]:
+    """What is chosen at an end of its axis, so that a better option may lie beyond."""
+    return edge_warnings(comparison.options, comparison.choice)
+
+
 def verdict_text(found: Sequence[Comparison]) -> str:
     """The verdict of every pair, and the answer, for the terminal."""
     parts = []
@@ -117,6 +125,6 @@ def section_text(comparison: Comparison, published: bool = False) -> str:
     if len(comparison.summary):
         shown = (comparison.summary, published, comparison.threshold, comparison.name)
         parts.append(comparison_text(*shown))
-    notes = (stages, unusual_cut, stopped_options, share_sentences)
+    notes = (stages, unusual_cut, stopped_options, edges, share_sentences)
     parts += [f"note: {sentence}" for note in notes for sentence in note(comparison)]
     return "\n\n".join(parts)

@@ -57,7 +57,7 @@ def soft_epochs(epochs: float, flops: ModelFlops, m: int, n: int) -> Budget:
     Raises:
         ValueError: epochs, m or n out of range, or a budget of 2^63 FLOPs or more.
     """
-    require(is_positive(epochs), "epochs", epochs, "a number > 0")
+    require(is_positive(epochs), "epochs", epochs, "a finite number > 0")
     require(m >= 2, "m", m, "an integer >= 2")
     require(n >= 1, "n", n, "an integer >= 1")
     amount = exact_decimal(epochs) * n * training_flops("soft", flops, m)
@@ -71,7 +71,7 @@ def epochs(count: float, n: int) -> Budget:
     Raises:
         ValueError: the count is out of range, or less than one mosaic.
     """
-    require(is_positive(count), "epochs", count, "a number > 0")
+    require(is_positive(count), "epochs", count, "a finite number > 0")
     return Budget(int(exact_decimal(count) * n), "mosaics")
 
 

@@ -303,7 +303,7 @@ def test_paradigms_without_a_common_seed_are_undecided() -> None:
     table = _paired(_without(at_budget, "soft", 3, 4, 5))
     assert (table["num_pairs"] == 0).all()
     assert table[["difference", "p", "low", "mean_first"]].isna().to_numpy().all()
-    assert (table["reason"] == "n=0, fewer than 6 seeds").all()
+    assert (table["reason"] == "no seed in common: run both on the same seeds, 6 or more").all()
 
 
 def test_a_paradigm_without_a_usable_option_stays_in_the_table() -> None:

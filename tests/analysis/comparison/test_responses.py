@@ -14,6 +14,9 @@ from analysis.comparison.choice import by_preference, choose, options
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
+from analysis.kinds import find
+from analysis.section.base import Question
+from analysis.section.blocks import Text
 from study.results import Results
 from tests.made_up.comparisons import make_cell, write
 
@@ -151,6 +154,18 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
 def _edges(results: Results) -> list[str]:
     at_budget = _at_budget(results)
     return edge_warnings(options(at_budget), choose(at_budget))
+
+
+def test_the_terminal_says_what_the_page_says_of_edges(results: Results) -> None:
+    """Where verdicts are read: all paradigms may have been trained badly."""
+    for paradigm, lr in itertools.product(("soft", "hard"), (0.1, 0.2, 0.3)):
+        write(results, make_cell(paradigm, lr), accuracy=lr)
+    (section,) = find(results, Question())
+    said = "hard and soft: the chosen learning rate 0.3 is the largest of the 3 tried;"
+    assert f"note: {said}" in section.text()
+    page = [block.text for block in section.blocks([], "results") if isinstance(block, Text)]
+    (at,) = (number for number, text in enumerate(page) if text.startswith(said))
+    assert at < next(n for n, text in enumerate(page) if text.startswith("First minus second"))
 
 
 @pytest.mark.parametrize(("best", "warned"), [(0.1, "smallest"), (0.2, None), (0.3, "largest")])

@@ -174,6 +174,14 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     assert text in stages(only(results))
 
 
+def test_one_seed_is_not_called_seeds(results: Results) -> None:
+    tune(results, "hard", seeds=TUNING[:1])
+    confirm(results, "hard", seeds=FRESH[:1])
+    assert stages(only(results)) == [
+        "2 options were tuned on 1 seed; all numbers are of the chosen ones on n=1 fresh seed."
+    ]
+
+
 @pytest.mark.parametrize("stage", ["tune", None])  # None: of a study without a second, or older
 def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
     results: Results, stage: str | None

@@ -183,7 +183,7 @@ def test_a_rate_that_lacks_cells_or_was_stopped_cannot_be_chosen(results: Result
     assert setting.choice["lr"].tolist() == [0.1]
     text = only(results).text()
     assert "1 learning rates had cells that were stopped early" in text
-    assert "1 learning rates lack cells that others have" in text
+    assert "1 learning rate lacks cells that others have" in text
 
 
 def test_all_rates_stopped_early_leave_no_curve(results: Results) -> None:
@@ -482,7 +482,7 @@ def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Res
     found = only(results)
     assert set(found.cells["alpha"]) == set(ALPHAS)
     assert len(found.cells) == 6
-    assert "1 cells of hybrid are not shown" in found.text()
+    assert "1 cell of hybrid is not shown" in found.text()
 
 
 def test_missing_paradigms_and_alphas_leave_gaps(results: Results) -> None:

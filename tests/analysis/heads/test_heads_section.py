@@ -176,7 +176,7 @@ def test_a_temperature_at_an_end_of_its_grid_is_said(
         write(results, law, width=width, temperature=0.1 if choice == "fixed" else temperature)
     write(results, law, "gp", temperature=0.1 if choice == "fixed" else limit)
     texts = " ".join(warnings(only(results).setting))
-    said = ", ".join(f"{name} in 1 of 1 cells" for name in names)
+    said = ", ".join(f"{name} in 1 of 1 cell" for name in names)
     assert ("at an end of those that were tried" in texts) == bool(names)
     assert f"may be better: {said}." in texts or not names
     assert ("chosen on the test episodes, as published" in texts) == (choice == "published")

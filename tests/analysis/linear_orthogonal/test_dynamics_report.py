@@ -172,7 +172,7 @@ def test_missing_cells_are_counted_over_both_kinds(results: Results, tmp_path: P
     ids = [trajectories.make_cell().id, comparisons.make_cell().id, "ab"]
     write_report(results, tmp_path / "out", cell_ids=ids)
     text = (tmp_path / "out" / "report.md").read_text()
-    assert "1 of 3 planned cells have no result" in text
+    assert "1 of 3 planned cells has no result" in text
 
 
 @pytest.mark.usefixtures("no_pictures")

@@ -106,7 +106,7 @@ def test_a_bad_value_states_the_rule_and_what_was_got(changes: dict, message: st
 
 @pytest.mark.parametrize("lr", [0, -1, math.nan, math.inf, "fast", None])
 def test_learning_rate_is_positive(lr: object) -> None:
-    with pytest.raises(ValueError, match="learning rate must be a number > 0"):
+    with pytest.raises(ValueError, match="learning rate must be a finite number > 0"):
         Phase("soft", lr)
 
 

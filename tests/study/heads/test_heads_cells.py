@@ -66,8 +66,8 @@ def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("temperature=0", "temperature must be a number > 0, got 0.0"),
-        ("temperature=-1", "temperature must be a number > 0"),
+        ("temperature=0", "temperature must be a finite number > 0, got 0.0"),
+        ("temperature=-1", "temperature must be a finite number > 0"),
         ("temperature=warm", "temperature takes validation, published or a number, got 'warm'"),
         ("method=magic", "unknown method 'magic'"),
         ("network_width=0", "network_width must be a whole number from 1"),
@@ -80,8 +80,8 @@ def test_the_published_choice_gives_the_limit_five_of_ten() -> None:
         ("m=4", "an episode has 3 images, so m is 3"),
         ("split=shared-base", "its split is disjoint"),
         ("alpha=0.5", "attention is held on mosaics"),
-        ("weight_decay=-1", "weight_decay must be a number > 0, of Adam only"),
-        ("optimiser=sgd", "weight_decay must be a number > 0, of Adam only"),
+        ("weight_decay=-1", "weight_decay must be a finite number > 0, or none, got -1.0"),
+        ("optimiser=sgd", "weight_decay must be none without the optimiser adam"),
         ("confirm=7", "unknown axis 'confirm'"),
     ],
 )

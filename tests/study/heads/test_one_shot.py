@@ -173,7 +173,7 @@ def test_a_lost_network_is_named_and_the_others_go_on(
     _, printed, _ = main(capsys, *given, "--plan")
     missing = f"lacks the network networks/{first}.npz. Copy it from where the cell was trained"
     assert missing in " ".join(printed.split())
-    assert "1 cells: 0 done already, 1 to run" in printed
+    assert "1 cell: 0 done already, 1 to run" in printed
     with trials_here():
         status, printed, errors = main(capsys, *given)
     assert (status, "Traceback" in errors) == (DONE, False)
@@ -199,7 +199,7 @@ def test_heads_of_networks_that_diverged_are_left_out(
     assert "Networks that diverged are in no mean: seed 0" in printed
     status, printed, errors = main(capsys, *given, "--plan")
     assert (status, errors) == (DONE, "")
-    assert "1 cells: 1 done already, 0 to run" in printed
+    assert "1 cell: 1 done already, 0 to run" in printed
     mixed = asked("seed=0", "method=random", "lr=1e30,0.01")
     mixed += [*UNTRACKED, "--results", str(tmp_path)]
     with trials_here():

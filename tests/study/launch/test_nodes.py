@@ -84,7 +84,7 @@ def test_what_fits_nowhere_is_refused(tmp_path: Path) -> None:
         cluster(tmp_path, there(2)).slots(4, 0)
     with pytest.raises(RequestError, match=r"has \(none may train\)"):
         cluster(tmp_path, there(0)).slots(1, 0)
-    with pytest.raises(RequestError, match="8 cores, 1 GPUs"):
+    with pytest.raises(RequestError, match=r"8 CPU cores, 1 GPU\)"):
         cluster(tmp_path, there(0), grows=GROWS).slots(1, 2)
 
 

@@ -398,9 +398,9 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("lr=0", "learning rate must be a number > 0, got 0.0"),
-        ("lr=-0.1", "learning rate must be a number > 0"),
-        ("lr=nan", "learning rate must be a number > 0"),
+        ("lr=0", "learning rate must be a finite number > 0, got 0.0"),
+        ("lr=-0.1", "learning rate must be a finite number > 0"),
+        ("lr=nan", "learning rate must be a finite number > 0"),
         ("lr=fast", "--set lr=fast: lr takes a number, got 'fast'"),
         ("lr=", "lr takes a number, got ''"),
         ("lr", r"--set takes axis=value\[,value...\], got 'lr'"),
@@ -409,8 +409,8 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("n=0", "n must be an integer >= 1, got 0"),
         ("switch_point=1", "switch point must be a fraction of the budget in"),
         ("switch_point=0", "switch point must be a fraction of the budget in"),
-        ("epochs=0", "epochs must be a number > 0, got 0"),
-        ("epochs=inf", "epochs must be a number > 0"),
+        ("epochs=0", "epochs must be a finite number > 0, got 0"),
+        ("epochs=inf", "epochs must be a finite number > 0"),
         ("epochs=1e30", "budget must be an integer > 0 and <"),
         ("momentum=1", "momentum must be"),
         ("width=0", "width must be a number > 0"),
@@ -427,7 +427,20 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("seed=0-9999999999", "at most 1,000,000 values"),
         ("seed=-1", "seed must be an integer >= 0, got -1"),
         ("confirm=x", "confirm takes a whole number or none, got 'x'"),
-        ("learning_rate=0.1", "unknown axis 'learning_rate'"),
+        ("learning_rate=0.1", r"^unknown axis 'learning_rate'\. Did you mean 'lr'\?$"),
+        ("bs=32", r"^unknown axis 'bs'\. Did you mean 'batch_size'\?$"),
+        ("num_segments=5", r"^unknown axis 'num_segments'\. Did you mean 'm'\?$"),
+        ("wd=0.1", "Did you mean 'weight_decay'"),
+        ("nonsense=1", r"^unknown axis 'nonsense'\. Valid: seed, confirm, task, "),
+        ("paradigm=REINFORCE", "Did you mean 'hard-sampled'"),
+        ("paradigm=marginal", "Did you mean 'lvml'.* Valid: soft, hard,"),
+        ("task=CIFAR-10", "Did you mean 'cifar10'"),
+        ("weight_decay=0.1", "weight_decay must be none without the optimiser adam, got 0.1"),
+        ("weight_decay=0", "weight_decay must be a finite number > 0, or none, got 0.0"),
+        ("lr=1e400", "learning rate must be a finite number > 0, got inf"),
+        ("seed=1e-3", "seed takes a whole number, got '1e-3'"),
+        ("seed=inf", "seed takes a whole number, got 'inf'"),
+        ("seed=nan", "seed takes a whole number, got 'nan'"),
         ("sed=1", "Did you mean 'seed'"),
         ("paradigm=sotf", "Did you mean 'soft'"),
         ("architecture=script", "unknown architecture"),
@@ -438,6 +451,47 @@ def test_bad_values_are_named(assignment: str, message: str) -> None:
     with pytest.raises(RequestError, match=message) as caught:
         plan("digits", assignment)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "same"),
+    [
+        ("seed=3.0", "seed=3"),
+        ("n=1e3,500.0", "n=1000,500"),
+        ("depth=\N{MINUS SIGN}1", "depth=-1"),
+        ("seed=0\N{EN DASH}2", "seed=0-2"),
+        ("drop_at=None", "drop_at=none"),
+    ],
+)
+def test_numbers_are_taken_as_tables_and_documents_write_them(assignment: str, same: str) -> None:
+    written, typed = (plan("digits", each, "paradigm=soft") for each in (assignment, same))
+    assert [cell.id for cell in written.cells] == [cell.id for cell in typed.cells]
+
+
+def test_a_plan_says_which_values_there_are() -> None:
+    """Of each axis that has several, as `--set` takes them; of others nothing."""
+    assert plan("digits", "seed=0-2,7", "hard_lr@m:10=same,0.1").grid == (
+        "seed=0-2,7",
+        "confirm=100-111",
+        "paradigm=soft,hard,lvml,hybrid",
+        "lr@soft=0.01,0.05,0.2 lr@hard=0.03,0.1,0.3 lr@lvml=0.05,0.15,0.4 "
+        "lr@hybrid=0.003,0.03,0.3",
+        "hard_lr=same,0.1",
+        "switch_point=0.05,0.3,0.95",
+    )
+    assert "lr@soft,lvml,hybrid=0.1,0.2 lr@hard=0.5,1" in (
+        plan("digits", "lr=0.1,0.2", "lr@hard=0.5,1.0").grid
+    )
+    assert plan("digits", "paradigm=soft", "seed=0", "confirm=none", "lr=0.1").grid == ()
+    described = describe(timed(plan("digits")), "")
+    assert "in this grid, as --set takes it:\n seed=0-1\n confirm=100-111\n" in described
+
+
+@pytest.mark.parametrize("study", SPACES)
+def test_the_values_that_a_plan_says_give_the_same_cells(study: str) -> None:
+    made = plan(study)
+    again = plan(study, *" ".join(made.grid).split())
+    assert [cell.id for cell in again.cells] == [cell.id for cell in made.cells]
 
 
 def test_an_axis_is_set_once() -> None:
@@ -538,7 +592,7 @@ def test_values_by_task_and_by_numbers() -> None:
         ("lrr@hard=0.1", "unknown axis 'lrr'. Did you mean 'lr'"),
         ("lr@hard@soft=0.1", "every @ names another axis"),
         ("hard_lr@hard=0.1", "only a hybrid has a hard_lr.*lr@hard=VALUE"),
-        ("lr@hard=0", "learning rate must be a number > 0, got 0.0"),
+        ("lr@hard=0", "learning rate must be a finite number > 0, got 0.0"),
         ("seed@hard=0-11", "seed cannot have values by paradigm"),
         ("confirm@hard=100", "confirm is the same for all cells of a study and takes no @"),
         ("lr@confirm:100=0.1", "confirm is the same for all cells .* nothing depends on it"),

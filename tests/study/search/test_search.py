@@ -240,7 +240,7 @@ def test_a_censored_suggestion_is_pruned_with_the_last_value(results: Results) -
     (trial,) = trials_in(results)
     assert trial.state.name == "PRUNED"
     assert trial.intermediate_values == {50: pytest.approx(scores(first)["accuracy"] / 2)}
-    assert "1 suggestions: 1 pruned" in search.summary()
+    assert "1 suggestion: 1 pruned" in search.summary()
     assert search.exhausted
 
 

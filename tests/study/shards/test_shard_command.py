@@ -87,7 +87,7 @@ def test_shards_one_after_the_other_are_one_uninterrupted_run(
     status, printed, _ = call("1/3")
     assert status == DONE
     assert "shard 1/3 of digits: 2 cells, 0 done already, 2 to run" in printed
-    assert "to come: 1 cells confirm what is not chosen yet. Once all shards have ended" in printed
+    assert "to come: 1 cell confirms what is not chosen yet. Once all shards have ended" in printed
     for shard in ("3/3", "2/3"):
         assert call(shard)[0] == DONE
     compact(Results(url))
@@ -118,7 +118,7 @@ def test_a_share_is_planned_without_training(call: Call, url: str) -> None:
     assert printed.startswith("shard 1/3\nstudy digits, preset quick")
     assert "3 cells: 0 done already, 3 to run" in printed
     assert "report" not in printed
-    assert "to come: 1 cells" in printed
+    assert "to come: 1 cell" in printed
     status, printed, _ = call("100/100", "--plan")
     assert (status, printed) == (DONE, "shard 100/100\n")
     assert not Path(url).exists()

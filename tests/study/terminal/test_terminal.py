@@ -35,6 +35,19 @@ def test_lines_fit_and_no_word_is_lost(
         assert all(line.startswith("  " * indent) for line in lines if line)
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(0, "0 cells"), (1, "1 cell"), ("1", "1 cell"), ("1 to 6", "1 to 6 cells")],
+)
+def test_one_of_a_kind_is_no_plural(number: int | str, told: str) -> None:
+    assert terminal.counted(number, "cell") == told
+
+
+def test_words_that_an_s_does_not_make_plural_are_given() -> None:
+    told = [terminal.counted(number, "is", "are", form=".0f") for number in (1.0, 0.0)]
+    assert told == ["1 is", "0 are"]
+
+
 def test_elsewhere_text_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", _no_terminal)

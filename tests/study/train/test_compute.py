@@ -151,7 +151,7 @@ def test_budget_in_epochs_of_soft() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((0, FLOPS, 3, 50), "epochs must be a number > 0, got 0"),
+        ((0, FLOPS, 3, 50), "epochs must be a finite number > 0, got 0"),
         ((float("nan"), FLOPS, 3, 50), "epochs must be"),
         ((float("inf"), FLOPS, 3, 50), "epochs must be"),
         ((1, FLOPS, 1, 50), "m must be an integer >= 2, got 1"),
