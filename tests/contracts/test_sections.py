@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 import re
 import shutil
@@ -16,9 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
@@ -302,6 +306,24 @@ def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
             for text in (picture.title, picture.caption, picture.alt):
                 assert text == text.strip() != ""
             assert picture.alt != picture.caption
+
+
+def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
+    """And texts with names in them are as typed."""
+    of_user = {"text.usetex": True, "font.family": ["No Such Font"], "figure.facecolor": "black"}
+    with mpl.rc_context({**of_user, "text.color": "white", "axes.facecolor": "black"}):
+        found = conclude(made.results)
+        pictures = [*made.chapter.pictures(found.sections)]
+        pictures += itertools.chain(*(section.pictures for section in found.sections))
+    assert pictures
+    names = {name for section in found.sections for name in section.cells["paradigm"].dropna()}
+    for figure in (picture.figure for picture in pictures):
+        assert to_hex(figure.get_facecolor()) == "#ffffff"
+        assert all(to_hex(axes.get_facecolor()) == "#ffffff" for axes in figure.axes)
+        for text in (text for text in figure.findobj(Text) if text.get_text()):
+            assert not text.get_usetex()
+            assert text.get_fontfamily() == ["sans-serif"]
+            assert not (text.get_parse_math() and any(n in text.get_text() for n in names)), text
 
 
 class _Tags(HTMLParser):
