@@ -186,7 +186,7 @@ def fits(needed: int, what: str) -> None:
 def available_bytes() -> int:
     """Memory that new arrays can take, without swapping."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         values = dict(line.split(":") for line in lines)
         return 1024 * int(values["MemAvailable"].split()[0])
     except (OSError, KeyError):  # not Linux
