@@ -282,6 +282,13 @@ def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
     ]
 
 
+def test_csv_files_do_not_follow_how_a_notebook_prints(made: Made, tmp_path: Path) -> None:
+    with not_drawn(), np.printoptions(legacy="1.13"):
+        made.found.write(tmp_path / "report")
+    for file in made.report.glob("*.csv"):
+        assert (tmp_path / "report" / file.name).read_bytes() == file.read_bytes()
+
+
 def test_tables_have_distinct_names(everything: Conclusions) -> None:
     names = [
         name
