@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from analysis.comparison.at_cut import rows_at_cut
 from analysis.comparison.choice import choose
 from analysis.comparison.cut import Cut, cut_cells
@@ -199,6 +201,7 @@ class Conclusions:
         return opening.title(self.sections, study or self.question.study)
 
     @working("writing the report")
+    @np.printoptions(legacy=False)  # which a notebook may have set, and CSV files would follow
     def write(
         self,
         out_dir: str | os.PathLike[str],

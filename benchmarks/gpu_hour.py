@@ -180,8 +180,8 @@ class Slice:
         """Prints a line, and keeps it; without room for it, the slice goes on."""
         with contextlib.suppress(OSError):
             print(text, flush=True)
-        with contextlib.suppress(OSError), open(self.out / "log.txt", "a") as log:
-            log.write(f"{text}\n")
+        with contextlib.suppress(OSError), open(self.out / "log.txt", "ab") as log:
+            log.write(f"{text}\n".encode())
 
     def run(
         self, name: str, command: str, seconds: float, each: Callable[[], None] = lambda: None

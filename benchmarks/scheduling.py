@@ -339,7 +339,7 @@ class Driver(Progress):
 def resident(pid: int) -> float:
     """MB of memory that a process holds; 0 once it is gone."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     except OSError:
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / MB

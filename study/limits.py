@@ -60,7 +60,7 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
     A container may see only its own part of the tree; the names above are missing there.
     """
     try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = (root / "proc/self/cgroup").read_text("utf-8").splitlines()
     except OSError:  # not Linux
         return
     for line in lines:
@@ -74,7 +74,7 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
 def _numbers(group: Path, *files: str) -> list[float]:
     """The numbers in files of a cgroup; none if one is missing. No limit is ``max``."""
     try:
-        words = " ".join((group / file).read_text() for file in files).split()
+        words = " ".join((group / file).read_text("ascii") for file in files).split()
         return [math.inf if word == "max" else float(word) for word in words]
     except (OSError, ValueError):
         return []
@@ -93,5 +93,5 @@ def _cached(group: Path) -> int:
 
 def _named(file: Path) -> dict[str, int]:
     """The lines ``NAME NUMBER ...`` of a file."""
-    lines = file.read_text().splitlines()
+    lines = file.read_text("ascii").splitlines()
     return {name: int(number) for name, number, *_ in map(str.split, lines)}

@@ -1,8 +1,9 @@
 """Figures, and the numbers in them.
 
-Every figure is a `matplotlib.figure.Figure` of its own: no pyplot, no global settings, so that a
-figure never depends on what was drawn before it. A figure shows a table that it is given and
-computes nothing; `analysis.comparison.report.pictures` puts them together with their captions.
+Every figure is a `matplotlib.figure.Figure` of its own, made under `style.own_settings`, so that
+it depends neither on what a user has set nor on what was drawn before it. A figure shows a table
+that it is given and computes nothing; `analysis.comparison.report.pictures` puts them together
+with their captions.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from analysis.figures.style import (
     dress,
     finished,
     foot,
+    own_settings,
     panel,
     shared_legend,
 )
@@ -74,6 +75,7 @@ class Series:
     table: pd.DataFrame
 
 
+@own_settings()
 def accuracy_figure(
     theory: Sequence[Series],
     sampled: Sequence[Series],
@@ -103,6 +105,7 @@ def accuracy_figure(
     return finished(figure, "width N", "accuracy (%)", note)
 
 
+@own_settings()
 def interplay_figure(whole: Series, dropped: Series, note: str) -> Figure:
     """Accuracy against the width with the whole order parameter, and with its diagonal alone.
 
@@ -120,6 +123,7 @@ def interplay_figure(whole: Series, dropped: Series, note: str) -> Figure:
     return finished(figure, "width N", "accuracy (%)", note)
 
 
+@own_settings()
 def overlap_figure(mine: Series, limit: Series, note: str) -> Figure:
     """Overlap of the kernel's principal components with the labels, by falling eigenvalue.
 
@@ -157,6 +161,7 @@ def overlap_figure(mine: Series, limit: Series, note: str) -> Figure:
     return figure
 
 
+@own_settings()
 def order_parameter_figure(
     rows: Mapping[str, Sequence[NDArray[np.float64] | None]],
     columns: Sequence[str],

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
+from analysis.figures.style import own_settings
 from study.evaluate.caption_image import Example, captions_image
 
 _DPI = 160.0  # as `analysis.figures.style.figure_png` draws: a pixel stays a pixel
 
 
+@own_settings()
 def caption_figure(examples: Mapping[str, Example]) -> Figure:
     """The picture of `study.evaluate.caption_image.captions_image`, as a figure of the report.
 

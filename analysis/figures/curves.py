@@ -13,6 +13,7 @@ from analysis.figures.style import (
     finished,
     line_styles,
     metric_label,
+    own_settings,
     panel,
     seeds_label,
 )
@@ -22,6 +23,7 @@ from analysis.words import instances, level
 _MARKERS = 10  # along a line, however many evaluations it has
 
 
+@own_settings()
 def compute_figure(
     curve: pd.DataFrame,
     metric: str,
@@ -69,7 +71,9 @@ def compute_figure(
     text = f"{split} split; mean over n seeds, band: {level(confidence)} t interval (from n=2)"
     if len(complete) < len(curve):
         text += "; a line ends with its last evaluation that all seeds have within the cut"
-    return finished(figure, x_label, metric_label(metric, threshold, task), text)
+    finished(figure, x_label, metric_label(metric, threshold, task), text)
+    axes.xaxis.label.set_parse_math(True)  # a power of ten
+    return figure
 
 
 def x_unit(axis: Axis, largest: float, noun: str) -> tuple[float, str]:

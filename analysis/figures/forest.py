@@ -18,6 +18,7 @@ from analysis.figures.style import (
     foot,
     legend_above,
     metric_name,
+    own_settings,
 )
 from analysis.words import level, span
 
@@ -28,6 +29,7 @@ _SPREADS = {"seed_se": ("over seeds", 0.22, BLACK), "image_se": ("over images", 
 _MARGIN = 0.08  # of the range, beside the longest interval
 
 
+@own_settings()
 def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figure:
     """A row a pair of paradigms, a panel a metric: difference, interval, and where it is from.
 

@@ -23,6 +23,7 @@ from analysis.figures.style import (
     LineStyle,
     dress,
     foot,
+    own_settings,
     panel,
     shared_legend,
 )
@@ -43,6 +44,7 @@ _APART = 0.055
 """Removed heads between the points of two lines, so that all bars are seen."""
 
 
+@own_settings()
 def scores_figure(scores: Series, drops: Series, published: Sequence[float], note: str) -> Figure:
     """Scores of heads above, and what the network loses without each, by rank of the score.
 
@@ -76,6 +78,7 @@ def scores_figure(scores: Series, drops: Series, published: Sequence[float], not
     return figure
 
 
+@own_settings()
 def pruning_figure(
     theory: Sequence[Series], rules: Mapping[str, Series], bound: Series | None,
     chance: float, note: str,

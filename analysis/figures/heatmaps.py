@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from analysis.figures.style import SMALL, TEXT, VERMILION, foot, metric_name
+from analysis.figures.style import SMALL, TEXT, VERMILION, foot, metric_name, own_settings
 from analysis.groups import paradigm_order
 from study import tasks
 
 
+@own_settings()
 def heatmap_figure(
     heatmaps: Mapping[str, NDArray[np.float64]],
     title: str,

@@ -6,13 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from analysis.figures.style import GREY, SMALL, TEXT, dress, foot
+from analysis.figures.style import GREY, SMALL, TEXT, dress, foot, own_settings
 
 _COLOURS = ("#8C510A", "#0072B2", "#E69F00")  # brown, blue, orange, as the paper has them
 _MARKERS = ("x", "o", "^")
 _STRIP = 0.28  # half the height of a strip, in which points lie at random heights
 
 
+@own_settings()
 def illustration_figure(
     values: NDArray[np.float64],
     classes: NDArray[np.int64],

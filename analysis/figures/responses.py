@@ -19,6 +19,7 @@ from analysis.figures.style import (
     finished,
     line_styles,
     metric_label,
+    own_settings,
     panel,
     seeds_label,
 )
@@ -30,6 +31,7 @@ _APART = 6.0  # points at most between the marks of two paradigms at one x
 _FOOT = "validation split; {}; mean, lowest and highest seed; filled: chosen"
 
 
+@own_settings()
 def learning_rate_figure(
     response: pd.DataFrame,
     metric: str,
@@ -55,6 +57,7 @@ def learning_rate_figure(
     )
 
 
+@own_settings()
 def switch_figure(
     response: pd.DataFrame,
     choice: pd.DataFrame,

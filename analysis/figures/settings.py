@@ -29,6 +29,7 @@ from analysis.figures.style import (
     foot,
     line_styles,
     metric_label,
+    own_settings,
     shared_legend,
 )
 from analysis.words import level, points, span
@@ -47,6 +48,7 @@ _CELL = 0.95  # inches of a cell of a grid
 _COLOURS = LinearSegmentedColormap.from_list("differences", [VERMILION, "white", BLUE])
 
 
+@own_settings()
 def factors_figure(
     levels: pd.DataFrame, confidence: float, threshold: float | None = None, task: str = ""
 ) -> Figure:
@@ -97,6 +99,7 @@ def factors_figure(
     return figure
 
 
+@own_settings()
 def grid_figure(
     grid: pd.DataFrame,
     rows: tuple[str, Sequence[str]],
@@ -145,8 +148,8 @@ def grid_figure(
     )
     axes.set_xticks(range(len(of_columns)), of_columns, fontsize=SMALL, parse_math=False)
     axes.set_yticks(range(len(of_rows)), of_rows, fontsize=SMALL, parse_math=False)
-    axes.set_xlabel(column_name, fontsize=TEXT)
-    axes.set_ylabel(row_name, fontsize=TEXT)
+    axes.set_xlabel(column_name, fontsize=TEXT, parse_math=False)
+    axes.set_ylabel(row_name, fontsize=TEXT, parse_math=False)
     axes.set_title(label, fontsize=TEXT, parse_math=False)
     foot(figure, "test split; bold: decided; outlined: the base")
     return figure

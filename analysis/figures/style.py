@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import re
 import textwrap
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +22,13 @@ from analysis.words import METRICS, span
 from analysis.words import metric_name as metric_name
 from study import tasks
 
+own_settings = functools.partial(
+    mpl.rc_context,
+    {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
+    | {"pdf.fonttype": 42},  # TrueType: publishers refuse the default, Type 3
+)
+"""Matplotlib's defaults, whatever a user has set; for what makes a figure or a file of it."""
+
 TEXT = 9.5
 SMALL = 8.0
 WIDTH, HEIGHT = 5.0, 3.9
@@ -29,6 +39,7 @@ BLUE, BLACK, GREY, VERMILION, GREEN = "#0072B2", "#000000", "#555555", "#D55E00"
 
 _LETTERS_AN_INCH = 16.5  # of SMALL text, on average
 _HANDLE = 8  # letters' room for the line and the gaps of a legend's entry
+_UNNAMED = re.compile(r"_(child|container)\d+|_nolegend_|")  # labels that Matplotlib gives
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,8 @@ def panel() -> tuple[Figure, Axes]:
 
 def dress(axes: Axes, x_label: str, y_label: str) -> None:
     """Labels, grid and spines of a panel that holds its data."""
-    axes.set_xlabel(x_label, fontsize=TEXT)
-    axes.set_ylabel(y_label, fontsize=TEXT)
+    axes.set_xlabel(x_label, fontsize=TEXT, parse_math=False)
+    axes.set_ylabel(y_label, fontsize=TEXT, parse_math=False)
     axes.tick_params(labelsize=SMALL)
     axes.tick_params(which="minor", length=2)
     axes.grid(alpha=0.25)
@@ -109,8 +120,11 @@ def shared_legend(figure: Figure, panels: Iterable[Axes], order: Iterable[str] =
     """A legend above all panels, each name once; those of `order` first."""
     found: dict[str, Any] = {}
     for axes in panels:
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(name, handle)
+        # Not `get_legend_handles_labels`, which leaves out names that begin with "_".
+        drawn: list[Any] = [*axes.lines, *axes.containers]
+        for handle in drawn:
+            if not _UNNAMED.fullmatch(name := str(handle.get_label())):
+                found.setdefault(name, handle)
     entries = {name: found[name] for name in order if name in found} | found
     if not entries:
         return
@@ -127,7 +141,7 @@ def legend_above(
     columnspacing: float = 1.4,
 ) -> None:
     """A legend above all panels: name -> handle."""
-    figure.legend(
+    legend = figure.legend(
         list(entries.values()),
         list(entries),
         loc="outside upper center",
@@ -137,6 +151,8 @@ def legend_above(
         handlelength=handlelength,
         columnspacing=columnspacing,
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def foot(figure: Figure, text: str) -> None:
@@ -170,11 +186,13 @@ def figure_png(figure: Figure, dpi: int = 160) -> bytes:
 
 def figure_pdf(figure: Figure) -> bytes:
     """The figure as a PDF page with embedded fonts; the same figure gives the same bytes."""
-    with mpl.rc_context({"pdf.fonttype": 42}):  # TrueType: publishers refuse the default, Type 3
-        return _bytes(figure, "pdf", metadata={"CreationDate": None})
+    return _bytes(figure, "pdf", metadata={"CreationDate": None})
 
 
+@own_settings()
 def _bytes(figure: Figure, form: str, **settings: Any) -> bytes:
-    with io.BytesIO() as sink:
+    with io.BytesIO() as sink, warnings.catch_warnings():
+        # A letter of a name that the font lacks is seen as a box: no warning for each, no error.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(sink, format=form, **settings)
         return sink.getvalue()

@@ -42,6 +42,6 @@ def peak_bytes() -> int:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return path.read_text("utf-8", errors="replace")
     except OSError:  # the process ended
         return ""

@@ -86,7 +86,7 @@ def _cell(type_: type[AnyCell], values: Any, which: str) -> AnyCell:
 
 def _json(path: str | os.PathLike[str]) -> Any:
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({error.strerror}). {_HOW}") from error
     except ValueError as error:  # damaged, or no text at all

@@ -99,7 +99,8 @@ def failure_of_trial(trial: Any) -> Failure:
     could write to that folder.
     """
     file = trial.error_file
-    text = Path(file).read_text() if file and os.path.exists(file) else ""
+    there = file and os.path.exists(file)
+    text = Path(file).read_text(encoding="utf-8", errors="replace") if there else ""
     if "low on memory" in text:
         return Failure("out of memory", "Ray stopped its worker before the machine ran out")
     if "failed to import on the worker" in text:

@@ -267,7 +267,7 @@ def _growth(file: Path) -> tuple[dict[str, tuple[dict[str, float], int]], int]:
     import yaml
 
     try:
-        config = yaml.safe_load(file.read_text())
+        config = yaml.safe_load(file.read_text(encoding="utf-8"))
         head = config["head_node_type"]
         types = {
             name: (kind.get("resources") or {}, int(kind.get("max_workers", 0)))

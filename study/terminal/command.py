@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import re
 import signal
@@ -43,7 +44,7 @@ def guarded(name: str, command: Callable[[], int], stopped: str) -> int:
         os.environ["HOME"] = "/"  # Docker's for them; libraries end in a traceback without one
     _spare_loopback()
     try:
-        with contextlib.redirect_stdout(Unheard(sys.stdout)), telling():
+        with contextlib.redirect_stdout(sys.stdout and Unheard(sys.stdout)), telling():
             return command()
     except RequestError as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
@@ -81,7 +82,7 @@ class Unheard:
         try:
             return act()
         except BrokenPipeError:
-            with open(os.devnull, "w") as nowhere:
+            with open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), self._stream.fileno())
             return None
 
@@ -93,6 +94,7 @@ def run_as_command(main: Callable[[], int]) -> NoReturn:
     interpreter that shuts down.
     """
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
+    _settle()
     status = main()
     if status in (INTERRUPTED, TERMINATED):
         for stream in (sys.stdout, sys.stderr):
@@ -100,6 +102,15 @@ def run_as_command(main: Callable[[], int]) -> NoReturn:
                 stream.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _settle() -> None:
+    """Makes this process independent of what a user has set for other programs."""
+    # Figures have settings of their own; a broken one of the user would end the import.
+    os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
+    if isinstance(sys.stdout, io.TextIOWrapper):  # it may be closed, and None
+        # As stderr has it: a name may have letters that the encoding of a terminal or a log lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager

@@ -170,8 +170,9 @@ class Bar(NamedTuple):
 
 
 def draws(stream: TextIO) -> bool:
-    """Whether bars can be drawn there: on a terminal, where rich is installed."""
+    """Whether bars can be drawn there: on a terminal that has their signs, with rich installed."""
     able = os.environ.get("TERM") not in ("dumb", "unknown")
+    able = able and stream.encoding.lower().startswith("utf")
     return able and stream.isatty() and importlib.util.find_spec("rich") is not None
 
 

@@ -430,7 +430,10 @@ def test_pdf_is_the_same_for_the_same_figure_and_has_no_date() -> None:
 def test_png_is_the_same_for_the_same_figure_and_leaves_no_global_state() -> None:
     before = dict(mpl.rcParams)
     heatmaps = {"soft": np.full((5, 5), 0.04)}
-    first, second = (figure_png(heatmap_figure(heatmaps, "test")) for _ in range(2))
+    first = figure_png(heatmap_figure(heatmaps, "test"))
+    with mpl.rc_context({"text.usetex": True, "savefig.facecolor": "red", "savefig.dpi": 9}):
+        second = figure_png(heatmap_figure(heatmaps, "test"))
+        assert mpl.rcParams["text.usetex"]
     assert first == second
     assert first.startswith(b"\x89PNG")
     assert dict(mpl.rcParams) == before

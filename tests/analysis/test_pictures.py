@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 import analysis
 from analysis.comparison.compare import Comparison, compare
@@ -83,6 +85,20 @@ def test_texts_instead_hold_the_numbers_of_the_tables(
         text = f"{row['first']} minus {row['second']}: {percent(row['difference'])} points"
         assert text in found["differences"].alt
         assert f"n={row['num_pairs']}, {row['verdict']}" in found["differences"].alt
+
+
+def test_names_are_shown_as_typed(results: Results) -> None:
+    """Without mathematics, whatever they begin with, and with letters that the font lacks."""
+    names = {"soft": r"$\bm{x}$", "hard": "_soft", "lvml": "α-<b>", "lvml-logits": "注意"}
+    for paradigm, lr, seed in itertools.product(names, (0.1, 0.2), range(2)):
+        write(results, make_cell(paradigm, lr, seed), 0.5 + lr, 0.5)
+    (comparison,) = compare(analysis.load(results).replace({"paradigm": names}))
+    found = pictures(comparison)
+    assert len(found) >= 7
+    for picture in found:
+        assert figure_png(picture.figure, dpi=20)
+        shown = " ".join(text.get_text() for text in picture.figure.findobj(Text))
+        assert all(name in shown for name in names.values()), picture.name
 
 
 def test_one_paradigm_with_one_option_has_neither_differences_nor_responses(

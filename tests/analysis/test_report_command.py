@@ -125,9 +125,14 @@ def test_before_the_first_cell_of_a_run_there_is_nothing_to_resume(
 def test_as_a_command_without_warnings_for_a_reader_who_leaves(
     results: Results, tmp_path: Path
 ) -> None:
+    """Whatever the user has set for figures of their own."""
     write_small(results)
     command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    (tmp_path / "rc").write_bytes("text.usetex: True  # schön".encode("latin-1"))
+    of_user = {"MPLBACKEND": "Qt4Agg", "MATPLOTLIBRC": str(tmp_path / "rc")}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | of_user
+    ) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None

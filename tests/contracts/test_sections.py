@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 import re
 import shutil
@@ -16,9 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from analysis.attention_paths import section as attention_paths
 from analysis.comparison.report import chapter as comparison
@@ -278,6 +282,13 @@ def test_tables_are_exported_at_full_precision_and_in_order(made: Made) -> None:
     ]
 
 
+def test_csv_files_do_not_follow_how_a_notebook_prints(made: Made, tmp_path: Path) -> None:
+    with not_drawn(), np.printoptions(legacy="1.13"):
+        made.found.write(tmp_path / "report")
+    for file in made.report.glob("*.csv"):
+        assert (tmp_path / "report" / file.name).read_bytes() == file.read_bytes()
+
+
 def test_tables_have_distinct_names(everything: Conclusions) -> None:
     names = [
         name
@@ -302,6 +313,24 @@ def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
             for text in (picture.title, picture.caption, picture.alt):
                 assert text == text.strip() != ""
             assert picture.alt != picture.caption
+
+
+def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:
+    """And texts with names in them are as typed."""
+    of_user = {"text.usetex": True, "font.family": ["No Such Font"], "figure.facecolor": "black"}
+    with mpl.rc_context({**of_user, "text.color": "white", "axes.facecolor": "black"}):
+        found = conclude(made.results)
+        pictures = [*made.chapter.pictures(found.sections)]
+        pictures += itertools.chain(*(section.pictures for section in found.sections))
+    assert pictures
+    names = {name for section in found.sections for name in section.cells["paradigm"].dropna()}
+    for figure in (picture.figure for picture in pictures):
+        assert to_hex(figure.get_facecolor()) == "#ffffff"
+        assert all(to_hex(axes.get_facecolor()) == "#ffffff" for axes in figure.axes)
+        for text in (text for text in figure.findobj(Text) if text.get_text()):
+            assert not text.get_usetex()
+            assert text.get_fontfamily() == ["sans-serif"]
+            assert not (text.get_parse_math() and any(n in text.get_text() for n in names)), text
 
 
 class _Tags(HTMLParser):

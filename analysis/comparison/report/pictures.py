@@ -19,7 +19,7 @@ from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
 from analysis.figures.heatmaps import heatmap_figure, outlined_share
 from analysis.figures.responses import REFERENCES, learning_rate_figure, switch_figure
-from analysis.figures.style import SMALL, by_paradigm
+from analysis.figures.style import SMALL, by_paradigm, own_settings
 from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (
@@ -76,6 +76,7 @@ def _drawn(
     return [_named(each, comparison) for each in found] if is_text(comparison.task) else found
 
 
+@own_settings()
 def _named(picture: Picture, comparison: Comparison) -> Picture:
     """With the setting on it: of text, every figure is there once for each architecture."""
     named = dataclasses.replace(picture, title=f"{picture.title} ({comparison.name})")

@@ -9,7 +9,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.dynamics.trajectories import Pair, of_pair
-from analysis.figures.style import GREY, TEXT, dress, foot, line_styles, shared_legend
+from analysis.figures.style import (
+    GREY,
+    TEXT,
+    dress,
+    foot,
+    line_styles,
+    own_settings,
+    shared_legend,
+)
 
 ROWS = {
     "eigenvalue_max": "largest eigenvalue",
@@ -23,6 +31,7 @@ LARGEST = 100
 """Condition number at which the axis is cut."""
 
 
+@own_settings()
 def curvature_figure(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
     """Eigenvalues, condition number and local rate against time: one column a (m, C).
 

@@ -19,7 +19,17 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.style import BLACK, GREY, SMALL, TEXT, LineStyle, dress, foot, legend_above
+from analysis.figures.style import (
+    BLACK,
+    GREY,
+    SMALL,
+    TEXT,
+    LineStyle,
+    dress,
+    foot,
+    legend_above,
+    own_settings,
+)
 
 _WIDTH, _ROW_HEIGHT, _BESIDE_ROWS = 9.0, 2.4, 0.95
 """Inches."""
@@ -92,6 +102,7 @@ def ordered_styles(count: int) -> list[LineStyle]:
     ]
 
 
+@own_settings()
 def _figure(
     rows: Sequence[Row],
     paradigms: Sequence[str],
@@ -108,7 +119,8 @@ def _figure(
     for row, axes_of_row in zip(rows, panels, strict=True):
         for paradigm, axes in zip(paradigms, axes_of_row, strict=True):
             _panel(axes, row, paradigm, styles, draw)
-            axes.set_title(f"({next(letters)}) {paradigm}", fontsize=TEXT, loc="left")
+            title = f"({next(letters)}) {paradigm}"
+            axes.set_title(title, fontsize=TEXT, loc="left", parse_math=False)
             dress(axes, row.x_label, "")
         _limit(axes_of_row[0], row)
         axes_of_row[0].set_ylabel(f"{row.name}\n{y_label}", fontsize=TEXT, parse_math=False)

@@ -17,6 +17,7 @@ from analysis.figures.style import (
     dress,
     foot,
     line_styles,
+    own_settings,
     shared_legend,
 )
 from analysis.words import level, span
@@ -28,6 +29,7 @@ _SHIFT = 1.04
 """Factor on m by which the marks of two paradigms stand apart."""
 
 
+@own_settings()
 def plateau_figure(table: pd.DataFrame, confidence: float) -> Figure:
     """A panel a number of classes: the ratio against m, with its interval, theory dotted.
 

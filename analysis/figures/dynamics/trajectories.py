@@ -19,6 +19,7 @@ from analysis.figures.style import (
     dress,
     foot,
     line_styles,
+    own_settings,
     shared_legend,
 )
 from analysis.words import level
@@ -37,6 +38,7 @@ Pair = tuple[int, int]
 """(m, C)."""
 
 
+@own_settings()
 def trajectory_figure(
     exact: pd.DataFrame,
     measured: pd.DataFrame,

@@ -59,7 +59,7 @@ def locked(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(open(folder.with_name(f".{folder.name}.lock"), "a"))
+            file = stack.enter_context(open(folder.with_name(f".{folder.name}.lock"), "ab"))
             fcntl.flock(file, fcntl.LOCK_EX)
             for left in folder.parent.glob(_partial_name(folder, "*")):  # of a killed holder
                 shutil.rmtree(left, ignore_errors=True)

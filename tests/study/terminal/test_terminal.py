@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from study import terminal
 from study.terminal.command import DONE, FAILED, guarded
 from study.terminal.width import WIDEST
+from tests.conftest import PROJECT
 
 HEADER = ["paradigm", "SAIF %", "95 % interval", "switch"]
 ROWS = [["hard", "78.9", "70.1 to 85.3", "-"], ["hybrid", "95.5", "93.0 to 98.1", "0.25"]]
@@ -80,6 +82,27 @@ def test_a_narrow_table_says_all_that_a_wide_one_does(monkeypatch: pytest.Monkey
         "  95 % interval: 93.0 to 98.1",
         "  switch: 0.25",
     ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "printed"),
+    [("ascii", rb"\u03b1 \xe4 \udce4"), ("latin-1", b"\\u03b1 \xe4 \\udce4"), (None, b"")],
+)
+def test_a_command_prints_what_its_stdout_lacks(encoding: str | None, printed: bytes) -> None:
+    """None: it is closed."""
+    code = r"""
+from study.terminal.command import guarded, run_as_command
+run_as_command(lambda: guarded("test", lambda: print("\u03b1 \xe4 \udce4") or 0, "stopped"))
+"""
+    close = "" if encoding else ">&-"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {close}', "sh", sys.executable, "-c", code],
+        cwd=PROJECT,
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding or "utf-8"},
+        check=True,
+    )
+    assert (done.stdout.strip(), done.stderr) == (printed, b"")
 
 
 def test_a_command_goes_on_when_its_reader_leaves() -> None:

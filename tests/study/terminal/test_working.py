@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -162,7 +163,7 @@ def test_a_survey_of_slow_storage_says_how_far_it_is(
     assert "reading results: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "rich"])
+@pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich"])
 def test_without_what_bars_need_there_are_lines(
     lacks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,8 @@ def test_without_what_bars_need_there_are_lines(
         monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     elif lacks == "rich":
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    elif lacks == "its signs":
+        monkeypatch.setattr("sys.stderr", Mock(isatty=lambda: True, encoding="ISO-8859-1"))
     else:
         monkeypatch.setenv("TERM", "dumb")
     assert not draws(sys.stderr)
