@@ -1,10 +1,11 @@
-"""Errors for the person who typed the command."""
+"""Errors for the person who typed the command, and names as people write them."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 
@@ -61,6 +62,15 @@ _SYNONYMS = {
 
 _FEW = 20
 """So many names are listed even where a near one was found."""
+
+
+def as_seen(name: str) -> str:
+    """A name with composed characters, one blank between words, none around it, and no BOM.
+
+    Two names that look alike are one: macOS and some archives write letters and their accents
+    apart, tables end cells with blanks.
+    """
+    return " ".join(unicodedata.normalize("NFC", name.replace("\ufeff", "")).split())
 
 
 def unknown(kind: str, got: object, valid: Iterable[object]) -> RequestError:

@@ -33,6 +33,7 @@ from analysis.figures.style import (
     shared_legend,
 )
 from analysis.words import level, points, span
+from study.terminal import counted
 
 _MOST_COLUMNS = 4
 _PANEL_WIDTH, _PANEL_HEIGHT, _BESIDE = 2.5, 2.0, 1.1
@@ -94,7 +95,7 @@ def factors_figure(
     foot(
         figure,
         "test split; in each panel all else as at the base; mean over "
-        f"n={span(levels['num_seeds'])} seeds, bar: {level(confidence)} interval",
+        f"n={counted(span(levels['num_seeds']), 'seed')}, bar: {level(confidence)} interval",
     )
     return figure
 

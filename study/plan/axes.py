@@ -11,9 +11,8 @@ from typing import Any
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import as_typed, possible_values, values_at
 from study.cell.checks import is_int
-from study.errors import RequestError, unknown
+from study.errors import RequestError, as_seen, unknown
 from study.kinds import KINDS, Kind
-from study.names import as_seen
 
 LARGEST_RANGE = 1_000_000
 

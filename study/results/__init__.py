@@ -2,10 +2,10 @@
 
 from study.cell.work import CONFIRM as CONFIRM
 from study.cell.work import RECORDED as RECORDED
+from study.errors import as_seen as as_seen
 from study.errors import unknown as unknown
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES as HEATMAP_EDGES
 from study.evaluate.saif_and_heat_map import SAIF_THRESHOLD as SAIF_THRESHOLD
-from study.names import as_seen as as_seen
 from study.results.cell_copies import agree as agree
 from study.results.coverage import KEY as KEY
 from study.results.coverage import Damage as Damage

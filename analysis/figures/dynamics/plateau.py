@@ -21,6 +21,7 @@ from analysis.figures.style import (
     shared_legend,
 )
 from analysis.words import level, span
+from study.terminal import counted
 
 _PANEL_WIDTH, _HEIGHT, _BESIDE = 2.4, 3.4, 0.9
 """Inches of a panel, of the figure, and of what stands beside the panels."""
@@ -54,8 +55,9 @@ def plateau_figure(table: pd.DataFrame, confidence: float) -> Figure:
     shared_legend(figure, panels, by_paradigm(table))
     foot(
         figure,
-        f"until half of log C; geometric mean over n={span(table['num_seeds'])} seeds, bar: "
-        f"{level(confidence)} interval; dotted: the linear orthogonal setting",
+        "until half of log C; geometric mean over "
+        f"n={counted(span(table['num_seeds']), 'seed')}, bar: {level(confidence)} interval; "
+        "dotted: the linear orthogonal setting",
     )
     return figure
 

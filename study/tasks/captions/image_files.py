@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from study.errors import RequestError
+from study.limits import usable_cores
 from study.tasks.captions.tally import DAMAGED_IMAGES, MISSING_IMAGES
 from study.tasks.sources.fetched import why
 from study.terminal.working import working
@@ -124,7 +125,7 @@ def _look(path: Path) -> Seen | str:
 
 def _in_order(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
     """The results of a function that threads call, a few ahead of what is asked for."""
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         waiting: deque[Future[U]] = deque()
         try:
             rest = iter(items)

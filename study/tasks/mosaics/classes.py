@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from study.errors import RequestError, unknown
-from study.names import as_seen
+from study.errors import RequestError, as_seen, unknown
 
 REST = "rest"
 """Value of `background`: all classes but those of the foreground."""
 
 _JOIN = "+"
+
+
+def class_name(name: object) -> str:
+    """The plain name of a class, with / in place of + and commas, which separate names."""
+    return re.sub(r"\s*[+,]\s*", "/", as_seen(str(name)))
 
 
 def foreground_names(foreground: str, background: str) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from study.cell.seeds import share_of_each
-from study.errors import RequestError
-from study.names import as_seen
+from study.errors import RequestError, as_seen
 from study.tasks.base import SPLITS
 from study.tasks.posts.posts import Posts
 from study.tasks.sources.directory import (

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from study.errors import RequestError, unknown
-from study.names import class_name
+from study.tasks.mosaics.classes import class_name
 from study.tasks.sources.fetched import why
 
 _COMMENTS = (b"#", b"%")  # the second one is that of older files

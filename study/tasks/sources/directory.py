@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from study.errors import RequestError
-from study.names import as_seen
+from study.errors import RequestError, as_seen
 
 _SPLITS = {
     "train": "train",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from study.errors import RequestError
-from study.names import class_name
+from study.tasks.mosaics.classes import class_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,7 +32,7 @@ class FileNames:
 
     Attributes:
         title: for messages.
-        class_names: in the order of the labels, as `study.names.class_name` gives them.
+        class_names: in the order of the labels, as `class_name` gives them.
         folder: of the official layout.
         train: the official files of the train split, in order.
         test: the official files of the test split.

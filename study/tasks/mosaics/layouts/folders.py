@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError, unknown
+from study.limits import usable_cores
 from study.tasks.mosaics.layouts.common import (
     FileNames,
     Found,
@@ -91,7 +92,7 @@ def read_class_folders(paths: tuple[Path, ...], names: FileNames) -> Images:
         return decode(encoded, str(path), names)
 
     images = np.empty((len(paths), names.pixels, names.pixels, 3), np.uint8)
-    with ThreadPoolExecutor() as pool:  # Pillow decodes without Python's lock
+    with ThreadPoolExecutor(usable_cores()) as pool:  # Pillow decodes without Python's lock
         for row, each in enumerate(pool.map(pixels, paths)):
             images[row] = each
     return Images(images, np.array([names.label(path.parent.name) for path in paths], np.int64))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.errors import RequestError
-from study.names import class_name
+from study.tasks.mosaics.classes import class_name
 from study.tasks.mosaics.layouts.common import FileNames, Found
 from study.tasks.mosaics.layouts.folders import IMAGE_SUFFIXES, natural
 from study.tasks.mosaics.layouts.official import find_official

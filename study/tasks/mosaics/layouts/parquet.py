@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from study.errors import RequestError
-from study.names import class_name
+from study.tasks.mosaics.classes import class_name
 from study.tasks.mosaics.layouts.common import (
     FileNames,
     Found,
