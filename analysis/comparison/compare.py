@@ -63,6 +63,7 @@ class Comparison:
         asked: the requested budget, in units of the axis; None: as far as all cells have reached.
         budget: where values were interpolated, in units of the axis; None: the cells were cut at
             the fraction `cut` of their budget.
+        reach: the value of the axis up to which all done cells were measured on any split.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
         threshold: threshold of SAIF.
@@ -90,6 +91,7 @@ class Comparison:
     axis: Axis
     asked: float | None
     budget: float | None
+    reach: float
     cut: float
     threshold: float
     interpolated: bool
@@ -391,6 +393,7 @@ def _comparison(
         axis=cut.axis,
         asked=cut.budget,
         budget=None if math.isnan(value) else value,
+        reach=float(found.reach[mine.index[0]]),
         cut=float(first["cut"]),
         threshold=cut.threshold_of(str(first["task"])),
         interpolated=bool((at_budget["weight"] > 0).any()),

@@ -14,6 +14,7 @@ matters.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from analysis.comparison.moments import MEASURED, Moments
 from analysis.groups import AXES, Axis, is_recorded
 from analysis.reading import measures_of, with_measures
 from study import tasks
@@ -42,7 +43,6 @@ T = TypeVar("T")
 _RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
 """Axis -> the column of `analysis.record`."""
 
-_MEASURED = ("accuracy", "saif", "measures")
 _COUNTS = ("step", "mosaics_seen", "compute_flops")
 _SPLITS = len(SPLITS)
 _COMPARED = [SPLITS.index(name) for name in ("validation", "test")]
@@ -142,9 +142,11 @@ class CutCells:
             where none is done.
         value: (cells, splits) value of the axis at which values are interpolated; NaN: they are
             taken at `fraction`; infinite: no cell is done and each is at its last evaluation.
+        reach: (cells,) value of the axis up to which all done cells were measured on any split.
         last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`
             (positions in `cells` and `SPLITS`) and the columns that were asked for. Where values
-            are interpolated, `weight` is the share of the later evaluation, at `next_fraction`.
+            are interpolated, `weight` is the share of the later evaluation, at `next_fraction`,
+            and `between_<metric>` how far a value may be off that rises or falls steadily.
         reached: (cells, splits) whether the cell has a finite evaluation at the cut or beyond.
         splits: names of the splits that occur.
         measures: columns of `last` for the measures of their own that recorded runs have, where
@@ -154,6 +156,7 @@ class CutCells:
     cells: pd.DataFrame
     fraction: NDArray[np.float64]
     value: NDArray[np.float64]
+    reach: NDArray[np.float64]
     last: pd.DataFrame
     reached: NDArray[np.bool_]
     splits: list[str]
@@ -189,7 +192,7 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             their training time.
     """
     columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
-    needed = list(dict.fromkeys(["cell_id", "split", "loss", *_MEASURED, *columns]))
+    needed = list(dict.fromkeys(["cell_id", "split", "loss", *MEASURED, *columns]))
     if cut.threshold is not None:
         needed = list(dict.fromkeys([*needed, "heatmap"]))
 
@@ -200,16 +203,22 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
             )
         _refuse_threshold(cells, cut)
         _refuse_shared_time(cells, cut)
-        asked = math.inf if cut.budget is None else cut.budget
-        everywhere = _Limits(np.full(len(cells), np.inf), np.full((len(cells), _SPLITS), asked))
-        return _Reduction(cells, cut, everywhere, columns).of(parts)
+        budget = math.inf if cut.budget is None else cut.budget
+        limits = _Limits(np.full(len(cells), np.inf), np.full((len(cells), _SPLITS), budget))
+        moments = None
+        if is_recorded(cells).any():  # what counts of a run is known after reading all of it
+            moments, parts = Moments(cells, parts, cut.column, budget), iter(())
+            if not cut.interpolate:
+                limits = _Limits(limits.fraction, np.minimum(limits.value, moments.shared))
+        return _Reduction(cells, cut, limits, columns, moments).of(parts)
 
     def again(limits: _Limits) -> _Reduction:
-        return source.scan(
-            lambda _, parts: _Reduction(started.cells, cut, limits, columns).of(parts), needed
-        )
+        fresh = functools.partial(_Reduction, started.cells, cut, limits, columns, started.moments)
+        return source.scan(lambda _, parts: fresh().of(parts), needed)
 
     started = found = source.scan(first, needed)
+    if started.moments:
+        found = started = again(started.limits)
     started.refuse_late_budget()
     # What all cells have in common is known only after reading all: read again with the limits.
     while not found.lies_within(limits := found.common_limits()):
@@ -247,22 +256,25 @@ class _Reduction:
     """
 
     def __init__(
-        self, cells: pd.DataFrame, cut: Cut, limits: _Limits, columns: Sequence[str]
+        self,
+        cells: pd.DataFrame,
+        cut: Cut,
+        limits: _Limits,
+        columns: Sequence[str],
+        moments: Moments | None = None,
     ) -> None:
         self.cells = cells
-        self._cut, self._limits, self._columns = cut, limits, list(columns)
+        self.moments = moments  # of recorded runs
+        self._cut, self.limits, self._columns = cut, limits, list(columns)
         self._number = {cell_id: number for number, cell_id in enumerate(cells["cell_id"])}
         self._task = cells["task"].to_numpy(object)
         self._comparison = pd.factorize(cells["comparison_id"])[0]
         self._diverged = (cells["status"] == "diverged").to_numpy(bool)
         self._done = (cells["status"] == "done").to_numpy(bool)
-        # Runs of which a row without any measure is no evaluation.
         self._recorded = is_recorded(cells).to_numpy(bool)
         self._budgeted = (cells["budget_unit"] == cut.axis).to_numpy(bool)
         exactly = cut.interpolate and cut.budget is not None
         self._by_fraction = self._budgeted & (not exactly)
-        # Where all runs of a comparison were measured; infinite: there is no such moment.
-        self._shared = np.full((len(cells), _SPLITS), np.inf)
         self._kept: list[pa.Table] = []
         self._next: list[pa.Table] = []
         self._last = pd.DataFrame()
@@ -272,15 +284,8 @@ class _Reduction:
         self._first = np.full(len(cells) * _SPLITS, -np.inf)
 
     def of(self, parts: Iterator[pa.Table]) -> _Reduction:
-        elsewhere = []  # how runs of other training loops were measured shows in all their rows
         for part in parts:
-            if self._recorded.any():
-                of_run = pc.is_in(part["cell_id"], pa.array(self.cells["cell_id"][self._recorded]))
-                elsewhere.append(part.filter(of_run))
-                part = part.filter(pc.invert(of_run))
             self._add(part)
-        if elsewhere:
-            self._add_recorded(pa.concat_tables(elsewhere))
         self._last = self._one_a_code(self._kept)
         self._farthest[np.isinf(self._farthest)] = np.nan
         self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
@@ -295,9 +300,13 @@ class _Reduction:
         known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
         split = np.array(known, np.int64)[split]
         lost = number < 0
-        if lost.any() or self._diverged[number].any():
+        if lost.any() or (self._diverged | self._recorded)[number].any():
             finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
-            finite = (finite | self._recorded[number][cell]) & ~lost[cell]
+            finite &= ~lost[cell]
+            of_run = self._recorded[number][cell] & ~lost[cell]
+            if self.moments and of_run.any():
+                places = number[cell][of_run], split[of_run]
+                finite[of_run] = self.moments.counted(part.filter(pa.array(of_run)), *places)
             part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
         x, fraction = (self._known(part, name) for name in (self._cut.column, "budget_fraction"))
         code = cell * _SPLITS + split
@@ -305,41 +314,13 @@ class _Reduction:
         _raise_to(self._farthest, codes, code, x)
         _raise_to(self._farthest_fraction, codes, code, fraction)
         _raise_to(self._first, codes, code, np.where(x > 0, -fraction, -np.inf))
-        within = fraction <= self._limits.fraction[number][cell]
-        within &= x <= self._limits.value[number][cell, split]
+        within = fraction <= self.limits.fraction[number][cell]
+        within &= x <= self.limits.value[number][cell, split]
         part = part.append_column("code", pa.array(codes[code]))
         self._kept.append(self._taken(part, _latest(code, fraction, within)))
         if not self._by_fraction.all():
             after = ~(within | self._by_fraction[number][cell])
             self._next.append(self._taken(part, _latest(code, -fraction, after)))
-
-    def _add_recorded(self, rows: pa.Table) -> None:
-        """Adds the evaluations of recorded runs, and finds the moments that their runs share.
-
-        A row counts if it has all measures that any row of its run and split has. Where none has
-        all, those with any count.
-        """
-        x = self._known(rows, self._cut.column)
-        cell = rows["cell_id"].to_pandas().map(self._number).to_numpy(np.int64)
-        split = rows["split"].to_pandas().map(SPLITS.index).to_numpy(np.int64)
-        code = cell * _SPLITS + split
-        known = with_measures(rows.select(_MEASURED).to_pandas()).drop(columns="measures").notna()
-        ever = known[x > 0].groupby(code[x > 0]).any().reindex(code, fill_value=False)
-        measured = known.any(axis=1).to_numpy()
-        whole = measured & (known.to_numpy() | ~ever.to_numpy()).all(axis=1)
-        somewhere = pd.Series(whole & (x > 0)).groupby(code).transform("any").to_numpy()
-        counted = np.where(somewhere, whole, measured)
-        self._add(rows.filter(pa.array(counted)))
-        if self._cut.interpolate:
-            return
-        runs = pd.DataFrame({"of": self._comparison[cell], "split": split, "x": x, "cell": cell})
-        runs = runs[counted & self._done[cell]]
-        within = (runs["x"] > 0) & (runs["x"] <= self._limits.value[runs["cell"], runs["split"]])
-        number = runs.groupby(["of", "split"])["cell"].nunique()
-        met = runs[within].groupby(["of", "split", "x"])["cell"].nunique().reset_index("x")
-        last = met[met["cell"] == number.reindex(met.index)].groupby(["of", "split"])["x"].max()
-        for (comparison, of_split), value in last.items():
-            self._shared[self._comparison == comparison, of_split] = value
 
     def _known(self, part: pa.Table, column: str) -> NDArray[np.float64]:
         values = part[column].to_numpy()
@@ -387,10 +368,10 @@ class _Reduction:
         A cell that ended early (diverged or censored) limits the others only where its next
         evaluation lies beyond the budget, never by its end.
         """
-        value = np.minimum(np.minimum(self._limits.value, self._common_reach()), self._shared)
+        value = np.minimum(self.limits.value, self._common_reach())
         return _Limits(
             fraction=np.where(self._by_fraction, self._common_fraction(), np.inf),
-            value=np.where(self._by_fraction[:, None], self._limits.value, value),
+            value=np.where(self._by_fraction[:, None], self.limits.value, value),
         )
 
     def _at_last(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -419,6 +400,11 @@ class _Reduction:
         spent = budget * self._farthest_fraction.reshape(shape)
         return np.where(self._budgeted[:, None], spent, self._farthest.reshape(shape))
 
+    def _ended(self) -> NDArray[np.float64]:
+        """(cells, splits) where each was last measured; a recorded run ends on all its splits."""
+        reach = self._reach()
+        return np.where(self._recorded[:, None], np.fmax.reduce(reach, 1, keepdims=True), reach)
+
     def _least(self, cell: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(cells, ...) the least values of each cell's comparison; infinite: there is none."""
         least = np.full((len(self.cells), *values.shape[1:]), np.inf)
@@ -427,16 +413,13 @@ class _Reduction:
 
     def refuse_late_budget(self) -> None:
         """Refuses a budget beyond every comparison; one that falls short is cut at its reach."""
-        budget = self._cut.budget
-        for reach in () if budget is None else self._common_reach().T[_COMPARED]:
-            if not (reach < budget).all():
-                continue
+        reach, budget = self._common_reach()[:, _COMPARED].min(axis=1), self._cut.budget
+        if budget is not None and (reach < budget).all():
             row = self.cells.iloc[int(reach.argmax())]
             raise ResultsError(
                 f"a budget of {budget:g} {self._cut.unit} lies beyond what every cell of "
                 f"{row['task']} m={row['m']} has reached. The largest usable budget is "
-                f"{reach.max():,.10g} {self._cut.unit}; without --budget, comparisons are cut "
-                "there."
+                f"{reach.max():,.10g} {self._cut.unit}."
             )
 
     def refuse_untrained(self, again: Callable[[_Limits], _Reduction]) -> None:
@@ -493,18 +476,19 @@ class _Reduction:
             self._move_on(last, self._one_a_code(self._next, -1), limits)
         code = last["code"].to_numpy(np.int64)
         last = last.assign(cell=code // _SPLITS, split=code % _SPLITS).drop(columns="code")
-        splits = set(last["split"])
+        splits, done = set(last["split"]), np.flatnonzero(self._done)
         fraction = self._common_fraction()
         fraction[np.isinf(fraction)] = 1.0
         return CutCells(
             cells=self.cells,
             fraction=fraction,
             value=np.where(self._by_fraction[:, None], np.nan, limits.value),
+            reach=self._least(done, np.fmax.reduce(self._reach()[done], axis=1)),
             last=last,
             reached=np.where(
                 self._by_fraction[:, None],
                 self._farthest_fraction.reshape(limits.value.shape) >= fraction[:, None],
-                self._reach() >= limits.value,
+                self._ended() >= limits.value,
             ),
             splits=[name for number, name in enumerate(SPLITS) if number in splits],
             measures=measures_of(last),
@@ -526,6 +510,10 @@ class _Reduction:
             if name in _COUNTS:
                 values = values.round()
             last.loc[between, name] = values[between]
+            if name not in _COUNTS:
+                last[f"between_{name}"] = np.where(
+                    between, np.maximum(share, 1 - share) * (new - old), 0
+                )
 
 
 def _latest(

@@ -173,7 +173,9 @@ def _test(
     n = len(common)
     crossed = crossed_mean(both.values[:n] - both.values[n:], both.weights, confidence)
     means = [_mean(side[metric]) for side in sides]
+    between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
+        "between": sum(abs(_mean(each)) for each in between),
         "num_pairs": n,
         "num_images": len(both.weights) if both.by_image else math.nan,
         "mean_first": means[0],
@@ -229,5 +231,7 @@ def _doubts(
         yield f"{row['metric']} is not known for every seed"
     elif math.isnan(row["p"]):
         yield SAME_EVERYWHERE
+    elif abs(row["difference"]) <= row.get("between", 0):
+        yield "the difference may come from where the evaluations lie that it is between"
     elif not row["p_holm"] < level:
         yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"

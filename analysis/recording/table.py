@@ -39,7 +39,7 @@ _ROUNDING = 1e-6
 
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_DERIVED = re.compile(r"(last|validation|mean|num|needed)_|.*_(low|high|se|share)$")
+_DERIVED = re.compile(r"(between|last|validation|mean|num|needed)_|.*_(low|high|se|share)$")
 _TAKEN = {
     *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "can_be_chosen", "chosen", "confidence",
     "counted_as_diverged", "cut", "cut_at", "axis", "code", "difference", "differs", "diverged",

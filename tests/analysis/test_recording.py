@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +21,7 @@ import analysis
 from analysis import report
 from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
+from analysis.comparison.report.text import unusual_cut
 from analysis.recording.table import is_taken
 from study import repeat, track
 from study.results import Results, ResultsError
@@ -107,22 +109,21 @@ def test_a_run_that_has_nothing_within_the_cut_is_told(results: Results) -> None
         compare_results(results)
 
 
-def test_a_cut_lies_where_all_measures_of_a_split_are_known(results: Results) -> None:
+def test_a_measure_that_is_missing_at_the_cut_is_not_known(results: Results) -> None:
     table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
     late = table["paradigm"].eq("b") & table["compute"].eq(1_000)
     analysis.record(results, table.assign(dice=table["dice"].mask(late)), measures=["dice"])
-    found = compared(results)
-    assert found.budget == 500
-    assert found.paired.set_index("metric")["reason"]["dice"] == ""
-
-
-def test_a_measure_without_a_moment_in_common_with_others_is_not_known(results: Results) -> None:
-    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
-    of_b, late = table["paradigm"].eq("b"), table["compute"].eq(1_000)
-    dice, accuracy = table["dice"].mask(of_b & late), table["accuracy"].mask(of_b & ~late)
-    analysis.record(results, table.assign(dice=dice, accuracy=accuracy), measures=["dice"])
     reasons = compared(results).paired.set_index("metric")["reason"]
     assert reasons["dice"] == "dice is not known for every seed"
+
+
+def test_a_cut_lies_where_all_measures_are_known_if_that_is_near(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    near = table[table["compute"].eq(500)].assign(compute=950)
+    late = table["paradigm"].eq("b") & table["compute"].eq(1_000)
+    table = pd.concat([table.assign(dice=table["dice"].mask(late)), near])
+    analysis.record(results, table, measures=["dice"])
+    assert compared(results).budget == 950
 
 
 def test_splits_may_be_measured_at_other_moments(results: Results) -> None:
@@ -186,6 +187,8 @@ def test_equal_curves_never_differ_and_the_better_option_is_chosen(
     table["accuracy"] = table["accuracy"].mask(lost & 1 > 0)
     table["measures"] = table["measures"].mask(lost & 2 > 0)
     (found,) = analysis.compare(table, select="accuracy")
+    assert found.budget is not None
+    assert found.budget >= 90 * kept
     assert found.choice["lr"].tolist() == [0.2, 0.2]
     assert found.paired["difference"].eq(0).all()
     assert found.paired["num_pairs"].eq(len(SEEDS)).all()
@@ -210,6 +213,100 @@ def test_runs_without_a_moment_in_common_are_compared_between_evaluations(
     assert found.budget == 7 * 103
     assert found.paired["difference"].to_numpy() == pytest.approx(0, abs=1e-12)
     assert compared(results, budget=650, interpolate=True).budget == 650
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+def test_equal_curves_that_are_measured_apart_are_undecided(
+    flattening: pd.DataFrame, data: st.DataObject
+) -> None:
+    """Between evaluations a chord lies below the curve; whoever is measured less often loses."""
+    epochs = st.sets(st.sampled_from(EPOCHS), min_size=2).map(frozenset)
+    kept = {name: data.draw(epochs) for name in "ab"}
+    epoch = flattening["compute_flops"] // 100
+    lost = [k not in kept[name] for name, k in zip(flattening["paradigm"], epoch, strict=True)]
+    table = flattening.assign(accuracy=flattening["accuracy"].mask(lost))
+    hypothesis.assume(max(map(min, kept.values())) <= min(map(max, kept.values())))
+    (found,) = analysis.compare(table)
+    assert found.paired["verdict"].eq("undecided").all()
+
+
+@pytest.fixture(scope="module")
+def flattening(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Two paradigms with the same curve, which flattens, but for a little noise of each run."""
+    random = np.random.default_rng(4)
+    rows = [
+        {"paradigm": name, "seed": seed, "compute": 100 * k, "accuracy": accuracy + noise}
+        for name in "ab"
+        for seed in SEEDS
+        for noise in [random.normal(0, 1e-5)]
+        for k in EPOCHS
+        for accuracy in [0.9 - 0.6 * math.exp(-k / 3)]
+    ]
+    results = Results(tmp_path_factory.mktemp("flattening"))
+    analysis.record(results, rows)
+    return analysis.load(results)
+
+
+def test_a_measure_of_one_run_moves_no_cut(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    stray = table["paradigm"].eq("a") & table["seed"].eq(0) & table["compute"].eq(500)
+    analysis.record(
+        results, table.assign(iou=np.where(stray, 0.5, np.nan)), measures=["dice", "iou"]
+    )
+    assert compared(results, select="accuracy").budget == 1_000
+
+
+def test_measures_that_never_meet_leave_accuracy_alone(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
+    apart = table["paradigm"].eq("a") ^ table["compute"].eq(500)
+    analysis.record(results, table.assign(dice=table["dice"].mask(apart)), measures=["dice"])
+    found = compared(results, select="accuracy")
+    assert found.budget == 1_000
+    assert not found.interpolated
+
+
+def test_a_cut_long_before_the_end_is_told(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8})
+    other = table["seed"].eq(0) & table["compute"].eq(1_000)
+    analysis.record(results, table.assign(compute=table["compute"] + 50 * other), measures="dice")
+    found = compared(results)
+    assert found.budget == 500
+    (told,) = unusual_cut(found)
+    assert "1e3 training FLOPs" in told
+    assert "--interpolate" in told
+    assert compared(results, interpolate=True).budget == 1_000
+
+
+def test_a_run_that_diverged_behind_the_cut_counts_with_its_numbers(results: Results) -> None:
+    """On the test split it was last measured before the cut, on the validation split behind."""
+    table = runs({"a": 0.4, "b": 0.8}, num_classes=4, accuracy=0.5)
+    lost = table["paradigm"].eq("b") & table["seed"].eq(0)
+    last = table["compute"].eq(1_000)
+    ended = table[lost & last].assign(compute=1_500, dice=np.nan, accuracy=np.nan)
+    table = pd.concat([table[~(lost & last & table["split"].eq("test"))], ended])
+    of_lost = table["paradigm"].eq("b") & table["seed"].eq(0)
+    table["status"] = np.where(of_lost, "diverged", "done")
+    analysis.record(results, table, measures=["dice"])
+    found = compared(results, select="accuracy")
+    assert found.budget == 1_000
+    assert not found.at_budget["diverged"].any()
+
+
+def test_the_largest_budget_that_is_advised_is_usable(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8})
+    table = table[table["split"].eq("validation") | table["compute"].eq(500)]
+    analysis.record(results, table, measures=["dice"])
+    with pytest.raises(ResultsError, match="largest usable budget is 500 FLOPs"):
+        compare_results(results, budget=1_200)
+    assert compared(results, budget=500).budget == 500
+
+
+def test_a_paradigm_without_test_evaluations_is_named(results: Results) -> None:
+    table = runs({"a": 0.4, "b": 0.8})
+    table = table[table["paradigm"].eq("a") | table["split"].eq("validation")]
+    analysis.record(results, table, measures=["dice"])
+    assert "b" in unusual_cut(compared(results))[-1]
 
 
 def test_lost_last_evaluations_lower_no_mean(results: Results) -> None:

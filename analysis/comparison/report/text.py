@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
 from analysis.comparison.grid_edges import edge_warnings
 from analysis.comparison.ineligible_options import barred_sentences
+from analysis.comparison.moments import EARLY
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_text
@@ -89,6 +91,17 @@ def unusual_cut(comparison: Comparison) -> list[str]:
             f"Asked for: {amount(asked, axis, noun)}. Cut at: {comparison.where}, the last that "
             f"all cells have of it; at most {spent} are spent there."
         )
+    reach = min(comparison.reach, math.inf if asked is None else asked)
+    together = comparison.budget if comparison.recorded else None
+    if together is not None and together < EARLY * reach < math.inf:
+        texts.append(
+            f"All runs go on to {amount(reach, axis, noun)}, but are cut at {comparison.where}, "
+            "the last moment at which all were measured on the test split. Leave out runs that "
+            "were not, or compare between evaluations, with --interpolate."
+        )
+    if comparison.unconfirmed and not comparison.staged:
+        names = listed(comparison.unconfirmed)
+        texts.append(f"Without evaluations on the test split, so without numbers: {names}.")
     if comparison.interpolated:
         texts.append("Numbers are interpolated between the evaluations around the cut.")
     own = comparison.modality.saif_threshold
