@@ -60,15 +60,17 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
     A container may see only its own part of the tree; the names above are missing there.
     """
     try:
-        lines = (root / "proc/self/cgroup").read_text("utf-8").splitlines()
+        text = (root / "proc/self/cgroup").read_text("utf-8", errors="surrogateescape")
     except OSError:  # not Linux
         return
-    for line in lines:
+    for line in text.splitlines():
         _, controllers, name = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
-            tree = root / "sys/fs/cgroup" / (controller if controllers else "")
             group = PurePosixPath(name.lstrip("/"))
-            yield from (tree / each for each in (group, *group.parents))
+            # Version 1 is mounted as cpu,cpuacct, which not every system links as cpu, too.
+            for mounted in {controllers, controllers and controller}:
+                tree = root / "sys/fs/cgroup" / mounted
+                yield from (tree / each for each in (group, *group.parents))
 
 
 def _numbers(group: Path, *files: str) -> list[float]:

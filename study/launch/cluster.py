@@ -144,14 +144,15 @@ def _folder_for_ray() -> str:
     Raises:
         RequestError: there is no such folder.
     """
+    default = None
     with contextlib.suppress(FileNotFoundError):  # no folder can be written
         default = tempfile.gettempdir()
-        named = [os.environ.get(name) for name in ("RAY_TMPDIR", "XDG_RUNTIME_DIR")]
-        for folder in (named[0], default, "/tmp", named[1]):
-            if folder and len(os.fsencode(folder)) <= LONGEST_FOLDER:
-                path = os.path.join(folder, "ray")
-                if os.access(path if os.path.exists(path) else folder, os.W_OK | os.X_OK):
-                    return path
+    named = [os.environ.get(name) for name in ("RAY_TMPDIR", "XDG_RUNTIME_DIR")]
+    for folder in (named[0], default, "/tmp", named[1]):
+        if folder and len(os.fsencode(folder)) <= LONGEST_FOLDER:
+            path = os.path.join(folder, "ray")
+            if os.access(path if os.path.exists(path) else folder, os.W_OK | os.X_OK):
+                return path
     raise RequestError(
         f"Ray finds no folder for its sockets (TMPDIR={os.environ.get('TMPDIR', '')}, /tmp). Set "
         f"RAY_TMPDIR to one that can be written, with a path of at most {LONGEST_FOLDER} bytes."

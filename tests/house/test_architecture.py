@@ -59,7 +59,7 @@ STOREYS = [
     ["study.models.base"],
     ["study.models.flops", "study.tasks.base"],
     ["study.models.layers", "study.tasks.mosaics.layouts"],
-    ["study.tasks.sources", "study.cell"],
+    ["study.tasks.sources", "study.tasks.mosaics.classes", "study.cell"],
     [
         "study.paradigms",
         "study.storage",

@@ -19,7 +19,7 @@ def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
     for name, text in {"proc/self/cgroup": groups, "proc/meminfo": MEMINFO, **files}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{text}\n")
+        file.write_text(f"{text}\n", "utf-8", errors="surrogateescape")
     return folder
 
 
@@ -61,6 +61,16 @@ V1 = "sys/fs/cgroup/cpu"
             {f"{V1}/cpu.cfs_quota_us": "250000", f"{V1}/cpu.cfs_period_us": "50000"},
             5,
         ),
+        (  # without a link cpu to it
+            "4:cpu,cpuacct:/job",
+            {
+                f"{V1},cpuacct/job/cpu.cfs_quota_us": "200000",
+                f"{V1},cpuacct/job/cpu.cfs_period_us": "100000",
+            },
+            2,
+        ),
+        # A name that is not UTF-8.
+        ("0::/job\udce9", {"sys/fs/cgroup/job\udce9/cpu.max": "200000 100000"}, 2),
         (
             "4:cpu:/job/step",
             {

@@ -178,8 +178,8 @@ def load(folder: Path) -> BaseImages:
             class_names=rest["class_names"],
             max_value=rest["max_value"],
             source=str(folder),
-            notes=rest.get("notes", ()),  # which older prepared forms lack
-            by_content=rest.get("by_content", False),  # as CIFAR's older ones
+            notes=rest["notes"],
+            by_content=rest["by_content"],
         )
         prepared_form.check_digest(base.digest, rest["digest"])
         return base

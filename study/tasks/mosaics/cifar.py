@@ -86,7 +86,7 @@ CIFAR100 = FileNames(
 )
 
 _MAX_VALUE = 255
-_PREPARED_VERSION = 1
+_PREPARED_VERSION = 2
 """Part of the prepared form's name; raise it when the readers return something else."""
 
 

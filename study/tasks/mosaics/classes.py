@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from study.errors import RequestError, as_seen, unknown
 
@@ -16,6 +16,27 @@ _JOIN = "+"
 def class_name(name: object) -> str:
     """The plain name of a class, with / in place of + and commas, which separate names."""
     return re.sub(r"\s*[+,]\s*", "/", as_seen(str(name)))
+
+
+def class_names(called: Iterable[object], source: object) -> tuple[str, ...]:
+    """The plain names of classes, each once, in their order.
+
+    Args:
+        called: their names as the data spell them.
+        source: of the data, for messages.
+
+    Raises:
+        RequestError: two classes get one name.
+    """
+    spelt: dict[str, str] = {}
+    for name in map(str, called):
+        first = spelt.setdefault(class_name(name), as_seen(name))
+        if first != as_seen(name):
+            raise RequestError(
+                f"{source}: the classes {first!r} and {as_seen(name)!r} would both be called "
+                f"{class_name(name)!r}, since + and comma separate names. Rename one of them."
+            )
+    return tuple(spelt)
 
 
 def foreground_names(foreground: str, background: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ TEST_SHARE = 0.2
 VALIDATION_SHARE = 0.25
 """Of the train images of each class: so splits have about 60, 20 and 20 % of the images, of which
 there are few."""
-_PREPARED = "digits-v2"
+_PREPARED = "digits-v3"
 """Name of the prepared form; raise the number when the images or their split change."""
 
 

@@ -40,7 +40,7 @@ FEW = 20
 
 _KNOWN = (CIFAR10, CIFAR100)
 _MAX_VALUE = 255
-_PREPARED_VERSION = 2
+_PREPARED_VERSION = 3
 """Part of the prepared form's name; raise it when the reader returns something else."""
 _MANY = 1_000  # images that take long enough to be announced
 _MOST_NAMED = 40

@@ -332,6 +332,8 @@ def _text(where: str, row: Any) -> _Text:
     except UnicodeEncodeError:
         raise RequestError("a token holds half a character (a lone surrogate).") from None
     label = as_seen(label) if isinstance(label, str) else whole(label)
+    if label == "" or label != label:  # NaN, as pandas writes what is missing
+        raise RequestError("the label is empty. Write one, or leave the text out.")
     if not isinstance(label, str | int) or isinstance(label, bool):
         raise RequestError(f"label must be text or a whole number, got {shown(label)}.")
     return _Text(where, tokens, label, _rationale(row.get("rationale"), len(tokens)), _split(row))

@@ -78,6 +78,14 @@ def test_where_there_is_none_one_line_names_the_variable(
         _folder_for_ray()
 
 
+def test_the_variable_helps_where_python_finds_no_folder(
+    short: str, environment: pytest.MonkeyPatch
+) -> None:
+    environment.setenv("RAY_TMPDIR", short)
+    environment.setattr(tempfile, "_candidate_tempdir_list", list)
+    assert _folder_for_ray() == os.path.join(short, "ray")
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("size", [LONGEST_FOLDER, 90])
 def test_ray_starts_whatever_the_length_of_the_folder(size: int, short: str) -> None:

@@ -545,6 +545,19 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         ],
         "{folder}/test/egret: there is no such class to train on. Add its images to {folder}/tr",
     ),
+    "classes that get one name": (
+        lambda folder: write_folders(folder, {"+": 2, ",": 2}),
+        "{folder}: the classes '+' and ',' would both be called '/', since + and comma separate "
+        "names. Rename one of them.",
+    ),
+    "a class that another split spells otherwise": (
+        lambda folder: [
+            shutil.rmtree(folder),
+            write_folders(folder, {**COUNTS, "a, b": 2}, "train"),
+            write_folders(folder, {"a+b": 2}, "test"),
+        ],
+        "{folder}: the classes 'a+b' and 'a, b' would both be called 'a/b'",
+    ),
     "two validation splits": (
         lambda folder: [write_folders(folder, split=each) for each in ("val", "valid")],
         "{folder}/valid and val/ are both of the validation split. Join them",
@@ -592,6 +605,24 @@ OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a label that is missing": (
         lambda folder: _missing(folder / "a.parquet"),
         "a.parquet has no label in row 1.",
+    ),
+    "a label that is NaN": (
+        lambda folder: write_own_parquet(folder / "a.parquet", [1.0, 2.0, np.nan, 3.0]),
+        "a.parquet has no label in row 2.",
+    ),
+    "a blank label": (
+        lambda folder: write_own_parquet(folder / "a.parquet", ["a", "b", "c", " "]),
+        "a.parquet has no label in row 3.",
+    ),
+    "a blank category": (
+        lambda folder: write_own_parquet(
+            folder / "a.parquet", ["a", "b", "c", ""], categories=True
+        ),
+        "a.parquet has no label in row 3.",
+    ),
+    "labels that get one name": (
+        lambda folder: _two_files(folder, ["a+b", "c", "d"], ["a/b", "c", "d"]),
+        "{folder}: the classes 'a+b' and 'a/b' would both be called 'a/b', since + and comma sep",
     ),
     "of no split": (
         lambda folder: [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,8 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         f"{LINE_4}: 'tokens' is missing. Each text has tokens and a label.",
     ),
     "no label": (_changed(label=None), f"{LINE_4}: 'label' is missing."),
+    "a blank label": (_changed(label=" "), f"{LINE_4}: the label is empty. Write one, or leave"),
+    "a label is NaN": (_changed(label=math.nan), f"{LINE_4}: the label is empty."),
     "tokens are text": (_changed(tokens=SECRET), f"{LINE_4}: tokens must be a list, got text."),
     "a token is a number": (
         _changed(tokens=["a", 3]),

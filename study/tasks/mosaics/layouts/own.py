@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.errors import RequestError
-from study.tasks.mosaics.classes import class_name
+from study.tasks.mosaics.classes import class_names
 from study.tasks.mosaics.layouts.common import FileNames, Found
 from study.tasks.mosaics.layouts.folders import IMAGE_SUFFIXES, natural
 from study.tasks.mosaics.layouts.official import find_official
 from study.tasks.mosaics.layouts.parquet import (
     image_column_of,
+    is_missing,
     listed_classes,
     opened,
     require_whole,
@@ -96,7 +97,7 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
             _find_official(data_dir, known)
             or _find_ubyte(data_dir, folders)
             or _find_parquet(data_dir, entries)
-            or _find_folders(folders[1:])
+            or _find_folders(data_dir, folders[1:])
         )
     if own is None:
         raise nothing_in(data_dir, entries, TITLE, ACCEPTED)
@@ -161,7 +162,7 @@ def _divided(
 # Class folders
 
 
-def _find_folders(folders: Sequence[Path]) -> Own | None:
+def _find_folders(data_dir: Path, folders: Sequence[Path]) -> Own | None:
     """Folders of classes, maybe in folders of splits; None if there is no image in them.
 
     Raises:
@@ -182,7 +183,7 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
         if not any(classes.values()):
             return None
         _require_images(classes)
-        names = FileNames(TITLE, _names(classes))
+        names = FileNames(TITLE, _names(data_dir, classes))
         return Own(Found("class folders", _paths(classes), ()), names, "there are no splits")
     every = {
         split: _classes([each for each in visible(folder) if each.is_dir()])
@@ -194,7 +195,9 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
         {split: _paths(classes) for split, classes in every.items()},
         {split: f"{folder.name}/" for split, folder in of_splits.items()},
     )
-    names = FileNames(TITLE, _names(path.parent for path in train))
+    # Refuses a class that another split spells otherwise, too.
+    _names(data_dir, (folder for classes in every.values() for folder in classes))
+    names = FileNames(TITLE, _names(data_dir, (path.parent for path in train)))
     for path in test:
         if names.label(path.parent.name) is None:
             raise RequestError(
@@ -204,9 +207,13 @@ def _find_folders(folders: Sequence[Path]) -> Own | None:
     return Own(Found("class folders", train, test), names, note)
 
 
-def _names(folders: Iterable[Path]) -> tuple[str, ...]:
-    """The names of the classes of folders, two of which may be of one class."""
-    return tuple(sorted({class_name(each.name) for each in folders}))
+def _names(data_dir: Path, folders: Iterable[Path]) -> tuple[str, ...]:
+    """The names of the classes of folders, two of which may be of one class.
+
+    Raises:
+        RequestError: see `class_names`.
+    """
+    return tuple(sorted(class_names(sorted({each.name for each in folders}), data_dir)))
 
 
 def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
@@ -284,14 +291,14 @@ def _parquet_names(paths: Sequence[Path]) -> FileNames:
                     "same columns."
                 )
             labels = pq.read_table(path, columns=[column])[column].unique()
-            values |= set(whole(labels, path).to_pylist())
-    values.discard(None)
+            found = whole(labels, path).to_pylist()
+            values.update(label for label in found if not is_missing(label))
     if len({type(value) for value in values}) > 1:
         raise RequestError(
             f"the column {column} of {paths[0].parent} holds numbers in one file and text in "
             "another. Write all labels alike."
         )
-    called = tuple(dict.fromkeys(map(class_name, sorted(values))))
+    called = class_names(sorted(values), paths[0].parent)
     return FileNames(TITLE, called, label_column=column, numbered=False)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from study.errors import RequestError
+from study.errors import RequestError, as_seen
 from study.tasks.mosaics.classes import class_name
 from study.tasks.mosaics.layouts.common import (
     FileNames,
@@ -101,13 +101,13 @@ def read_parquet(path: Path, names: FileNames) -> Images:
         row = 0
         columns = [f"{image_column}.bytes", names.label_column]
         for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
-            found = batch.column(names.label_column)
-            if found.null_count:
+            found = whole(batch.column(names.label_column), path)
+            missing = [is_missing(label) for label in found.to_pylist()]
+            if True in missing:
                 raise RequestError(
-                    f"{path} has no {names.label_column} in row "
-                    f"{row + found.is_null().index(True).as_py()}."
+                    f"{path} has no {names.label_column} in row {row + missing.index(True)}."
                 )
-            labels[row : row + len(found)] = _labels(whole(found, path), names)
+            labels[row : row + len(found)] = _labels(found, names)
             for encoded in batch.column(image_column).field("bytes"):
                 images[row] = decode(encoded.as_py(), f"row {row} of {path}", names)
                 row += 1
@@ -146,21 +146,27 @@ def image_column_of(schema: Any) -> str | None:
 
 
 def whole(labels: Any, path: Path) -> Any:
-    """A column of labels; whole numbers that are written as floats become integers.
+    """A column of labels; whole numbers that are written as floats become integers, NaN null.
 
     Raises:
         RequestError: another number is among them.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if not pa.types.is_floating(labels.type):
         return labels
     try:
-        return labels.cast(pa.int64())
+        return pc.if_else(pc.is_nan(labels), None, labels).cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise RequestError(
             f"the labels of {path} must be whole numbers or text ({reason_of(error)})."
         ) from error
+
+
+def is_missing(label: object) -> bool:
+    """Whether a label of a column is null or blank."""
+    return label is None or not as_seen(str(label))
 
 
 def _labels(found: Any, names: FileNames) -> Any:
