@@ -57,7 +57,7 @@ from tests.made_up.commands import called
         ("one-shot --select saif", "--select is of no use to one-shot"),
         ("one-shot --data-dir /no/such/place", "/no/such/place"),
         ("one-shot --set pixels=3", "omniglot takes pixels from 4 to 105, got 3"),
-        ("one-shot --set width=1000", "its network needs more memory than this machine gives"),
+        ("one-shot --set d_model=1000000", "its network needs more memory than this machine"),
         ("one-shot --set task=digits", "pixels is for images, omniglot, digits-one-shot, not for"),
         ("series --set foreground=1", "foreground must name two classes or more, got '1'"),
         ("series --set background=1+4", "the class '1' is in foreground=1+2+3 and in background"),
