@@ -63,6 +63,9 @@ _SYNONYMS = {
 _FEW = 20
 """So many names are listed even where a near one was found."""
 
+_ALIKE = 0.8
+"""Names so like each other, as `difflib` measures it, are taken for one with a slip."""
+
 
 def as_seen(name: str) -> str:
     """A name with composed characters, one blank between words, none around it, and no BOM.
@@ -76,21 +79,31 @@ def as_seen(name: str) -> str:
 def unknown(kind: str, got: object, valid: Iterable[object]) -> RequestError:
     """A `RequestError` for a name that is not one of `valid`, with the nearest valid one.
 
-    A hint stands for a long list.
+    A hint that is hardly wrong stands for a long list.
     """
     names = [str(name) for name in valid]
     near = nearest(str(got), names)
     hint = f" Did you mean {near!r}?" if near else ""
-    listed = "" if near and len(names) > _FEW else f" Valid: {', '.join(names)}."
+    listed = (
+        ""
+        if len(names) > _FEW and nearest(str(got), names, _ALIKE)
+        else f" Valid: {', '.join(names)}."
+    )
     return RequestError(f"unknown {kind} {str(got)!r}.{hint}{listed}")
 
 
-def nearest(got: str, names: Sequence[str]) -> str | None:
-    """The name that is most like what was typed, or of which that is a synonym."""
+def nearest(got: str, names: Sequence[str], least: float = 0.6) -> str | None:
+    """The name that is most like what was typed, or of which that is a synonym.
+
+    Args:
+        got: what was typed.
+        names: the valid ones.
+        least: how like it is to a name at least, as `difflib` measures it.
+    """
     own = {_plain(name): name for name in names}
     known = {_plain(word): name for name in names for word in _SYNONYMS.get(name, "").split()}
     match = functools.partial(difflib.get_close_matches, _plain(got), n=1)
-    near = match(known | own, cutoff=0.8) or match(own, cutoff=0.6)
+    near = match(known | own, cutoff=_ALIKE) or match(own, cutoff=least)
     return (known | own)[near[0]] if near else None
 
 

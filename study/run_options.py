@@ -43,6 +43,7 @@ def requested(argv: Sequence[str] | None = None) -> Request:
     if name not in studies:
         raise unknown("study", name, studies)
     _refuse_no_use(studies[name], asked, options)
+    _refuse_options_as_axes(studies[name], changes, options)
     plan, dry_run = asked.pop("plan"), asked.pop("dry_run")
     places = places_of(args)
     for place in places._fields:
@@ -65,6 +66,18 @@ def _refuse_no_use(
     if given := [name for name in no_use if asked[name] != options.get_default(name)]:
         option = "no-share" if given[0] == "share" else given[0].replace("_", "-")
         raise RequestError(f"--{option} is of no use to {space.name}; leave it out.")
+
+
+def _refuse_options_as_axes(
+    space: SearchSpace, changes: Sequence[str], options: argparse.ArgumentParser
+) -> None:
+    """Refuses --set with an option of the command."""
+    known = re.findall(r"--[\w-]+", options.format_usage())
+    for change in changes:
+        name = re.split("[@=]", change)[0]
+        option = f"--{name.replace('_', '-')}"
+        if option in known and name not in KINDS[space.kind].axes:
+            raise RequestError(f"--set {change}: {name} is no axis but the option {option}.")
 
 
 def _objective(text: str) -> tuple[str, ...]:

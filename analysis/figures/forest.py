@@ -21,6 +21,7 @@ from analysis.figures.style import (
     own_settings,
 )
 from analysis.words import level, span
+from study.terminal import counted
 
 _MARKERS = {"better": ">", "worse": "<", "undecided": "o"}
 _SPREADS = {"seed_se": ("over seeds", 0.22, BLACK), "image_se": ("over images", 0.36, VERMILION)}
@@ -63,8 +64,9 @@ def forest_figure(paired: pd.DataFrame, threshold: float | None = None) -> Figur
     _legend(figure, paired)
     foot(
         figure,
-        f"test split; mean difference over n={span(paired['num_pairs'])} common seeds; above 0: "
-        "the first is better; ±: standard error",
+        "test split; mean difference over "
+        f"n={counted(span(paired['num_pairs']), 'common seed')}; above 0: the first is better; "
+        "±: standard error",
     )
     return figure
 

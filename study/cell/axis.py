@@ -10,6 +10,9 @@ from typing import Any
 from search_spaces.base import By, Values
 from study.errors import RequestError
 
+_INEXACT = 2**53
+"""From here on a float may stand for another whole number than the typed one."""
+
 
 def number(text: str) -> float:
     """A typed number; a minus sign may be that of documents.
@@ -28,7 +31,7 @@ def whole(text: str) -> int:
     """
     with contextlib.suppress(ValueError):
         return int(text)
-    if not (value := number(text)).is_integer():
+    if not (value := number(text)).is_integer() or abs(value) >= _INEXACT:
         raise ValueError(text)
     return int(value)
 

@@ -101,7 +101,9 @@ class Phase:
             parts.append(f"({self.source[:8]})")
         return " ".join(filter(None, parts))
 
-    def dropping(self, begin: float, share: float | None) -> tuple[Phase, ...]:
+    def dropping(
+        self, begin: float, share: float | None, axis: str = "drop_at"
+    ) -> tuple[Phase, ...]:
         """The phase in two, or as it is: where the second begins, the learning rate drops.
 
         The decoder of captions reads only true words from there on (appendix A.4).
@@ -109,13 +111,14 @@ class Phase:
         Args:
             begin: fraction of the budget at which this phase begins, in [0, 1).
             share: of this phase, before its rate drops, in (0, 1); None: it never does.
+            axis: that says it, for messages.
 
         Raises:
             ValueError: the share is out of range.
         """
         if share is None:
             return (self,)
-        require(is_positive(share) and share < 1, "drop_at", share, "a fraction in (0, 1)")
+        require(is_positive(share) and share < 1, axis, share, "a fraction in (0, 1)")
         lr, start, end, part = (Fraction(str(n)) for n in (self.lr, begin, self.until, share))
         dropped = replace(self, lr=float(DROP * lr), teacher_forcing=None)
         return replace(self, until=float(start + part * (end - start))), dropped

@@ -216,6 +216,7 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
     values: list[Any] = []
     for part in text.split(","):
         part = as_seen(part)
+        part = "none" if part.lower() == "none" else part  # None, too, as programs write it
         span = re.fullmatch(r"(\d+)[-\N{EN DASH}](\d+)", part)
         if span and isinstance(axis.parse(span[1]), int):
             first, last = int(span[1]), int(span[2])
@@ -228,7 +229,7 @@ def _parse_values(kind: Kind, name: str, text: str, of_tasks: Sequence[str], typ
             continue
         if names is not None and part not in names:
             raise unknown(name, part, names)
-        for each in (part, part.lower()):  # None, too, where a word means something
+        for each in (part, part.lower()):  # Same, too, where a word means something
             with contextlib.suppress(ValueError):
                 values.append(axis.parse(each))
                 break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -108,6 +109,9 @@ def _settle() -> None:
     """Makes this process independent of what a user has set for other programs."""
     # Figures have settings of their own; a broken one of the user would end the import.
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
+    if os.path.isfile("matplotlibrc"):  # read before all others, once, at the import
+        with contextlib.chdir(os.path.dirname(__file__)), contextlib.suppress(ImportError):
+            importlib.import_module("matplotlib")
     if isinstance(sys.stdout, io.TextIOWrapper):  # it may be closed, and None
         # As stderr has it: a name may have letters that the encoding of a terminal or a log lacks.
         sys.stdout.reconfigure(errors="backslashreplace")

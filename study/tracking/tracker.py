@@ -18,6 +18,7 @@ from typing import Protocol
 
 from study.results import Results
 from study.storage.databases import reason
+from study.terminal import counted
 from study.tracking.runs import Group
 from study.tracking.store import BATCH, RunStore, fitting
 from study.tracking.uris import NONE, ServerDown, tracking_uri
@@ -211,7 +212,8 @@ class MLflowTracker:
             waited = time.monotonic() - started
             if not told and waited > SILENT_SECONDS and math.isfinite(seconds):
                 told = True
-                print(f"MLflow takes the last {missing} runs; Ctrl-C is safe", file=sys.stderr)
+                last = counted(missing, "run")
+                print(f"MLflow takes the last {last}; Ctrl-C is safe", file=sys.stderr)
 
         with self._changed:
             self._summary = (dict(metrics), list(files))

@@ -56,21 +56,33 @@ class CellMaker:
             raise RequestError(f"{error}. Change it with --set, see --help.") from error
 
     def flops(self, cell: Cell) -> ModelFlops:
-        """Forward FLOPs of the parts of its model that the cell calls."""
+        """Forward FLOPs of the parts of its model that the cell calls.
+
+        Raises:
+            RequestError: its model does not fit into memory.
+        """
         facts = self._facts_of(cell.task, cell.options)
         further = models.further_of(cell)
         # If all inputs have m segments, the cost of a segment does not depend on m.
         m = cell.m if facts.lengths else None
         key = (cell.task, cell.options, cell.architecture, cell.width, further, m)
         if key not in self._flops:
-            model = models.build(
-                cell.architecture,
-                cell.task,
-                facts.input_shape,
-                facts.num_classes or tasks.info(cell.task, cell.options).num_classes,
-                width=cell.width,
-                further=further,
-            )
+            try:
+                model = models.build(
+                    cell.architecture,
+                    cell.task,
+                    facts.input_shape,
+                    facts.num_classes or tasks.info(cell.task, cell.options).num_classes,
+                    width=cell.width,
+                    further=further,
+                )
+            except RuntimeError as error:
+                if "DefaultCPUAllocator" not in str(error):
+                    raise
+                raise RequestError(
+                    f"{cell.text}: its network needs more memory than this machine gives. Make it "
+                    "smaller with --set."
+                ) from error
             self._flops[key] = model.flops(facts.input_shape, facts.lengths, m)
         return cost.cell_flops(cell, self._flops[key])
 
@@ -198,7 +210,9 @@ def _schedule(point: Mapping[str, Any]) -> Schedule:
     second = {**common, "teacher_forcing": forced(of_hard("teacher_forcing"))}
     soft, after = Schedule.hybrid(lr, of_hard("lr"), point["switch_point"]).phases
     soft, after = replace(soft, **first), replace(after, paradigm=hard, **second)
-    return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, of_hard("drop_at")))
+    own = "drop_at" if point["hard_drop_at"] == SAME else "hard_drop_at"
+    hard_drop = of_hard("drop_at")
+    return Schedule(soft.dropping(0, drop) + after.dropping(soft.until, hard_drop, own))
 
 
 def _sizes(point: Mapping[str, Any], facts: Facts) -> dict[str, Any]:

@@ -409,6 +409,10 @@ def test_forest_of_few_seeds_keeps_to_what_a_difference_can_be() -> None:
         assert axes.get_xlim() == (-102, 102)
 
 
+def test_forest_counts_a_lone_seed() -> None:
+    assert "n=1 common seed;" in forest_figure(_paired().assign(num_pairs=1)).get_supxlabel()
+
+
 def test_forest_refuses_no_pairs() -> None:
     with pytest.raises(ValueError, match="none"):
         forest_figure(_paired().iloc[:0])

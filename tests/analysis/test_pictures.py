@@ -101,6 +101,14 @@ def test_names_are_shown_as_typed(results: Results) -> None:
         assert all(name in shown for name in names.values()), picture.name
 
 
+def test_paradigms_without_a_common_seed_have_no_differences(results: Results) -> None:
+    for paradigm, seed in (("soft", 0), ("soft", 1), ("lvml", 1), ("hybrid", 2)):
+        write(results, make_cell(paradigm, 0.1, seed), 0.5, 0.4)
+    alt = _pictures(results)[1]["differences"].alt
+    assert "lvml minus soft" in alt
+    assert "hybrid" not in alt
+
+
 def test_one_paradigm_with_one_option_has_neither_differences_nor_responses(
     results: Results,
 ) -> None:

@@ -128,10 +128,16 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
     """Whatever the user has set for figures of their own."""
     write_small(results)
     command = [sys.executable, "-W", "error", "-m", "analysis.report", results.url]
-    (tmp_path / "rc").write_bytes("text.usetex: True  # schön".encode("latin-1"))
+    of_figures = "text.usetex: True  # schön".encode("latin-1")
+    for name in ("rc", "matplotlibrc"):  # the latter where the command runs
+        (tmp_path / name).write_bytes(of_figures)
     of_user = {"MPLBACKEND": "Qt4Agg", "MATPLOTLIBRC": str(tmp_path / "rc")}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | of_user
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | of_user,
     ) as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -88,7 +88,7 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
-    paired = comparison.paired
+    paired = comparison.paired[comparison.paired["num_pairs"] > 0]
     if paired.empty:
         return
     names = listed([*comparison.names.values()])

@@ -442,6 +442,10 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("seed=inf", "seed takes a whole number, got 'inf'"),
         ("seed=nan", "seed takes a whole number, got 'nan'"),
         ("sed=1", "Did you mean 'seed'"),
+        ("iterations=100", "Valid: seed, confirm, task, "),
+        ("patience=3", "Valid: seed, confirm, task, "),
+        ("seed=12345678901234567891.0", "seed takes a whole number, got '12345678901234567891.0'"),
+        ("hard_drop_at=1", r"^hard_drop_at must be a fraction in \(0, 1\), got 1.0"),
         ("paradigm=sotf", "Did you mean 'soft'"),
         ("architecture=script", "unknown architecture"),
         ("split=shared", "Did you mean 'shared-base'"),
@@ -461,6 +465,8 @@ def test_bad_values_are_named(assignment: str, message: str) -> None:
         ("depth=\N{MINUS SIGN}1", "depth=-1"),
         ("seed=0\N{EN DASH}2", "seed=0-2"),
         ("drop_at=None", "drop_at=none"),
+        ("normalisation=None", "normalisation=none"),
+        ("foreground=None", "foreground=none"),
     ],
 )
 def test_numbers_are_taken_as_tables_and_documents_write_them(assignment: str, same: str) -> None:
