@@ -59,8 +59,8 @@ from study.tracking.uris import (
     ServerDown,
     is_server,
     may_pass,
+    of_proxy,
     require_store,
-    through_proxy,
     tracking_uri,
 )
 
@@ -168,9 +168,9 @@ class RunStore:
         except Exception as error:  # a store may raise errors of its own, SQL's or the network's
             if is_server(self._uri) and may_pass(error):
                 raise ServerDown(
-                    f"the MLflow server {without_password(self._uri)} does not answer"
-                    f"{through_proxy(error)} ({reason(error)}). Start it, or choose another with "
-                    f"--tracking URI, or --tracking {NONE}."
+                    f"the MLflow server {without_password(self._uri)} does not answer "
+                    f"({reason(error)}).{of_proxy(error, self._uri)} Start it, or choose another "
+                    f"with --tracking URI, or --tracking {NONE}."
                 ) from error
             anew = "; or move it away: it is made anew from the results" if self._folder else ""
             raise RequestError(

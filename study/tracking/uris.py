@@ -45,12 +45,15 @@ def may_pass(error: Exception) -> bool:
     return error.get_http_status_code() >= 500
 
 
-def through_proxy(error: Exception) -> str:
-    """What to say of a proxy of the environment that an error came from, or nothing."""
+def of_proxy(error: Exception, uri: str) -> str:
+    """What to do where an error came from a proxy of the environment, or nothing."""
     from requests.exceptions import ProxyError
 
     if any(isinstance(cause, ProxyError) for cause in causes(error)):
-        return " through the proxy that HTTP_PROXY or HTTPS_PROXY names and NO_PROXY would spare"
+        host = urlsplit(uri).hostname
+        return (
+            f" That was through the proxy of HTTP_PROXY or HTTPS_PROXY: NO_PROXY={host} spares it."
+        )
     return ""
 
 

@@ -28,7 +28,7 @@ from analysis.comparison.attention_rise import (
     rises,
 )
 from analysis.comparison.compare import Comparison
-from analysis.comparison.ineligible_options import barred_sentences
+from analysis.comparison.option_warnings import barred_sentences
 from analysis.groups import AXES, STAND_INS
 from analysis.section.claim import (
     LOST,

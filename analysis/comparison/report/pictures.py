@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
-from analysis.comparison.ineligible_options import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
+from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.comparison.report.captions import caption_pictures
 from analysis.comparison.report.tables import number
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.grid_edges import edge_warnings
-from analysis.comparison.ineligible_options import barred_sentences
 from analysis.comparison.moments import EARLY
+from analysis.comparison.option_warnings import barred_sentences, edge_warnings
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import share_sentences
 from analysis.comparison.report.tables import comparison_text

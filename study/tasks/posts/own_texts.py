@@ -142,7 +142,7 @@ def _load_from(data_dir: Path) -> Posts:
 
 
 def _repeated(found: Mapping[str, Sequence[_Text]]) -> Iterator[str]:
-    """A sentence on each split that has texts of the splits before it, which are trained on."""
+    """Sentences on texts that a split has from the splits before it, or more than once."""
     before: set[tuple[str, ...]] = set()
     for split in SPLITS:
         both = [text for text in found[split] if text.content in before]
@@ -153,6 +153,13 @@ def _repeated(found: Mapping[str, Sequence[_Text]]) -> Iterator[str]:
                 "texts in files of no split, of which equal ones stay together"
             )
         before.update(text.content for text in found[split])
+    texts = [text for split in SPLITS for text in found[split]]
+    again = len(texts) - sum(len({text.content for text in found[split]}) for split in SPLITS)
+    if again:
+        yield (
+            f"texts that repeat another one of their split: {again:,} of {len(texts):,}. Each "
+            "counts as a text of its own: leave them out"
+        )
 
 
 def _counts(found: Mapping[str, Sequence[_Text]], classes: Mapping[str | int, int]) -> str:

@@ -15,7 +15,7 @@ import pytest
 import analysis
 from analysis.comparison.choice import options
 from analysis.comparison.compare import Comparison, compare, comparisons
-from analysis.comparison.ineligible_options import STOPPED, barred, barred_sentences
+from analysis.comparison.option_warnings import STOPPED, barred, barred_sentences
 from analysis.groups import paradigm_order
 from study.cell import Budget
 from study.results import Results, ResultsError

@@ -12,7 +12,7 @@ import pytest
 import analysis
 from analysis.comparison.choice import by_preference, choose, options
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.grid_edges import edge_warnings
+from analysis.comparison.option_warnings import edge_warnings
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.kinds import find
 from analysis.section.base import Question
