@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from study.results import Results
 from study.search.storage import SearchStorage
 from study.storage.urls import sqlite_url
 from study.tracking.store import RunStore
-from tests.made_up.comparisons import make_results
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def track(path: Path) -> None:
-    RunStore(make_results(path.parent), "digits", None).connect()
+    RunStore(Results(path.parent), "digits", None).connect()
 
 
 def search(path: Path) -> None:
