@@ -442,7 +442,6 @@ def test_cells_without_a_step_in_a_phase_are_skipped_with_the_reason() -> None:
         ("seed=inf", "seed takes a whole number, got 'inf'"),
         ("seed=nan", "seed takes a whole number, got 'nan'"),
         ("sed=1", "Did you mean 'seed'"),
-        ("iterations=100", "Valid: seed, confirm, task, "),
         ("patience=3", "Valid: seed, confirm, task, "),
         ("seed=12345678901234567891.0", "seed takes a whole number, got '12345678901234567891.0'"),
         ("hard_drop_at=1", r"^hard_drop_at must be a fraction in \(0, 1\), got 1.0"),
