@@ -134,12 +134,10 @@ def _last_shared(
 ) -> float:
     """The last moment of training at which every done run has what counts; else infinite."""
     done = rows[rows["done"] & (rows["x"] > 0)]
+    if done.empty:
+        return math.inf
     place, cells = pd.factorize(done["cell"])
-    done = (
-        done[np.array([counted[cell] for cell in cells])[place, done["key"]]]
-        if len(done)
-        else done
-    )
+    done = done[np.array([counted[cell] for cell in cells])[place, done["key"]]]
     met = done[done["x"] <= budget].groupby("x")["cell"].nunique()
     shared = met.index[met == done["cell"].nunique()]
     return float(max(shared, default=math.inf))

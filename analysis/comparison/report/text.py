@@ -93,10 +93,11 @@ def unusual_cut(comparison: Comparison) -> list[str]:
     reach = min(comparison.reach, math.inf if asked is None else asked)
     together = comparison.budget if comparison.recorded else None
     if together is not None and together < EARLY * reach < math.inf:
+        between = "" if comparison.interpolated else " --interpolate compares between evaluations."
         texts.append(
             f"All runs go on to {amount(reach, axis, noun)}, but are cut at {comparison.where}, "
-            "the last moment at which all were measured on the test split. Leave out runs that "
-            "were not, or compare between evaluations, with --interpolate."
+            "the last moment up to which all were measured on the test split. Leave out runs that "
+            f"were not measured later.{between}"
         )
     if comparison.unconfirmed and not comparison.staged:
         names = listed(comparison.unconfirmed)
