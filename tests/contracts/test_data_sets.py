@@ -38,12 +38,12 @@ from study.tasks.posts.hatexplain import load_posts
 from study.tasks.sources import fetched, torchvision_download
 from study.tasks.sources.fetched import DataSet
 from study.tasks.sources.places import Places
+from tests.made_up.cifar import make, write_official
 from tests.made_up.omniglot import write_omniglot
 from tests.made_up.series import write_series
 from tests.study.tasks import test_hatexplain_loader as posts
 from tests.study.tasks.one_shot import test_omniglot as one_shot
 from tests.study.tasks.test_base_images import assert_equal, entries
-from tests.study.tasks.test_layouts import make, write_official
 
 Patch = pytest.MonkeyPatch
 

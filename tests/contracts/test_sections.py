@@ -39,9 +39,7 @@ from analysis.section.blocks import Shown
 from analysis.section.picture import FILE_STEM
 from study.results import Results
 from tests.conftest import not_drawn
-from tests.made_up import attention_path_results as paths
-from tests.made_up import comparisons, heads_results, trajectories
-from tests.made_up import fixed_focus as held
+from tests.made_up import kinds
 from tests.made_up.comparisons import make_results
 
 WIDTH = 60
@@ -53,59 +51,12 @@ MLFLOW_NAME = re.compile(r"[\w\-. /]{1,250}", re.ASCII)
 MOST_IN_PARAM = 6_000
 
 
-def _compared(results: Results) -> None:
-    """Three settings, two of one task; in one of them options, a diverged and a censored cell."""
-    for paradigm in ("lvml", "soft", "hybrid"):
-        for seed in range(2):
-            score = 0.5 + len(paradigm) / 30 + seed / 7
-            comparisons.write(
-                results, comparisons.make_cell(paradigm, seed=seed), score, score / 3
-            )
-    comparisons.write(results, comparisons.make_cell(m=5))
-    comparisons.write(results, comparisons.make_cell(lr=0.3), status="diverged", points=(0.25,))
-    comparisons.write(results, comparisons.make_cell(lr=0.4), status="censored", points=(0.25,))
-    comparisons.write_text(results, comparisons.make_text_cell("soft"), 1 / 3)
-
-
-def _held(results: Results) -> None:
-    """More settings than one section has room for, a paradigm that section 3 does not know."""
-    for m in (5, 10, 20):
-        held.record_all(results, seeds=1, m=m)
-    held.record(results, held.focus_cell("hybrid"), 1 / 3)
-
-
-def _trajectories(results: Results) -> None:
-    trajectories.write_study(results, seeds=2, pairs=((5, 3), (20, 20)))
-    trajectories.write(
-        results, trajectories.make_cell(seed=9), status="diverged", points=(0, 0.05)
-    )
-
-
-def _paths(results: Results) -> None:
-    """All variants, two of them of one; a diverged cell, chains that have not converged."""
-    for law in (paths.Law(), paths.Law(n=50), paths.NOISY, paths.Law(variant="own")):
-        paths.write_study(results, law, seeds=2)
-    paths.write(results, paths.Law(), seed=9, status="diverged")
-    paths.write(results, paths.Law(), "gibbs", seed=0, r_hat=1.2)
-
-
-def _heads(results: Results) -> None:
-    """Two settings, one of them with both ways to choose; what diverged, has not converged."""
-    published = heads_results.Law(choice="published")
-    for law in (heads_results.Law(), heads_results.Law(task="digits-one-shot", layers=1)):
-        heads_results.write_study(results, law, seeds=2)
-    heads_results.write_study(results, published, seeds=2, rules=(), trained=False)
-    heads_results.train(results, heads_results.Law(), seed=9, status="diverged")
-    heads_results.write(results, heads_results.Law(), seed=8, status="diverged")
-    heads_results.write(results, heads_results.Law(), "gibbs", seed=0, r_hat=1.2)
-
-
 MADE_UP: dict[ModuleType, Callable[[Results], None]] = {
-    comparison: _compared,
-    fixed_focus: _held,
-    linear_orthogonal: _trajectories,
-    attention_paths: _paths,
-    heads: _heads,
+    comparison: kinds.compared,
+    fixed_focus: kinds.fixed_focus,
+    linear_orthogonal: kinds.linear_orthogonal,
+    attention_paths: kinds.attention_paths,
+    heads: kinds.heads,
 }
 """Kind -> what writes results of it."""
 

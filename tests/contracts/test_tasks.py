@@ -6,60 +6,24 @@ Data that would be downloaded are small and made up here, in the layout of the r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 import torch
 
 from study import tasks
-from study.cell import NO_OPTIONS, Budget, Cell, Options, Schedule
+from study.cell import Cell, Options, Schedule
 from study.errors import RequestError
-from study.tasks.base import IMAGES, SPLITS, Batch, Split, Task, TaskInfo
-from study.tasks.mosaics.cifar import CIFAR10, CIFAR100
-from study.tasks.mosaics.layouts import FileNames
-from study.tasks.sources.places import Places
-from tests.made_up.coco import coco, write_coco
+from study.tasks.base import SPLITS, Batch, Split, Task, TaskInfo
 from tests.made_up.gpu import waits
-from tests.made_up.images import write_folders
-from tests.made_up.omniglot import write_omniglot
-from tests.made_up.posts import write_posts
-from tests.made_up.series import write_series
-from tests.made_up.texts import write_texts
-from tests.study.tasks.test_layouts import make, write_official
+from tests.made_up.layouts import OF_TASK
 
-M, N = 4, 25
+N = 25
 
 
-def _cifar(names: FileNames) -> Callable[[Path], Path]:
-    count = 10 * len(names.class_names)
-    return lambda folder: write_official(folder / "data", names, make(names, 2 * count, count))
-
-
-DATA: Mapping[str, Callable[[Path], Path]] = {
-    "cifar10": _cifar(CIFAR10),
-    "cifar100": _cifar(CIFAR100),
-    "images": lambda folder: write_folders(folder / "data"),
-    "hatexplain": write_posts,
-    "texts": lambda folder: write_texts(folder / "data"),
-    "mscoco": lambda folder: write_coco(folder / "data", coco(12, 12)),
-    "omniglot": lambda folder: write_omniglot(folder / "data"),
-    "series": lambda folder: write_series(folder / "data"),
-}
-"""Task that reads a data set -> what writes a small one into a folder."""
-
-OPTIONS = {
-    "linear-orthogonal": Options(num_classes=3),
-    "images": Options(foreground="heron+stork", pixels=8),
-    "hatexplain": Options(None, "majority", "majority", 1),
-    "texts": Options(min_count=1),
-    "mscoco": Options(min_count=1, encoder="small"),
-    "omniglot": Options(pixels=16),
-    "digits-one-shot": Options(pixels=8),
-    "series": Options(foreground="1+2+3", background="rest", window=7),
-}
 ASKED_FOR_LATER = {("images", "foreground")}
 """Options that must be given, but are asked for where the data can list what there is."""
 CLASSIFIED = [name for name in tasks.TASKS if tasks.modality(name) is not tasks.CAPTIONS]
@@ -79,25 +43,10 @@ class Known(NamedTuple):
 @pytest.fixture(scope="module", params=tasks.TASKS)
 def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Known:
     name: str = request.param
-    options = OPTIONS.get(name, NO_OPTIONS)
-    folder = tmp_path_factory.mktemp(name)
-    data = str(DATA[name](folder)) if name in DATA else None
-
-    def load() -> Task:
-        return tasks.load(name, Places(data, str(folder / "cache")), options)
-
+    layout = OF_TASK[name]
+    load = partial(layout.load, tmp_path_factory.mktemp(name))
     task = load()
-    cell = Cell(
-        task=name, data_digest=task.facts.digest, m=m_of(name), n=N, architecture="any",
-        schedule=Schedule.single("soft", 0.1), seed=0, batch_size=5, budget=Budget(1),
-        train_metrics_size=N, validation_size=20, test_size=22, evaluation_points=(1.0,),
-        **options._asdict(),
-    )  # fmt: skip
-    return Known(name, tasks.info(name, options), load, task, cell)
-
-
-def m_of(name: str) -> int:
-    return IMAGES if tasks.modality(name) is tasks.ONE_SHOT else M
+    return Known(name, tasks.info(name, layout.options), load, task, layout.cell(task, N, 20, 22))
 
 
 def whole(split: Split) -> Batch:
@@ -116,8 +65,10 @@ def equal(one: Split, other: Split) -> bool:
 
 
 def test_a_task_reads_a_data_set_or_takes_none() -> None:
-    assert {name for name in tasks.TASKS if tasks.takes_data_dir(name)} == DATA.keys()
-    assert all(tasks.at_hand(name) for name in tasks.TASKS.keys() - DATA.keys())
+    assert OF_TASK.keys() == tasks.TASKS.keys()
+    for name, layout in OF_TASK.items():
+        assert tasks.takes_data_dir(name) == (layout.write is not None)
+        assert layout.write or tasks.at_hand(name)
 
 
 def test_the_data_are_what_was_declared(known: Known) -> None:
@@ -136,7 +87,7 @@ def test_the_data_are_what_was_declared(known: Known) -> None:
 
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_options_that_a_task_has_not_are_refused(name: str) -> None:
-    own = OPTIONS.get(name, NO_OPTIONS)
+    own = OF_TASK[name].options
     foreign = {
         "num_classes": 4, "label_rule": "first", "rationale_rule": "first", "min_count": 2,
         "encoder": "small", "pixels": 16, "foreground": "a+b", "background": "c", "window": 5,
@@ -156,7 +107,7 @@ def test_options_that_a_task_has_not_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in tasks.TASKS if tasks.TASKS[name].usual])
 def test_what_none_stands_for_has_no_other_name(name: str) -> None:
-    own = OPTIONS.get(name, NO_OPTIONS)
+    own = OF_TASK[name].options
     written = own._replace(**tasks.TASKS[name].usual)
     assert tasks.info(name, written).classes == tasks.info(name, own).classes
     assert tasks.as_usual(name, written) == tasks.as_usual(name, own) == own
@@ -220,7 +171,7 @@ def test_a_batch_is_of_the_shapes_that_models_and_paradigms_take(known: Known) -
         segments, labels, foreground, mask = whole(split)
         assert split.modality is tasks.modality(known.name)
         assert len(split) == sizes[name] == len(segments)
-        assert segments.shape[1] <= M
+        assert segments.shape[1] <= known.cell.m
         assert foreground.shape == segments.shape[:2]
         assert foreground.dtype == torch.bool
         assert labels.dtype == torch.int64
@@ -264,7 +215,7 @@ def test_a_batch_of_a_given_width_waits_for_nothing(known: Known) -> None:
             exact, (width,) = split.batch(rows), split.widths(rows[None])
             captions = split.modality is tasks.CAPTIONS  # whose width counts words
             assert (exact.labels if captions else exact.segments).shape[1] <= width
-            assert captions or width <= M
+            assert captions or width <= known.cell.m
             assert elsewhere[name].widths(rows[None]) == [width]
             with waits() as found:
                 batch = split.batch(rows, width)

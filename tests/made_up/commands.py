@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -26,3 +28,16 @@ def one_line(main: Main, capsys: pytest.CaptureFixture[str], *args: str) -> tupl
     assert not other
     (line,) = text.splitlines()
     return status, line
+
+
+def answer(main: Main, words: Sequence[str]) -> tuple[int, str]:
+    """The exit status of a command, and all that it says, where there is no `capsys`."""
+    with (
+        io.TextIOWrapper(io.BytesIO(), "utf-8") as said,
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+    ):
+        status = main(words)
+        said.flush()
+        said.seek(0)
+        return status, said.read()

@@ -27,14 +27,14 @@ from study.tasks.mosaics.cifar import (
 from study.tasks.mosaics.layouts import FileNames
 from study.tasks.sources.places import Places
 from tests.conftest import PROJECT, REAL_DATA, needs_data
-from tests.study.tasks.test_base_images import assert_equal, entries
-from tests.study.tasks.test_layouts import (
+from tests.made_up.cifar import (
     WRITERS,
     make,
     write_class_folders,
     write_official,
     write_parquet,
 )
+from tests.study.tasks.test_base_images import assert_equal, entries
 
 LOADERS = {"cifar10": (CIFAR10, load_cifar10), "cifar100": (CIFAR100, load_cifar100)}
 BOTH = pytest.mark.parametrize(("names", "load"), LOADERS.values(), ids=LOADERS)

@@ -34,10 +34,11 @@ from study.tasks.sources.cache import locked, whole
 from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
 from tests.conftest import PROJECT
+from tests.made_up.cifar import WRITERS, make, write_official
 from tests.study.tasks.test_base_images import assert_equal, entries
 from tests.study.tasks.test_base_images import make as make_base
 from tests.study.tasks.test_hatexplain_loader import write as write_posts
-from tests.study.tasks.test_layouts import LAYOUTS, WRITERS, make, write_official
+from tests.study.tasks.test_layouts import LAYOUTS
 
 FILES = {"apple": b"red", "pear": b"green", "plum": b"blue"}
 

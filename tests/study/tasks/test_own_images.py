@@ -29,6 +29,7 @@ from study.tasks.mosaics.layouts.common import FileNames, decode, fitted
 from study.tasks.mosaics.own_images import TEST_SHARE, VALIDATION_SHARE, load_own
 from study.tasks.sources.places import Places
 from tests.conftest import run_without_ray
+from tests.made_up.cifar import make, write_official, write_parquet
 from tests.made_up.commands import called, one_line
 from tests.made_up.images import (
     COUNTS,
@@ -40,7 +41,7 @@ from tests.made_up.images import (
     write_ubyte,
 )
 from tests.study.tasks.test_base_images import assert_equal, entries
-from tests.study.tasks.test_layouts import damaged_png, make, write_official, write_parquet
+from tests.study.tasks.test_layouts import damaged_png
 
 KNOWN = (CIFAR10, CIFAR100)
 

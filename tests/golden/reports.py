@@ -1,0 +1,68 @@
+"""Terminal text and CSV files of reports: of recorded CIFAR-10 cells and of made-up results."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.conclude import conclude
+from analysis.page.exports import exports
+from study.results import Results
+from tests.conftest import PROJECT
+from tests.golden.record import ROUNDING, Part, table
+from tests.made_up import kinds
+from tests.made_up.comparisons import make_results
+from tests.made_up.settings import write_settings
+
+RECORDED = PROJECT / "docs" / "cifar10-results"
+
+
+MADE_UP: Mapping[str, Callable[[Results], None]] = {
+    "comparisons and posts": kinds.compared,
+    "across settings": write_settings,
+    "captions": kinds.captions,
+    "fixed focus": kinds.fixed_focus,
+    "linear orthogonal": kinds.linear_orthogonal,
+    "attention paths": kinds.attention_paths,
+    "heads": kinds.heads,
+}
+"""Chapter -> what writes results of it."""
+
+MOST_ROWS = 60
+"""Of a table that is recorded row by row."""
+
+
+def made(folder: Path) -> dict[str, str]:
+    """Of each report what it prints, and its CSV files."""
+    found = _report("cifar10-results", RECORDED)
+    for name, write in MADE_UP.items():
+        write(make_results(folder / name))
+        found |= _report(name, folder / name)
+    return found
+
+
+def _report(name: str, results: Path) -> dict[str, str]:
+    conclusions = conclude(results)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        conclusions.print()
+    files = exports(conclusions.sections)
+    tables = sorted(file for file in files if file.endswith(".csv"))
+    return {
+        f"{name}, printed": printed.getvalue(),
+        **{f"{name}, {file}": _short(files[file].decode()) for file in tables},
+    }
+
+
+def _short(csv: str) -> str:
+    """A table, or of one with many rows its columns, added up."""
+    if csv.count("\n") <= MOST_ROWS:
+        return csv
+    rows = pd.read_csv(io.StringIO(csv))
+    return table(rows.apply(lambda column: [column.to_numpy()]))
+
+
+PART = Part("reports", made, ROUNDING)
