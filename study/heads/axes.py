@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from search_spaces.base import By
 from study.cell.axis import Axis, number, whole
 from study.heads.cell import METHODS, SOLVED
 from study.heads.temperatures import CHOICES, FIXED, PUBLISHED, VALIDATION
@@ -40,7 +39,6 @@ AXES: Mapping[str, Axis] = {
     "network_width": Axis(
         "N, of every layer of the theory's network",
         whole,
-        By("method", {}, otherwise=()),
         only=("method", (THEORY,)),
     ),
 }

@@ -10,11 +10,10 @@ from threadpoolctl import threadpool_limits
 from study.heads import apart
 from study.heads.cell import SOLVED, HeadsCell
 from study.heads.temperatures import FIXED, OF_THE_LIMIT, PUBLISHED, TEMPERATURES
-from study.models.attention_paths import IMAGES
 from study.posterior import cost
 from study.posterior.cell import LIMIT
 from study.tasks import info
-from study.tasks.base import Facts
+from study.tasks.base import IMAGES, Facts
 
 _ITERATIONS = 30
 """Of a search that begins from the solution at the next warmer temperature, as a rule."""
