@@ -359,7 +359,7 @@ def show_attend_tell(
     Args:
         input_shape: (V,), the number of words.
         num_classes, width, seed, precision: as of every builder; the width scales all sizes.
-        encoder: name of `study.models.encoders.ENCODERS`.
+        encoder: name of `study.tasks.captions.encoders.ENCODERS`.
         trained: whether the encoder is part of the model.
         settings: of the decoder.
     """

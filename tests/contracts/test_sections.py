@@ -86,7 +86,7 @@ def _paths(results: Results) -> None:
     for law in (paths.Law(), paths.Law(n=50), paths.NOISY, paths.Law(variant="own")):
         paths.write_study(results, law, seeds=2)
     paths.write(results, paths.Law(), seed=9, status="diverged")
-    paths.write(results, paths.Law(), "slice", 100.0, seed=0, r_hat=1.2)
+    paths.write(results, paths.Law(), "slice", 100.0, r_hat=1.2)
 
 
 def _heads(results: Results) -> None:

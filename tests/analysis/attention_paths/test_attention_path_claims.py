@@ -95,19 +95,19 @@ def test_one_seed_has_numbers_without_an_interval(results: Results) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "sampled", "text"),
     [
-        ("P1", ("all",), {}, "no cell of sampling"),
-        ("P2", (), None, "no cell of the limit with all paths"),
-        ("P3", (), None, "no cell of the limit with all paths"),
-        ("P4", ("good",), None, "no cell of the limit with all paths"),
-        ("P6", ("all",), None, "no cell of the limit with the good path alone"),
-        ("P6", ("good",), None, "no cell of the limit with all paths"),
+        ("P1", ("all",), (), "no cell of sampling"),
+        ("P2", (), (10.0,), "no cell of the limit with all paths"),
+        ("P3", (), (10.0,), "no cell of the limit with all paths"),
+        ("P4", ("good",), (10.0,), "no cell of the limit with all paths"),
+        ("P6", ("all",), (10.0,), "no cell of the limit with the good path alone"),
+        ("P6", ("good",), (10.0,), "no cell of the limit with all paths"),
     ],
 )
 def test_what_has_no_cells_was_not_run(
     results: Results,
     name: str,
     limits: tuple[str, ...],
-    sampled: dict[str, tuple[float, ...]] | None,
+    sampled: tuple[float, ...],
     text: str,
 ) -> None:
     write_study(results, PLAIN, limits=limits, sampled=sampled)

@@ -43,10 +43,9 @@ def gibbs(
             design = np.einsum(f"{others}->cp{axes[1:]}", *arrays, optimize=True)
             design = design.reshape(4, len(labels), -1) / width**1.5
             weighed = design.swapaxes(1, 2) / temperature
-            precision = weighed @ design + np.eye(design.shape[2])
-            noise = np.linalg.cholesky(precision) @ random.standard_normal(
-                (4, len(precision[0]), 1)
-            )
+            count = design.shape[2]
+            precision = weighed @ design + np.eye(count)
+            noise = np.linalg.cholesky(precision) @ random.standard_normal((4, count, 1))
             drawn = np.linalg.solve(precision, weighed @ labels[:, None] + noise)
             blocks[number] = drawn.reshape(shape)
         outputs = np.einsum(f"{','.join(AXES)}->cp", inputs, *blocks, optimize=True) / width**1.5
