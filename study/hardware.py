@@ -63,8 +63,7 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     """A context in which this process multiplies float32 matrices in a precision.
 
     With tf32 a GPU rounds the factors of convolutions and linear layers to the 10 bits of mantissa
-    of TensorFloat-32, which has the range of float32. (bfloat16 is a matter of the networks, see
-    `in_precision`.)
+    of TensorFloat-32, which has the range of float32. (For bfloat16 see `in_precision`.)
 
     Args:
         precision: one of `study.cell.PRECISIONS`.

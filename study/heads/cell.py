@@ -146,9 +146,5 @@ class HeadsCell(AnyCell):
 
 
 def _require_count(axis: str, value: Any, least: int, most: int) -> None:
-    require(
-        is_int(value) and least <= value <= most,
-        axis,
-        value,
-        f"a whole number from {least} to {most:,}",
-    )
+    rule = f"a whole number from {least} to {most:,}"
+    require(is_int(value) and least <= value <= most, axis, value, rule)
