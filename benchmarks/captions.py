@@ -35,8 +35,8 @@ from benchmarks.support.measure import Child, Figures, machine, positive, ratio,
 from benchmarks.support.processes import peak_bytes
 from study import hardware, models, paradigms, tasks
 from study.cell import Budget, Cell, DecoderSettings, Options, Phase, Schedule
-from study.models import encoders
 from study.paradigms.base import Sampling
+from study.tasks.captions import encoders
 from study.tasks.captions.captions import Captions
 from study.tasks.captions.vocabulary import PADDING, START
 from study.train.steps.step import Adam, train_step

@@ -1,21 +1,10 @@
 """One-shot images: theory on the heads of trained networks, and networks with heads removed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from search_spaces.base import By, Preset, SearchSpace, Values
 
-_RULES = ("weight-norm", "entropy", "sensitivity", "random", "greedy", "bound")
 _BUNDLED = "digits-one-shot"
-
-
-def _sampled_at(seeds: Iterable[int]) -> By:
-    """All methods; samples, which take minutes a network, of these seeds only."""
-    return By(
-        "seed",
-        dict.fromkeys(seeds, ("theory", "gp", "gibbs", *_RULES)),
-        otherwise=("theory", "gp", *_RULES),
-    )
-
 
 _COMMON: Mapping[str, Values | By] = {
     "m": (3,),
@@ -30,6 +19,17 @@ _COMMON: Mapping[str, Values | By] = {
     "validation_size": (1_000,),
     "test_size": (1_000,),
     "examples": By("task", {_BUNDLED: (200,)}, otherwise=(600,)),
+    "seed": tuple(range(12)),
+    "method": (
+        "theory",
+        "gp",
+        "weight-norm",
+        "entropy",
+        "sensitivity",
+        "random",
+        "greedy",
+        "bound",
+    ),
 }
 
 SPACE = SearchSpace(
@@ -49,15 +49,7 @@ SPACE = SearchSpace(
                 "lr": (0.01,),
                 "n": By("task", {_BUNDLED: (10_000,)}, otherwise=(20_000,)),
                 "epochs": By("task", {_BUNDLED: (4,)}, otherwise=(10,)),
-                "seed": tuple(range(12)),
-                "method": By(
-                    "task", {_BUNDLED: _sampled_at(range(4))}, otherwise=_sampled_at(range(2))
-                ),
-                "network_width": By("method", {"theory": (10, 100, 1_000)}, otherwise=(10,)),
-                "draws": (1_000,),
-                "warmup": (1_000,),
-                "thin": (1,),
-                "chains": By("task", {_BUNDLED: (4,)}, otherwise=(2,)),
+                "network_width": (10, 100, 1_000),
             },
         ),
         "paper": Preset(
@@ -71,13 +63,7 @@ SPACE = SearchSpace(
                 "lr": (3e-4,),
                 "n": (100_000,),
                 "epochs": (10,),
-                "seed": tuple(range(12)),
-                "method": _sampled_at(range(6)),
-                "network_width": By(
-                    "method",
-                    {"theory": (10, 30, 100, 300, 1_000, 3_000, 10_000)},
-                    otherwise=(10,),
-                ),
+                "network_width": (10, 30, 100, 300, 1_000, 3_000, 10_000),
             },
         ),
     },

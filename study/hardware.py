@@ -63,8 +63,7 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     """A context in which this process multiplies float32 matrices in a precision.
 
     With tf32 a GPU rounds the factors of convolutions and linear layers to the 10 bits of mantissa
-    of TensorFloat-32, which has the range of float32. (bfloat16 is a matter of the networks, see
-    `study.models.base.in_precision`.)
+    of TensorFloat-32, which has the range of float32. (For bfloat16 see `in_precision`.)
 
     Args:
         precision: one of `study.cell.PRECISIONS`.
@@ -83,6 +82,16 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     finally:
         for backend, allowed in zip(_TF32_BACKENDS, before, strict=True):
             backend.allow_tf32 = allowed
+
+
+def in_precision(
+    precision: str, device: torch.device
+) -> contextlib.AbstractContextManager[object]:
+    """A context in which networks multiply in bfloat16, if that is the precision."""
+    if precision != "bfloat16":
+        return contextlib.nullcontext()
+    # Every weight is used once a pass, so caching its cast gains nothing.
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 @contextlib.contextmanager

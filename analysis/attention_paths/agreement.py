@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.attention_paths.measures import relative_distance
-from analysis.attention_paths.networks import ALL, THEORY, of_network
+from analysis.attention_paths.networks import ALL, SLICE, THEORY, of_network
 from analysis.attention_paths.settings import Setting
 from analysis.statistics import CONFIDENCE, interval_columns, named_interval
 
@@ -35,14 +35,14 @@ def agreement(setting: Setting) -> pd.DataFrame:
         `num_unconverged`.
     """
     records = []
-    for method, width in setting.sampled:
+    for width in setting.sampled_widths:
         cells, lost = (
-            of_network(table, method, width, ALL) for table in (setting.cells, setting.unconverged)
+            of_network(table, SLICE, width, ALL) for table in (setting.cells, setting.unconverged)
         )
-        both = pairs(setting, method, width)
+        both = pairs(setting, width)
         records.append(
             {
-                "method": method,
+                "method": SLICE,
                 "network_width": width,
                 "paths": ALL,
                 "num_seeds": len(both),
@@ -58,14 +58,14 @@ def agreement(setting: Setting) -> pd.DataFrame:
     return pd.DataFrame(records, columns=_COLUMNS)
 
 
-def pairs(setting: Setting, method: str, width: float) -> pd.DataFrame:
-    """Theory beside a sampling method at one width.
+def pairs(setting: Setting, width: float) -> pd.DataFrame:
+    """Theory beside sampling at one width.
 
     Returns:
         One row a common seed, its index: `predictor_error`, `sampling_error`,
         `accuracy_difference` and `order_parameter_difference`, see `agreement`.
     """
-    theory, sampled = setting.of(THEORY, width), setting.of(method, width)
+    theory, sampled = setting.of(THEORY, width), setting.of(SLICE, width)
     seeds = theory.index.intersection(sampled.index)
     records = []
     for seed in seeds:

@@ -22,7 +22,7 @@ import pandas as pd
 
 from analysis.attention_paths.agreement import pairs
 from analysis.attention_paths.measures import LEADING
-from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SAMPLED, THEORY, Vector
+from analysis.attention_paths.networks import ALL, GOOD, LIMIT, SLICE, THEORY, Vector
 from analysis.attention_paths.settings import CONVERGED, VARIANTS, Setting
 from analysis.attention_paths.words import (
     LONGER_CHAINS,
@@ -56,9 +56,9 @@ def claims(setting: Setting) -> list[Claim]:
 
 
 class _Need(NamedTuple):
-    """Networks that a claim takes: their methods, their paths, and both in words."""
+    """Networks that a claim takes: their method, their paths, and both in words."""
 
-    methods: Sequence[str]
+    method: str
     paths: str
     words: str
 
@@ -85,7 +85,7 @@ def _claim(setting: Setting, test: _Test) -> Claim:
     said = (test.name, test.statement, f"{test.test} {LOST}")
     for need in test.needs:
         cells, *found = (
-            table[table["method"].isin(need.methods) & (table["paths"] == need.paths)]
+            table[(table["method"] == need.method) & (table["paths"] == need.paths)]
             for table in (setting.cells, setting.rows, setting.unconverged)
         )
         if cells.empty:
@@ -102,11 +102,11 @@ def _claim(setting: Setting, test: _Test) -> Claim:
 
 def _p1(setting: Setting) -> list[Finding]:
     """Figure 2c and e: the samples (black dots) lie on theory's line (blue crosses)."""
-    findings, num_seeds = [], _num_seeds(setting, SAMPLED)
-    for method, width in setting.sampled:
-        both = pairs(setting, method, width)
+    findings, num_seeds = [], _num_seeds(setting, [SLICE])
+    for width in setting.sampled_widths:
+        both = pairs(setting, width)
         lost = num_seeds - len(both)
-        name = f"{method} N={width:g}"
+        name = f"{SLICE} N={width:g}"
         error, difference = both["predictor_error"], both["accuracy_difference"]
         findings += [
             side(f"{name}, error of the mean predictor", error, PREDICTOR_ERROR, "below", lost),
@@ -233,10 +233,10 @@ def _listed(widths: Sequence[float]) -> str:
 # --- what they say
 
 
-_THEORY = _Need((THEORY,), ALL, "theory")
-_SAMPLED = _Need(SAMPLED, ALL, "sampling")
-_LIMIT = _Need((LIMIT,), ALL, "the limit with all paths")
-_GOOD_LIMIT = _Need((LIMIT,), GOOD, "the limit with the good path alone")
+_THEORY = _Need(THEORY, ALL, "theory")
+_SAMPLED = _Need(SLICE, ALL, "sampling")
+_LIMIT = _Need(LIMIT, ALL, "the limit with all paths")
+_GOOD_LIMIT = _Need(LIMIT, GOOD, "the limit with the good path alone")
 
 _TESTS = (
     _Test(

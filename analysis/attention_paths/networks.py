@@ -11,8 +11,8 @@ Vector = NDArray[np.float64]
 THEORY, LIMIT = "theory", "gp"
 """Methods: the saddle point at finite width, and the Gaussian process of infinite width."""
 
-SAMPLED = ("slice", "gibbs")
-"""Methods that sample the posterior."""
+SLICE = "slice"
+"""The method that samples the posterior."""
 
 ALL, GOOD, DENOISING = "all", "good", "good+denoising"
 """Sets of paths: `paths` of a cell."""
@@ -20,7 +20,7 @@ ALL, GOOD, DENOISING = "all", "good", "good+denoising"
 NETWORK = ["method", "network_width", "paths"]
 """Columns of `cells` that name a network of a setting."""
 
-_ORDER = (THEORY, *SAMPLED, LIMIT, ALL, GOOD, DENOISING)
+_ORDER = (THEORY, SLICE, LIMIT, ALL, GOOD, DENOISING)
 """Theory, samples, limit; sets of paths as figure 2 of the paper names them."""
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.attention_paths.means import limits, line, mean_order_parameter, overlaps
 from analysis.attention_paths.measures import LEADING
-from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.attention_paths.networks import LIMIT, SLICE, THEORY
 from analysis.attention_paths.settings import Setting
 from analysis.attention_paths.words import network_text, path_text, width_text
 from analysis.figures.attention_paths import (
@@ -25,7 +25,6 @@ from analysis.words import level, listed, number, percent, span
 from study.terminal import counted
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
-_LINES = {"theory": THEORY, **{f"sampled ({method})": method for method in SAMPLED}}
 _MOST_COLUMNS = 8
 """Matrices side by side, so that a page shows them at a readable size."""
 
@@ -49,13 +48,13 @@ def pictures(setting: Setting, networks: pd.DataFrame) -> list[Picture]:
 
 
 def _accuracy(networks: pd.DataFrame) -> Picture:
-    lines = {name: line(networks, method) for name, method in _LINES.items()}
+    lines = {"theory": line(networks, THEORY), "sampled": line(networks, SLICE)}
     lines = {name: table for name, table in lines.items() if len(table)}
     ends = {network_text(row): row["accuracy"] for row in limits(networks).to_dict("records")}
     seeds = counted(span(networks.loc[networks["num_seeds"] > 0, "num_seeds"]), "seed")
     alt = [f"{name}: {_by_width(table, 'accuracy')}." for name, table in lines.items()]
     alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in ends.items()]
-    series = [series_of(name, table, "accuracy") for name, table in lines.items()]
+    series = {name: series_of(name, table, "accuracy") for name, table in lines.items()}
     return Picture(
         name="attention-paths-accuracy",
         title="Accuracy against width",
@@ -67,8 +66,8 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
         ),
         alt="Accuracy by width. " + " ".join(alt),
         figure=accuracy_figure(
-            [each for each in series if each.name == "theory"],
-            [each for each in series if each.name != "theory"],
+            series.get("theory"),
+            series.get("sampled"),
             {name: 100 * accuracy for name, accuracy in ends.items()},
             f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
@@ -81,7 +80,7 @@ def _order_parameter(setting: Setting) -> Picture | None:
     identity = mean_order_parameter(setting, LIMIT, np.inf)
     rows = {
         method: [mean_order_parameter(setting, method, width) for width in shown]
-        for method in (THEORY, *SAMPLED)
+        for method in (THEORY, SLICE)
     }
     rows = {name: found for name, found in rows.items() if any(u is not None for u in found)}
     if not rows:

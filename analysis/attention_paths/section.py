@@ -34,8 +34,8 @@ _METHOD = (
     "method; its predictor is that of a Gaussian process whose kernel U combines from those of "
     "pairs of paths. Limit: the same with U the identity.",
     "Sampling: draws of U from its exact posterior, with the network's function integrated out "
-    "(slice), or of all weights (gibbs); R-hat is the largest of all quantities that were "
-    "followed, the number of effective draws the smallest.",
+    "(slice); R-hat is the largest of all quantities that were followed, the number of effective "
+    "draws the smallest.",
     "Accuracy is that of the sign of the mean predictor, loss the negative log density of the "
     "label under the predictive distribution. Means and t intervals are over seeds; a seed draws "
     "the data and the random heads, so networks of one seed share both, and differences are "

@@ -20,7 +20,7 @@ from analysis.attention_paths.measures import with_measures
 from analysis.attention_paths.networks import (
     ALL,
     NETWORK,
-    SAMPLED,
+    SLICE,
     Vector,
     in_order,
     of_network,
@@ -93,11 +93,10 @@ class Setting:
         return sorted({float(width) for width in self.cells["network_width"]} - {math.inf})
 
     @property
-    def sampled(self) -> list[tuple[str, float]]:
-        """The sampled networks: (method, width), in the order of the methods."""
-        mine = self.cells[(self.cells["paths"] == ALL) & self.cells["method"].isin(SAMPLED)]
-        there = mine[["method", "network_width"]].drop_duplicates()
-        return [(str(method), float(width)) for method, width in there.itertuples(index=False)]
+    def sampled_widths(self) -> list[float]:
+        """The widths of sampled networks, rising."""
+        mine = self.cells[(self.cells["paths"] == ALL) & (self.cells["method"] == SLICE)]
+        return [float(width) for width in mine["network_width"].unique()]
 
     def of(self, method: str, width: float = math.inf, paths: str = ALL) -> pd.DataFrame:
         """The rows of one network, by seed."""
@@ -146,7 +145,7 @@ def setting_of(key: str, name: str, cells: pd.DataFrame, test: pd.DataFrame) -> 
         rows[column] = rows[column].astype(object).map(_vector)
     _require_whole(rows)
     rows["order_parameter"] = rows["order_parameter"].map(_square)
-    converged = ~rows["method"].isin(SAMPLED) | (rows["r_hat"] < CONVERGED)  # not if it is NaN
+    converged = (rows["method"] != SLICE) | (rows["r_hat"] < CONVERGED)  # not if it is NaN
     return Setting(
         id=key,
         name=name,

@@ -45,7 +45,7 @@ _BESIDE_LINE = 1.1
 
 _LINE = LineStyle(BLUE, "-", "x")
 _DROPPED = LineStyle(GREY, "--", "v")
-_POINTS = (LineStyle(BLACK, "", "o"), LineStyle(BLACK, "", "s"))
+_POINTS = LineStyle(BLACK, "", "o")
 _LIMITS = ("-", (0, (5.0, 2.0)), (0, (1.0, 1.6)), (0, (5.0, 1.5, 1.0, 1.5)))
 _TRAINED = tuple(reversed(_LIMITS))
 
@@ -77,8 +77,8 @@ class Series:
 
 @own_settings()
 def accuracy_figure(
-    theory: Sequence[Series],
-    sampled: Sequence[Series],
+    theory: Series | None,
+    sampled: Series | None,
     limits: Mapping[str, float],
     note: str,
     trained: Mapping[str, float] = MappingProxyType({}),
@@ -86,22 +86,21 @@ def accuracy_figure(
     """Accuracy against the width: theory as a line, samples as points, limits as lines across.
 
     Args:
-        theory: its networks, if any.
-        sampled: those of each sampling method.
+        theory, sampled: their networks, if any.
         limits: name -> accuracy in %.
         note: below the panel.
         trained: the same of networks that gradient descent trained.
     """
     figure, axes = panel()
-    for series in theory:
-        _points(axes, series, _LINE)
-    for number, (series, style) in enumerate(zip(sampled, _POINTS, strict=False), start=1):
-        _points(axes, series, style, _BESIDE_LINE**number)
+    if theory:
+        _points(axes, theory, _LINE)
+    if sampled:
+        _points(axes, sampled, _POINTS, _BESIDE_LINE)
     for (name, value), dashes in zip(limits.items(), _LIMITS, strict=False):
         axes.axhline(value, color=VERMILION, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
     for (name, value), dashes in zip(trained.items(), _TRAINED, strict=False):
         axes.axhline(value, color=GREEN, linestyle=dashes, linewidth=1.4, label=name, zorder=1)
-    _widths(axes, [*theory, *sampled])
+    _widths(axes, [each for each in (theory, sampled) if each])
     return finished(figure, "width N", "accuracy (%)", note)
 
 
@@ -219,7 +218,7 @@ def _points(axes: Axes, series: Series, style: LineStyle, shift: float = 1.0) ->
         linestyle=style.dashes,
         marker=style.marker,
         markersize=_MARKER_SIZE,
-        markerfacecolor="none" if style.marker == "s" else style.colour,
+        markerfacecolor=style.colour,
         linewidth=1.6,
         elinewidth=1.1,
         capsize=2.5,

@@ -21,7 +21,7 @@ from analysis.statistics import CONFIDENCE, interval_columns, named_interval
 from study.results import SPLITS
 
 MEASURES = ("accuracy", "accuracy_diagonal", "interplay", "gain", "loss")
-"""Measures of theory, samples and limit that have a mean and an interval, on the test split; see
+"""Measures of theory and limit that have a mean and an interval, on the test split; see
 `analysis.attention_paths.measures`."""
 
 REMOVAL = "removal"
@@ -32,7 +32,7 @@ _TRAINED = [
     *interval_columns(*(f"accuracy_{split}" for split in SPLITS), "loss_test"),
 ]  # fmt: skip
 _NETWORKS = [
-    *SCORER, "num_seeds", "num_diverged", "num_unconverged", *interval_columns(*MEASURES),
+    *SCORER, "num_seeds", "num_diverged", *interval_columns(*MEASURES),
     "temperature_median", "temperature_least", "temperature_most",
 ]  # fmt: skip
 _ORDER = [*SCORER, "order"]
@@ -63,12 +63,12 @@ def trained(setting: Setting) -> pd.DataFrame:
 
 
 def networks(setting: Setting) -> pd.DataFrame:
-    """Theory, samples and limit: what their mean predictors reach on the test split.
+    """Theory and limit: what their mean predictors reach on the test split.
 
     Returns:
-        One row a method and width: `method`, `network_width`, `num_seeds`, `num_diverged`,
-        `num_unconverged`, each of `MEASURES` with `_low` and `_high`, and the temperature over
-        these seeds: `temperature_median`, `_least` and `_most`.
+        One row a method and width: `method`, `network_width`, `num_seeds`, `num_diverged`, each
+        of `MEASURES` with `_low` and `_high`, and the temperature over these seeds:
+        `temperature_median`, `_least` and `_most`.
     """
     solved = setting.solved
     if solved.cells.empty:
@@ -166,11 +166,10 @@ def ranks(setting: Setting) -> pd.DataFrame:
 
 
 def by_score(setting: Setting) -> attention_paths.Setting:
-    """Theory, samples and limit with the heads of each layer by falling score of theory.
+    """Theory and limit with the heads of each layer by falling score of theory.
 
     The heads of a layer are exchangeable between networks: a mean of U over networks by their
-    numbers would be one over arbitrary heads. What was sampled is put in the order that theory
-    gives the same network at the same width; its own where there is none.
+    numbers would be one over arbitrary heads.
     """
     scores = {
         (row["method"], row["network_width"], row["seed"]): row["scores"]
@@ -182,8 +181,7 @@ def by_score(setting: Setting) -> attention_paths.Setting:
     for method, width, seed, matrix in rows[[*SCORER, "seed", "order_parameter"]].itertuples(
         index=False
     ):
-        own = scores.get((method, width, seed))
-        order = _paths_by_score(scores.get((THEORY, width, seed), own), setting.heads)
+        order = _paths_by_score(scores.get((method, width, seed)), setting.heads)
         ordered.append(matrix[np.ix_(order, order)])
     values = pd.Series(ordered, rows.index, dtype=object)
     return replace(setting.solved, rows=rows.assign(order_parameter=values))

@@ -1,4 +1,4 @@
-"""What scores heads: theory, samples, the limit and simple rules; their names and their order."""
+"""What scores heads: theory, the limit and simple rules; their names and their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.attention_paths.networks import LIMIT, THEORY
 from analysis.attention_paths.words import width_text
 
 RULES = ("weight-norm", "entropy", "sensitivity")
@@ -19,27 +19,24 @@ RANDOM, GREEDY, BOUND = "random", "greedy", "bound"
 REVERSE = "reverse"
 """Theory's own order backwards: heads with high scores are removed first."""
 
-SOLVED = (THEORY, *SAMPLED, LIMIT)
-"""Methods that solve the theory or sample its posterior; the others only remove heads."""
+SOLVED = (THEORY, LIMIT)
+"""Methods that solve the theory; the others only remove heads."""
 
 SCORER = ["method", "network_width"]
 """Columns of `cells` that name what scores heads; a rule has an infinite width."""
 
-EXPECTED = (THEORY, LIMIT, *RULES, RANDOM, GREEDY, BOUND)
-"""Methods that a whole study has; sampling is for those that ask for it."""
-
-_ORDER = (*SOLVED, *RULES, RANDOM, GREEDY, BOUND)
-
+METHODS = (*SOLVED, *RULES, RANDOM, GREEDY, BOUND)
+"""Of a whole study, in the order of tables."""
 
 VALIDATION, PUBLISHED, FIXED = "validation", "published", "fixed"
 """How a temperature was chosen: on validation episodes, on the test episodes, or not at all."""
 
 
 def scorer_text(method: Any, width: Any = math.inf) -> str:
-    """``theory N=10``, ``slice N=10``, ``limit``, ``weight-norm``."""
+    """``theory N=10``, ``limit``, ``weight-norm``."""
     if method == LIMIT:
         return "limit"
-    return f"{method} {width_text(width)}" if method in SOLVED else str(method)
+    return f"{method} {width_text(width)}" if method == THEORY else str(method)
 
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:
@@ -55,4 +52,4 @@ def of_scorer(table: pd.DataFrame, method: str, width: float = math.inf) -> pd.D
 def _ranked(column: pd.Series) -> pd.Series:
     if column.name != "method":
         return column
-    return column.map({name: rank for rank, name in enumerate(_ORDER)}).fillna(len(_ORDER))
+    return column.map({name: rank for rank, name in enumerate(METHODS)}).fillna(len(METHODS))

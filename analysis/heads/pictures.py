@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pandas as pd
 
 from analysis.attention_paths.means import mean_order_parameter, overlaps
-from analysis.attention_paths.networks import LIMIT, SAMPLED, THEORY
+from analysis.attention_paths.networks import LIMIT, THEORY
 from analysis.attention_paths.pictures import entries_text, largest_text, series_of
 from analysis.figures.attention_paths import (
     Series,
@@ -25,14 +24,13 @@ from analysis.heads.settings import Setting
 from analysis.heads.tables import at_reference, order_text, shown_orders
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import level, listed, percent, span, three_decimals
+from analysis.words import level, percent, span, three_decimals
 from study.terminal import counted
 
 LEADING = 50
 """Principal components that figure 3d of the paper shows."""
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
-_LINES = {"theory": THEORY, **{f"sampled ({method})": method for method in SAMPLED}}
 _TRAINED = "trained network"
 
 
@@ -61,9 +59,8 @@ def pictures(
 
 def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
     there = networks[networks["num_seeds"] > 0]
-    lines = {name: there[there["method"] == method] for name, method in _LINES.items()}
-    lines = {name: table for name, table in lines.items() if len(table)}
-    if not lines:
+    theory = there[there["method"] == THEORY]
+    if theory.empty:
         return None
     limit = {
         scorer_text(LIMIT): row["accuracy"]
@@ -76,22 +73,21 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
         for rate, accuracy in zip(rates, known["accuracy_test"], strict=True)
     }
     seeds = counted(span([*there["num_seeds"], *known["num_seeds"]]), "network")
-    alt = [f"{name}: {_by_width(table)}." for name, table in lines.items()]
+    alt = [f"theory: {_by_width(theory)}."]
     alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in {**limit, **levels}.items()]
-    series = [series_of(name, table, "accuracy") for name, table in lines.items()]
     return Picture(
         name="heads-accuracy",
         title="Accuracy against width",
         caption=(
             "Accuracy of the mean predictor on the test split against the width N (figure 3b of "
-            "the paper), on the attention of trained networks: theory as a line, sampled networks "
-            f"as points; mean over n={seeds}, bars: {_INTERVAL}. Lines across: the limit "
-            "of infinite width, and what the trained networks themselves reach."
+            "the paper), on the attention of trained networks: theory as a line; mean over "
+            f"n={seeds}, bars: {_INTERVAL}. Lines across: the limit of infinite width, and what "
+            "the trained networks themselves reach."
         ),
         alt="Accuracy by width. " + " ".join(alt),
         figure=accuracy_figure(
-            [each for each in series if each.name == "theory"],
-            [each for each in series if each.name != "theory"],
+            series_of("theory", theory, "accuracy"),
+            None,
             {name: 100 * accuracy for name, accuracy in limit.items()},
             f"test split; mean over n={seeds}, bar: {_INTERVAL}",
             {name: 100 * accuracy for name, accuracy in levels.items()},
@@ -101,39 +97,28 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
 
 
 def _order_parameter(setting: Setting) -> Picture | None:
-    """Theory beside what was sampled, at the sampled width; at the reference without any."""
+    """Theory at the reference width."""
     solved = by_score(setting)
-    sampled = [each for each in solved.sampled if len(solved.of(*each))]
-    width = min((width for _, width in sampled), default=setting.reference)
-    shown = [(THEORY, width), *((method, each) for method, each in sampled if each == width)]
-    if len(shown) > 1:  # means of the same networks
-        seeds = [set(solved.of(*each).index) for each in shown]
-        rows = solved.rows[solved.rows["seed"].isin(set.intersection(*seeds))]
-        solved = replace(solved, rows=rows)
-    matrices = {
-        scorer_text(method, each): matrix
-        for method, each in shown
-        if (matrix := mean_order_parameter(solved, method, each)) is not None
-    }
-    if not matrices:
+    matrix = mean_order_parameter(solved, THEORY, setting.reference)
+    if matrix is None:
         return None
+    name = scorer_text(THEORY, setting.reference)
     names = [_path(name) for name in solved.rows["path_names"].iloc[0]]
-    networks = counted(solved.rows["seed"].nunique(), "network")
-    texts = [f"{name}: {entries_text(matrix, names)}." for name, matrix in matrices.items()]
+    networks = counted(len(solved.of(THEORY, setting.reference)), "network")
     return Picture(
         name="heads-order-parameter",
         title="Order parameter",
         caption=(
             "The order parameter U, the overlap of the weights of each pair of paths: "
-            f"{listed(list(matrices))}, means over {networks} (figure 3c of the paper). In the "
-            "limit it is the identity. A path is named by its head in each layer; the heads of a "
-            "layer are exchangeable between networks, so in each network 1 is that of the highest "
-            f"score by theory. Paths: {names[0]} at the top to {names[-1]}."
+            f"{name}, mean over {networks} (figure 3c of the paper). In the limit it is the "
+            "identity. A path is named by its head in each layer; the heads of a layer are "
+            "exchangeable between networks, so in each network 1 is that of the highest score by "
+            f"theory. Paths: {names[0]} at the top to {names[-1]}."
         ),
-        alt="Matrices of U, largest entries. " + " ".join(texts),
+        alt=f"Matrix of U, largest entries. {name}: {entries_text(matrix, names)}.",
         figure=order_parameter_figure(
-            {"": list(matrices.values())},
-            list(matrices),
+            {"": [matrix]},
+            [name],
             names,
             f"mean over {networks}; the colour is linear up to 1 and logarithmic beyond",
         ),

@@ -8,9 +8,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from analysis.attention_paths import agreement
 from analysis.attention_paths import means as of_paths
-from analysis.attention_paths.tables import agreement_cells
 from analysis.comparison.report.verdicts import pair_notes
 from analysis.groups import is_one_shot
 from analysis.heads import means, paired, published, tables
@@ -44,7 +42,7 @@ _METHOD = (
     "characters.",
     "Theory: the order parameter U at the saddle point of its action, with the attention that the "
     "network learned; its predictor is that of a Gaussian process. Limit: the same with U the "
-    "identity. Samples: of the exact posterior, R-hat below 1.01 or they are in no mean.",
+    "identity.",
     "Score of a head: sum of |U| over the pairs of paths that pass it, divided by the largest. "
     "Pruning: the head is set to zero in the trained network, whose layer divides by the square "
     "root of the remaining heads, and nothing is trained again; every layer keeps a head.",
@@ -60,8 +58,7 @@ _PAIRED = "Pruning by theory against other orders"
 """Heading of the table whose verdicts have notes of their own."""
 
 _LISTS = [
-    "path_names", "order_parameter", "order_parameter_error", "overlaps", "temperatures",
-    "head_scores", "removal_order",
+    "path_names", "order_parameter", "overlaps", "temperatures", "head_scores", "removal_order",
 ]  # fmt: skip
 """Columns of cells with a list in every row."""
 
@@ -156,11 +153,6 @@ class Heads:
         return paired.paired(self.setting)
 
     @functools.cached_property
-    def agreement(self) -> pd.DataFrame:
-        """See `analysis.attention_paths.agreement.agreement`."""
-        return agreement.agreement(self.setting.solved)
-
-    @functools.cached_property
     def beside(self) -> pd.DataFrame:
         """See `analysis.heads.published.beside`."""
         return published.beside(self.setting, self.trained, self.ranks)
@@ -207,7 +199,6 @@ class Heads:
             "heads-positions": means.positions(self.setting),
             "heads-ranks": self.ranks,
             "heads-correlations": means.correlations(self.setting),
-            "heads-agreement": self.agreement,
             "heads-order-parameters": of_paths.order_parameters(means.by_score(self.setting)),
             "heads-overlaps": of_paths.overlaps(self.setting.solved),
             "heads-published": self.beside,
@@ -281,12 +272,6 @@ class Heads:
                 "The same by place: heads of two networks at one place have nothing else in "
                 "common, so that means of all places are alike unless layers differ.",
                 Table(*tables.position_cells(means.positions(self.setting))),
-            ),
-            (
-                "Theory against sampling",
-                "Error of the mean: distance of theory's mean predictor from the sampled one. "
-                "Accuracy: theory minus sampled.",
-                Table(*agreement_cells(self.agreement)),
             ),
         ]
         if with_published:

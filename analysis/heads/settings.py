@@ -2,7 +2,7 @@
 
 A *setting* is all cells of the kind ``heads`` with one `comparison_id` and one way to choose the
 temperature, rules included, and the networks whose heads they score. A *scorer* is a method with a
-width: theory at N = 10, a sampled network, the limit, or a simple rule. A seed draws characters,
+width: theory at N = 10, the limit, or a simple rule. A seed draws characters,
 episodes and weights; all is paired by it. Networks whose heads nobody has scored yet are a setting
 of their own.
 """
@@ -58,18 +58,17 @@ class Setting:
         name: tells it apart, e.g. ``omniglot`` or ``omniglot, P=300``.
         recorded: the rows of `cells` that it rests on, and networks of other learning rates.
             Networks and rules that several settings share are counted with the first of them.
-        cells: those that score, one a method, width and seed; of several the one with the most
-            steps. Without `outdated`.
+        cells: those that score, one a method, width and seed. Without `outdated`.
         outdated: those that took other weights apart than their network has now.
         trained: one row a network: `cell_id`, `seed`, `lr`, `schedule`, `status`,
             `status_reason`, `accuracy_<split>` (fractions) and `loss_<split>` (mean squared
             error) at the end, NaN unless it is done, and `without_head`: array (heads,) of the
             test accuracy without each head, empty where unknown.
-        solved: theory, samples and limit as a setting of attention paths.
-        orders: one row a finished cell that scores, without chains that have not converged:
-            `cell_id`, `method`, `network_width`, `seed`, `network`, arrays on the test split,
-            empty where unknown: `scores` (heads,), `pruned` and `pruned_reverse` (K + 1,); and
-            `area` and `area_reverse`, see `analysis.heads.measures.area`.
+        solved: theory and limit as a setting of attention paths.
+        orders: one row a finished cell that scores: `cell_id`, `method`, `network_width`, `seed`,
+            `network`, arrays on the test split, empty where unknown: `scores` (heads,), `pruned`
+            and `pruned_reverse` (K + 1,); and `area` and `area_reverse`, see
+            `analysis.heads.measures.area`.
         heads: H of each layer.
         num_classes: C.
         facts: what may tell it apart from others, name -> text.
@@ -205,11 +204,10 @@ def _setting(
     mine = scored["network_digest"]
     other = theirs.notna() & mine.notna() & (theirs != mine)
     outdated, scored = scored[other], scored[~other]
-    ordered = scored.sort_values(["steps", "cell_id"], ascending=[False, True])
-    cells = in_order(ordered.drop_duplicates([*SCORER, "seed"]))
+    cells = in_order(scored)
     of_paths = scored[scored["method"].isin(SOLVED)].assign(paths=ALL)
     solved = attention_paths.setting_of(key, "", of_paths, test[[*OF_EVALUATION]])
-    orders = _orders(cells, set(solved.unconverged["cell_id"]), test)
+    orders = _orders(cells, test)
     heads = _heads(scored, trained)
     networks = _trained(trained, last)
     _require_equal_lengths(orders, networks, heads)
@@ -229,10 +227,9 @@ def _setting(
     )
 
 
-def _orders(cells: pd.DataFrame, unconverged: set[str], test: pd.DataFrame) -> pd.DataFrame:
-    mine = cells[(cells["status"] == "done") & ~cells["cell_id"].isin(unconverged)]
+def _orders(cells: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     lists = test[["cell_id", "accuracy_pruned", "accuracy_pruned_reverse"]]
-    rows = mine[_OF_ORDER].merge(lists, on="cell_id", how="left")
+    rows = cells.loc[cells["status"] == "done", _OF_ORDER].merge(lists, on="cell_id", how="left")
     rows = rows.rename(columns={"head_scores": "scores", **_LISTS})
     for name in ("scores", "pruned", "pruned_reverse"):
         rows[name] = rows[name].astype(object).map(vector)

@@ -90,5 +90,4 @@ def _of_scorers(setting: Setting, networks: pd.DataFrame, areas: pd.DataFrame) -
 
 
 def _counts(row: Any) -> dict[str, float]:
-    names = ("seeds", "diverged", "unconverged")
-    return {f"n_{name}": float(row[f"num_{name}"]) for name in names if f"num_{name}" in row}
+    return {f"n_{name}": float(row[f"num_{name}"]) for name in ("seeds", "diverged")}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.attention_paths.networks import LIMIT
+from analysis.attention_paths.networks import LIMIT, THEORY
 from analysis.comparison.report.verdicts import p_value
 from analysis.heads.means import REMOVAL
 from analysis.heads.methods import REVERSE, SOLVED, scorer_text
@@ -55,7 +55,7 @@ def trained_cells(trained: pd.DataFrame) -> Cells:
 
 
 def network_cells(networks: pd.DataFrame) -> Cells:
-    """Accuracy of theory, samples and limit, what finite width brings, and the temperature."""
+    """Accuracy of theory and limit, what finite width brings, and the temperature."""
     columns: list[Column] = [
         ("network", _scorer),
         *measured("accuracy %", "accuracy", _BOUNDS),
@@ -148,7 +148,7 @@ def in_terminal(table: Table) -> Cells:
 def at_reference(table: pd.DataFrame, reference: float) -> pd.DataFrame:
     """The rows of the rules, and of theory at the reference width; others have tables of data."""
     rule = ~table["method"].isin(SOLVED)
-    theory = (table["method"] == SOLVED[0]) & (table["network_width"] == reference)
+    theory = (table["method"] == THEORY) & (table["network_width"] == reference)
     return table[rule | theory].reset_index(drop=True)
 
 
@@ -167,7 +167,7 @@ def order_text(method: Any, width: Any, order: Any) -> str:
 
 def shown_orders(pruning: pd.DataFrame) -> pd.DataFrame:
     """Of theory both orders, of the rules only that which removes low scores first."""
-    kept = (pruning["order"] == REMOVAL) | pruning["method"].isin(SOLVED)
+    kept = (pruning["order"] == REMOVAL) | (pruning["method"] == THEORY)
     return pruning[kept].reset_index(drop=True)
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 
 from analysis.attention_paths.answer import warnings as of_paths
-from analysis.attention_paths.networks import SAMPLED, THEORY
+from analysis.attention_paths.networks import THEORY
 from analysis.heads.measures import vector
-from analysis.heads.methods import EXPECTED, SCORER, SOLVED, of_scorer, scorer_text
+from analysis.heads.methods import METHODS, SCORER, SOLVED, of_scorer, scorer_text
 from analysis.heads.settings import Setting
 from analysis.words import listed
 from study.terminal import counted
@@ -55,14 +55,14 @@ def _of_missing_cells(setting: Setting) -> Iterator[str]:
             "the study again to go on."
         )
         return
-    missing = [name for name in EXPECTED if name not in set(setting.cells["method"])]
+    missing = [name for name in METHODS if name not in set(setting.cells["method"])]
     if missing:
         names = [name if name == THEORY else scorer_text(name) for name in missing]
         yield f"There is no cell of {listed(names)}."
     trained = set(setting.networks["seed"])
     without: dict[str, list[str]] = {}
-    there = setting.cells.loc[~setting.cells["method"].isin(SAMPLED), SCORER].drop_duplicates()
-    for method, width in there.itertuples(index=False):  # few networks are sampled
+    there = setting.cells[SCORER].drop_duplicates()
+    for method, width in there.itertuples(index=False):
         lacking = trained - set(of_scorer(setting.cells, method, width)["seed"])
         if lacking:
             without.setdefault(_seeds(lacking), []).append(scorer_text(method, width))
@@ -81,7 +81,7 @@ def _of_outdated(setting: Setting) -> Iterator[str]:
 
 
 def _of_rules(setting: Setting) -> Iterator[str]:
-    """Diverged or stopped cells of rules; those that solve or sample are named elsewhere."""
+    """Diverged or stopped cells of rules; those that solve are named elsewhere."""
     cells = setting.cells
     early = cells[(cells["status"] != "done") & ~cells["method"].isin(SOLVED)]
     if len(early):

@@ -79,7 +79,7 @@ class Cell(AnyCell):
             in the training split; all others are one word, the unknown.
         inference: paradigm whose formula predicts at evaluations, one of `PARADIGMS`; None: that
             of the phase.
-        encoder: of captions, name in `study.models.encoders`.
+        encoder: of captions, name in `study.tasks.captions.encoders`.
         decoder: of captions, its sizes and inference.
         pixels: of one-shot images and your own, height and width to which they are resized, >= 1.
         foreground: of mosaics, the classes that are labels, joined by +; None: the paper's.

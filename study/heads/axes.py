@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from search_spaces.base import By
 from study.cell.axis import Axis, number, whole
 from study.heads.cell import METHODS, SOLVED
 from study.heads.temperatures import CHOICES, FIXED, PUBLISHED, VALIDATION
-from study.posterior.axes import AXES as OF_SOLUTIONS
-from study.posterior.cell import LIMIT, SAMPLING
+from study.posterior.cell import THEORY
 from study.train import axes as training
 
 
@@ -33,18 +31,16 @@ AXES: Mapping[str, Axis] = {
         only=("method", SOLVED),
     ),
     "method": Axis(
-        "theory, gp (its limit), slice or gibbs (samples); or a rule that scores heads: "
-        "weight-norm, entropy, sensitivity, random, greedy, bound (the best of all subsets)",
+        "theory, gp (its limit), or a rule that scores heads: weight-norm, entropy, sensitivity, "
+        "random, greedy, bound (the best of all subsets)",
         str,
         expects="a name",
     ),
     "network_width": Axis(
         "N, of every layer of the theory's network",
         whole,
-        By("method", {}, otherwise=()),
-        only=("method", tuple(name for name in SOLVED if name != LIMIT)),
+        only=("method", (THEORY,)),
     ),
-    **{name: OF_SOLUTIONS[name] for name in SAMPLING},
 }
 
 

@@ -12,16 +12,9 @@ from study.cell import Cell
 from study.cell.any_cell import AnyCell, Options
 from study.cell.checks import is_int, is_positive, require
 from study.heads.temperatures import CHOICES, FIXED
-from study.posterior.cell import (
-    LARGEST_SIZE,
-    LARGEST_WIDTH,
-    LEAST_DRAWS,
-    LIMIT,
-    MOST_DRAWS,
-    SAMPLED,
-    SAMPLING,
-)
-from study.posterior.cell import METHODS as SOLVED
+from study.posterior.cell import LARGEST_SIZE, LARGEST_WIDTH, LIMIT, THEORY
+
+SOLVED = (THEORY, LIMIT)
 
 WEIGHT_NORM, ENTROPY, SENSITIVITY = SIMPLE = ("weight-norm", "entropy", "sensitivity")
 """Rules that score heads without theory, see `study.theory.heads.scores`."""
@@ -45,7 +38,6 @@ class HeadsCell(AnyCell):
         width: N of the theory's network, >= 1; None: infinite (`gp`), or a rule.
         choice: of the temperature, one of `study.heads.temperatures.CHOICES`; None: a rule.
         temperature: > 0, where it is fixed.
-        draws, warmup, thin, chains: of the samplers, see `study.posterior.cell.PosteriorCell`.
 
     Raises:
         ValueError: a value is out of range; the message names it and the rule.
@@ -59,36 +51,21 @@ class HeadsCell(AnyCell):
     width: int | None = None
     choice: str | None = None
     temperature: float | None = None
-    draws: int | None = None
-    warmup: int | None = None
-    thin: int | None = None
-    chains: int | None = None
     evaluation_points: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         require(self.method in METHODS, "method", self.method, f"one of {', '.join(METHODS)}")
         require(self.network.transformer is not None, "network", self.network, "with heads")
-        solved, sampled = self.method in SOLVED, self.method in SAMPLED
-        counts = {
-            "examples": (2, LARGEST_SIZE, True),
-            "width": (1, LARGEST_WIDTH, solved and self.method != LIMIT),
-            "draws": (LEAST_DRAWS, MOST_DRAWS, sampled),
-            "warmup": (1, MOST_DRAWS, sampled),
-            "thin": (1, MOST_DRAWS, sampled),
-            "chains": (2, 1_000, sampled),
-        }
-        for name, (least, most, taken) in counts.items():
-            value = getattr(self, name)
-            if taken:
-                rule = f"a whole number from {least} to {most:,}"
-                axis = "network_width" if name == "width" else name
-                require(is_int(value) and least <= value <= most, axis, value, rule)
-            else:
-                require(value is None, name, value, f"none for method {self.method}")
-        if solved:
+        none = f"none for method {self.method}"
+        _require_count("examples", self.examples, 2, LARGEST_SIZE)
+        if self.method == THEORY:
+            _require_count("network_width", self.width, 1, LARGEST_WIDTH)
+        else:
+            require(self.width is None, "width", self.width, none)
+        if self.method in SOLVED:
             require(self.choice in CHOICES, "choice", self.choice, f"one of {', '.join(CHOICES)}")
         else:
-            require(self.choice is None, "choice", self.choice, f"none for method {self.method}")
+            require(self.choice is None, "choice", self.choice, none)
         require(self.evaluation_points == (1.0,), "evaluation points", "others", "(1,)")
         heat, fixed = self.temperature, self.choice == FIXED
         require(
@@ -159,7 +136,6 @@ class HeadsCell(AnyCell):
             "heads": "/".join(map(str, self.heads)),
             "network_width": math.inf if self.width is None else float(self.width),
             "temperature_choice": self.choice,
-            **{name: getattr(self, name) for name in SAMPLING},
         }
 
     @classmethod
@@ -167,3 +143,8 @@ class HeadsCell(AnyCell):
         points = tuple(values["evaluation_points"])
         network = Cell.from_dict(values["network"])
         return cls(**{**values, "network": network, "evaluation_points": points})
+
+
+def _require_count(axis: str, value: Any, least: int, most: int) -> None:
+    rule = f"a whole number from {least} to {most:,}"
+    require(is_int(value) and least <= value <= most, axis, value, rule)

@@ -10,11 +10,10 @@ from threadpoolctl import threadpool_limits
 from study.heads import apart
 from study.heads.cell import SOLVED, HeadsCell
 from study.heads.temperatures import FIXED, OF_THE_LIMIT, PUBLISHED, TEMPERATURES
-from study.models.attention_paths import IMAGES
 from study.posterior import cost
-from study.posterior.cell import LIMIT, SAMPLED, SAMPLING, THEORY
+from study.posterior.cell import LIMIT
 from study.tasks import info
-from study.tasks.base import Facts
+from study.tasks.base import IMAGES, Facts
 
 _ITERATIONS = 30
 """Of a search that begins from the solution at the next warmer temperature, as a rule."""
@@ -30,10 +29,7 @@ def nominal_flops(cell: HeadsCell, facts: Facts) -> int:
     total = sizes.asked * (maps + 2 * sizes.paths * tokens * (tokens + size))
     if cell.method in SOLVED:
         tried = len(temperatures(cell))
-        method = LIMIT if cell.width is None else THEORY
-        total += tried * cost.nominal_flops(method, sizes, _ITERATIONS)
-    if cell.method in SAMPLED:
-        total += cost.nominal_flops(cell.method, sizes)
+        total += tried * cost.nominal_flops(cell.method, sizes, _ITERATIONS)
     return total
 
 
@@ -64,7 +60,7 @@ def lacks_memory(cell: HeadsCell, facts: Facts) -> str | None:
     needed = 4 * max(apart.BYTES_AT_ONCE, 8 * sum(cell.heads) * tokens**2)
     needed += 8 * sizes.asked * sizes.size * sizes.paths
     if cell.method in SOLVED:
-        needed += cost.memory_of(cell.method, sizes, cell.width)
+        needed += cost.memory_of(sizes)
     return cost.too_much(needed, "fewer examples, smaller splits, larger patches or fewer heads")
 
 
@@ -83,6 +79,4 @@ def _sizes(cell: HeadsCell, size: int) -> cost.Sizes:
         samples=cell.examples,
         asked=asked,
         size=size,
-        weights=cost.num_weights(cell.width, size, sum(cell.heads)),
-        **{name: getattr(cell, name) or 0 for name in SAMPLING},
     )

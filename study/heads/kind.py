@@ -11,8 +11,6 @@ from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.heads.axes import AXES, choices
 from study.heads.cell import HeadsCell
-from study.posterior.cell import LEAST_DRAWS, SAMPLED, SAMPLING
-from study.posterior.kind import POSTERIOR
 from study.storage.storage import Storage
 from study.tasks.base import Facts, FactsOf
 from study.train.kind import TRAINING
@@ -33,10 +31,11 @@ class Heads:
     cell = HeadsCell
     trains = False
     axes = AXES
-    fastest = ("method", "network_width", "temperature", *SAMPLING)
+    fastest = ("method", "network_width", "temperature")
     columns = (
-        *POSTERIOR.columns, "network_digest", "temperature", "temperatures", "head_scores",
-        "removal_order",
+        "status", "status_reason", "steps", "total_train_seconds", "total_evaluate_seconds",
+        "shared_prefix", "path_names", "order_parameter", "overlaps", "residual",
+        "network_digest", "temperature", "temperatures", "head_scores", "removal_order",
     )  # fmt: skip
 
     no_use = ("select", "search", "num_samples", "objective", "scheduler")
@@ -69,12 +68,9 @@ class Heads:
         return describe(cells, flops, seconds)
 
     def short(self, cell: HeadsCell) -> HeadsCell:
-        """Few episodes, and of a sampler few draws."""
+        """Few episodes."""
         few = replace(TRAINING.short(cell.network), validation_size=20, test_size=20)
-        changed: dict[str, Any] = {"network": few, "examples": min(cell.examples, 20)}
-        if cell.method in SAMPLED:
-            changed |= {"draws": LEAST_DRAWS, "warmup": 1}
-        return replace(cell, **changed)
+        return replace(cell, network=few, examples=min(cell.examples, 20))
 
     def run(self, work: Work, device: torch.device, report: Report | None = None) -> list[Ended]:
         from study.heads.run import run

@@ -9,7 +9,7 @@ from study.errors import RequestError
 from study.heads import cost
 from study.heads.cell import BOUND, SOLVED, HeadsCell
 from study.heads.temperatures import FIXED
-from study.posterior.cell import LIMIT, SAMPLED, SAMPLING
+from study.posterior.cell import THEORY
 from study.tasks.base import Facts, FactsOf
 from study.theory.heads.pruning import MOST_SUBSETS
 from study.train.cells import CellMaker
@@ -32,10 +32,8 @@ class HeadsMaker:
             chosen = point["temperature"]
             named = isinstance(chosen, str)
             own = {"choice": chosen} if named else {"choice": FIXED, "temperature": chosen}
-            if method != LIMIT:
-                own["width"] = point["network_width"]
-        if method in SAMPLED:
-            own |= {name: point[name] for name in SAMPLING}
+        if method == THEORY:
+            own["width"] = point["network_width"]
         try:
             return HeadsCell(network=network, method=method, examples=point["examples"], **own)
         except ValueError as error:

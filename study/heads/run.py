@@ -32,7 +32,7 @@ from study.heads.temperatures import PUBLISHED
 from study.models import kept
 from study.models.attention_paths import AttentionPaths
 from study.posterior import methods
-from study.posterior.cell import LIMIT, SAMPLED, SAMPLING
+from study.posterior.cell import LIMIT
 from study.posterior.run import NOTHING, diverged, tell
 from study.storage.storage import Storage
 from study.tasks.base import SPLITS
@@ -65,8 +65,7 @@ def _run(cell: HeadsCell, work: Work, report: Report | None) -> Ended:
         try:
             columns, rows = _solved(cell, apart)
         except LinAlgError as error:  # at no temperature there is a solution
-            ended = diverged(str(error), time.perf_counter() - started)
-            return dataclasses.replace(ended, columns={**_NOTHING, **ended.columns})
+            return diverged(_NOTHING, str(error), time.perf_counter() - started)
     else:
         columns, rows = _ruled(cell, apart)
     if (of_heads := columns.get("head_scores")) is not None:
@@ -107,26 +106,23 @@ def _apart(network: Cell, examples: int, work: Work) -> Apart:
 
 
 def _solved(cell: HeadsCell, apart: Apart) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Columns of the cell and rows of its splits, by theory, its limit, or samples."""
+    """Columns of the cell and rows of its splits, by theory or its limit."""
     started = time.perf_counter()
     splits, heads, tried = apart.splits, cell.heads, temperatures(cell)
     choosing = splits["test" if cell.choice == PUBLISHED else "validation"]
     best = methods.at_best_temperature(splits["train"], choosing, heads, cell.width, tried)
-    temperature = best.predictor.temperature
-    if cell.method in SAMPLED:
-        sampling: dict[str, Any] = {
-            name: getattr(cell, name) for name in ("method", "width", "seed", *SAMPLING)
-        }
-        found = methods.sampled(splits, heads, temperature, **sampling)
-    else:
-        found = methods.predicted_by(best.predictor, splits, best.steps, best.flops)
+    found = methods.predicted_by(best.predictor, splits, best.steps, best.flops)
     rows = methods.evaluations(splits, found, time.perf_counter() - started)
     names = [",".join(str(head + 1) for head in path) for path in np.ndindex(*heads)]
     of_heads = None
     if cell.method != LIMIT:  # whose U scores all heads alike
         by_layer = head_scores(found.predictor.order_parameter, heads)
         of_heads = np.concatenate(by_layer).tolist()
-    own = {"temperature": temperature, "temperatures": list(tried), "head_scores": of_heads}
+    own = {
+        "temperature": best.predictor.temperature,
+        "temperatures": list(tried),
+        "head_scores": of_heads,
+    }
     return {**methods.solution_columns(found, names), **own}, rows
 
 

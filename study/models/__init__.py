@@ -44,7 +44,7 @@ class Captions(NamedTuple):
     """What a model of captions has besides.
 
     Attributes:
-        encoder: name of `study.models.encoders.ENCODERS`.
+        encoder: name of `study.tasks.captions.encoders.ENCODERS`.
         trained: whether the encoder trains, too; else its features are inputs.
         decoder: sizes.
     """

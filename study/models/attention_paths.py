@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from study.cell import TransformerSettings
 from study.cell.seeds import stream_seed
-from study.models.base import Model, in_precision, scaled
+from study.hardware import in_precision
+from study.models.base import Model, scaled
 from study.models.flops import Length, ModelFlops
 from study.models.layers import sinusoids
 from study.paradigms.base import NO_SAMPLING, Paradigm, Sampling

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
+from study.hardware import in_precision
 from study.models.flops import Length, ModelFlops, counted, forward_flops
 from study.paradigms.base import NO_SAMPLING, Paradigm, Sampling
 from study.paradigms.held import held_attention
@@ -133,16 +133,6 @@ class Model(nn.Module):
 
 Builder = Callable[..., Model]
 """(input_shape, num_classes, width, seed, precision, `further_of` a cell) -> Model."""
-
-
-def in_precision(
-    precision: str, device: torch.device
-) -> contextlib.AbstractContextManager[object]:
-    """A context whose products are computed in bfloat16 if that is the precision."""
-    if precision != "bfloat16":
-        return contextlib.nullcontext()
-    # Every weight is used once a pass, so caching its cast gains nothing.
-    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 def scaled(size: int, width: float) -> int:

@@ -30,12 +30,12 @@ from torch import Tensor, nn
 
 from study.cell.decoder import START, DecoderSettings
 from study.cell.seeds import stream_seed
-from study.models import encoders
 from study.models.base import Model, Network, initialise, scaled
 from study.models.flops import Length, ModelFlops, counted, forward_flops
 from study.paradigms import padding
 from study.paradigms.base import NO_SAMPLING, Attended, Paradigm, Sampling
 from study.tasks.base import Batch
+from study.tasks.captions import encoders
 
 
 class Memory(NamedTuple):
@@ -359,7 +359,7 @@ def show_attend_tell(
     Args:
         input_shape: (V,), the number of words.
         num_classes, width, seed, precision: as of every builder; the width scales all sizes.
-        encoder: name of `study.models.encoders.ENCODERS`.
+        encoder: name of `study.tasks.captions.encoders.ENCODERS`.
         trained: whether the encoder is part of the model.
         settings: of the decoder.
     """
@@ -374,9 +374,10 @@ def show_attend_tell(
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
         focus = Attend(known.channels, sizes.hidden, sizes.attention, precision)
         classifier = Write(known.channels, input_shape[0], sizes, precision)
-        network = None
-        if trained:
-            network = encoders.build(encoder, stream_seed("init", "encoder", seed), precision)
+    network = encoders.build(encoder, precision) if trained else None
     initialise(focus, stream_seed("init", "focus", seed))
     initialise(classifier, stream_seed("init", "classifier", seed))
+    if network is not None:
+        of_encoder = stream_seed("init", "encoder", seed)
+        initialise(network, stream_seed("init", "encoder", of_encoder))
     return Captioner(focus, classifier, sizes, known.channels, network, known.stride)

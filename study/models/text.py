@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from study.cell.seeds import stream_seed
-from study.models.base import Model, Network, in_precision, initialise, scaled
+from study.hardware import in_precision
+from study.models.base import Model, Network, initialise, scaled
 from study.models.layers import Part, SelfAttention, sinusoids
 from study.paradigms.padding import padded, real
 

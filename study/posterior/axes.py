@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from search_spaces.base import By
 from study.cell.axis import Axis, number, whole
-from study.posterior.cell import LIMIT, METHODS, SAMPLED, TASK
+from study.posterior.cell import LIMIT, METHODS, SLICE, TASK
 from study.posterior.network import PATHS, SIGMA_PERP, VARIANTS
 
 _COUNT = "a whole number, or none if nothing is sampled"
@@ -16,8 +16,8 @@ def _count_or_none(text: str) -> int | None:
     return None if text == "none" else whole(text)
 
 
-def _of_samplers(default: int) -> By:
-    return By("method", dict.fromkeys(SAMPLED, (default,)), otherwise=(None,))
+def _of_samples(default: int) -> By:
+    return By("method", {SLICE: (default,)}, otherwise=(None,))
 
 
 AXES: Mapping[str, Axis] = {
@@ -47,8 +47,8 @@ AXES: Mapping[str, Axis] = {
     "test_size": Axis("test sequences", whole, (1_000,)),
     "temperature": Axis("of the posterior", number, (0.01,), "a number"),
     "method": Axis(
-        "theory (saddle point), gp (its limit of infinite width), slice (elliptical slice "
-        "sampling) or gibbs (block Gibbs sampling of all weights)",
+        "theory (saddle point), gp (its limit of infinite width) or slice (elliptical slice "
+        "sampling of the posterior)",
         str,
         expects="a name",
     ),
@@ -59,19 +59,15 @@ AXES: Mapping[str, Axis] = {
         By("method", {LIMIT: (None,)}, otherwise=()),
         "a whole number, or none for gp",
     ),
-    "draws": Axis(
-        "recorded draws of a chain (1,000)", _count_or_none, _of_samplers(1_000), _COUNT
-    ),
+    "draws": Axis("recorded draws of a chain (1,000)", _count_or_none, _of_samples(1_000), _COUNT),
     "warmup": Axis(
         "steps of a chain before its first draw (4,000)",
         _count_or_none,
-        _of_samplers(4_000),
+        _of_samples(4_000),
         _COUNT,
     ),
-    "thin": Axis(
-        "steps of a chain from draw to draw (5)", _count_or_none, _of_samplers(5), _COUNT
-    ),
-    "chains": Axis("chains, each from its own start (4)", _count_or_none, _of_samplers(4), _COUNT),
+    "thin": Axis("steps of a chain from draw to draw (5)", _count_or_none, _of_samples(5), _COUNT),
+    "chains": Axis("chains, each from its own start (4)", _count_or_none, _of_samples(4), _COUNT),
 }
 
 

@@ -14,11 +14,9 @@ from study.posterior.network import Network, parse, reduced, variant_of
 
 TASK = "hidden-markov"
 
-THEORY, LIMIT, SLICE, GIBBS = METHODS = ("theory", "gp", "slice", "gibbs")
-"""The saddle point at finite width; its limit of infinite width, a Gaussian process; and two exact
-samplers of the posterior at finite width."""
-
-SAMPLED = (SLICE, GIBBS)
+THEORY, LIMIT, SLICE = METHODS = ("theory", "gp", "slice")
+"""The saddle point at finite width; its limit of infinite width, a Gaussian process; and exact
+samples of the posterior at finite width."""
 
 SAMPLING = ("draws", "warmup", "thin", "chains")
 """Fields of a cell that is sampled."""
@@ -49,7 +47,7 @@ class PosteriorCell(AnyCell):
         temperature: of the posterior, > 0.
         method: one of `METHODS`.
         width: N, of every layer, >= 1; None: infinite, of `gp` only.
-        draws: recorded, a chain; these four are of the samplers only.
+        draws: recorded, a chain; these four are of `slice` only.
         warmup: steps a chain, thrown away first.
         thin: steps a recorded draw.
         chains: from starts of their own, >= 2.
@@ -96,10 +94,10 @@ class PosteriorCell(AnyCell):
         counts = {
             "tokens": (2, LARGEST_TOKENS, True),
             "width": (1, LARGEST_WIDTH, self.method != LIMIT),
-            "draws": (LEAST_DRAWS, MOST_DRAWS, self.method in SAMPLED),
-            "warmup": (1, MOST_DRAWS, self.method in SAMPLED),
-            "thin": (1, MOST_DRAWS, self.method in SAMPLED),
-            "chains": (2, 1_000, self.method in SAMPLED),
+            "draws": (LEAST_DRAWS, MOST_DRAWS, self.method == SLICE),
+            "warmup": (1, MOST_DRAWS, self.method == SLICE),
+            "thin": (1, MOST_DRAWS, self.method == SLICE),
+            "chains": (2, 1_000, self.method == SLICE),
             "seed": (0, 2**63 - 1, True),
         }
         for name, (least, most, taken) in counts.items():

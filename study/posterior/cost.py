@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from study.limits import available_bytes
 from study.posterior import hidden_markov
-from study.posterior.cell import GIBBS, LIMIT, SAMPLING, THEORY, PosteriorCell
+from study.posterior.cell import LIMIT, SAMPLING, THEORY, PosteriorCell
 from study.theory.attention_paths import memory
 
 ITERATIONS = 80
@@ -31,15 +31,13 @@ class Sizes(NamedTuple):
         samples: P, training inputs.
         asked: inputs to predict, P included.
         size: N_0.
-        weights: of the network, for `gibbs`.
-        draws, warmup, thin, chains: of the samplers; 0: nothing is sampled.
+        draws, warmup, thin, chains: of samples; 0: nothing is sampled.
     """
 
     paths: int
     samples: int
     asked: int
     size: int
-    weights: int = 0
     draws: int = 0
     warmup: int = 0
     thin: int = 0
@@ -49,21 +47,13 @@ class Sizes(NamedTuple):
 def sizes_of(cell: PosteriorCell) -> Sizes:
     """The sizes of a cell."""
     size = hidden_markov.VISIBLE + cell.tokens + 1
-    heads = [len(layer) for layer in cell.network]
     return Sizes(
-        paths=math.prod(heads),
+        paths=math.prod(len(layer) for layer in cell.network),
         samples=cell.n,
         asked=cell.n + cell.validation_size + cell.test_size,
         size=size,
-        weights=num_weights(cell.width, size, sum(heads)),
         **{name: getattr(cell, name) or 0 for name in SAMPLING},
     )
-
-
-def num_weights(width: int | None, size: int, heads: int) -> int:
-    """How many weights a network of width N, inputs N_0 and so many heads has."""
-    neurons = width or 1
-    return neurons * size + neurons + neurons**2 * heads
 
 
 def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> int:
@@ -74,7 +64,7 @@ def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> in
         sizes: of the network and its inputs.
         iterations: of the search for a saddle point.
     """
-    paths, samples, asked, size, weights, draws, warmup, thin, chains = sizes
+    paths, samples, asked, size, draws, warmup, thin, chains = sizes
     kernels = samples**2 * paths * (paths + 1)
     evidence = kernels + samples**3 // 3
     setup = kernels * size
@@ -83,10 +73,7 @@ def nominal_flops(method: str, sizes: Sizes, iterations: int = ITERATIONS) -> in
     if method == THEORY:
         return setup + iterations * (kernels + 2 * samples**3)
     predictions = draws * (evidence + asked * samples * (paths * (paths + 1) + samples))
-    step = _SHRINKS * evidence
-    if method == GIBBS:
-        step = weights * 6 * samples
-    return setup + chains * ((warmup + draws * thin) * step + predictions)
+    return setup + chains * ((warmup + draws * thin) * _SHRINKS * evidence + predictions)
 
 
 def seconds(cells: Sequence[PosteriorCell], threads: int) -> dict[str, float]:
@@ -106,21 +93,16 @@ def lacks_memory(cell: PosteriorCell) -> str | None:
     """Why a cell cannot run for want of memory; None if it can."""
     sizes = sizes_of(cell)
     # Sequences, and one of their attention maps.
-    needed = memory_of(cell.method, sizes, cell.width)
+    needed = memory_of(sizes)
     needed += 8 * sizes.asked * sizes.size * 2 * (cell.tokens + 1)
-    small = ", or a smaller width" if cell.method == GIBBS else ""
-    fewer = f"fewer sequences (n), tokens, heads or draws{small}"
-    return too_much(needed, fewer)
+    return too_much(needed, "fewer sequences (n), tokens, heads or draws")
 
 
-def memory_of(method: str, sizes: Sizes, width: int | None) -> int:
+def memory_of(sizes: Sizes) -> int:
     """Bytes that a method takes, with the features of all inputs."""
     needed = memory(sizes.samples, sizes.paths, sizes.size)
     needed += 8 * sizes.asked * sizes.size * sizes.paths
-    needed += 16 * sizes.chains * sizes.draws * sizes.asked
-    if method == GIBBS:  # the weights, a draw of the prior and its correction; activity
-        needed += 8 * (3 * sizes.weights + 2 * sizes.asked * sizes.paths * (width or 0))
-    return needed
+    return needed + 16 * sizes.chains * sizes.draws * sizes.asked
 
 
 def too_much(needed: int, fewer: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.posterior.axes import AXES, choices
-from study.posterior.cell import LEAST_DRAWS, SAMPLED, SAMPLING, PosteriorCell
+from study.posterior.cell import LEAST_DRAWS, SAMPLING, SLICE, PosteriorCell
 from study.storage.storage import Storage
 from study.tasks.base import Facts, FactsOf
 
@@ -72,9 +72,9 @@ class Posterior:
         return describe(cells, flops, seconds)
 
     def short(self, cell: PosteriorCell) -> PosteriorCell:
-        """Few sequences, and of a sampler few draws."""
+        """Few sequences, and of samples few draws."""
         few: dict[str, Any] = {name: min(getattr(cell, name), 20) for name in _SIZES}
-        if cell.method in SAMPLED:
+        if cell.method == SLICE:
             few |= {"draws": LEAST_DRAWS, "warmup": 1}
         return replace(cell, **few)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from study.errors import RequestError
 from study.posterior import cost, hidden_markov
-from study.posterior.cell import LIMIT, SAMPLED, SAMPLING, PosteriorCell
+from study.posterior.cell import LIMIT, SAMPLING, SLICE, PosteriorCell
 from study.tasks.base import Facts
 
 _NAMED = (
@@ -23,7 +23,7 @@ class PosteriorMaker:
         named = {name: point[name] for name in _NAMED}
         if point["method"] == LIMIT:  # the width of the limit is infinite, whatever --set says
             named["width"] = None
-        if point["method"] not in SAMPLED:
+        if point["method"] != SLICE:
             named |= dict.fromkeys(SAMPLING)
         try:
             return PosteriorCell(data_digest=hidden_markov.DIGEST, **named)

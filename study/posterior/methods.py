@@ -1,4 +1,4 @@
-"""What theory, its limit and the samplers find of a network: U, and predictions of every split."""
+"""What theory, its limit and samples find of a network: U, and predictions of every split."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def sampled(
         splits: of the network.
         heads: (H_1, ..., H_L).
         temperature: of the posterior.
-        sampling: method, width, draws, warmup, thin, chains and seed, see
+        sampling: width, draws, warmup, thin, chains and seed, see
             `study.theory.attention_paths.sample`.
     """
     others = SPLITS[1:]

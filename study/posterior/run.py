@@ -15,16 +15,20 @@ from study.cell.events import Ended, Report
 from study.cell.work import Work
 from study.errors import RequestError
 from study.posterior import hidden_markov, methods
-from study.posterior.cell import SAMPLED, SAMPLING, PosteriorCell
+from study.posterior.cell import SAMPLING, SLICE, PosteriorCell
 from study.posterior.network import parse, path_names, reduced
 from study.tasks.base import SPLITS
 
 NOTHING: Mapping[str, Any] = {
     "status_reason": None, "steps": 0, "total_evaluate_seconds": 0.0, "shared_prefix": False,
-    "path_names": None, "order_parameter": None, "order_parameter_error": None, "overlaps": None,
-    "residual": None, "r_hat": None, "effective_sample_size": None,
+    "path_names": None, "order_parameter": None, "overlaps": None, "residual": None,
 }  # fmt: skip
-"""The columns of a cell that found nothing."""
+"""The columns of a cell that found no solution."""
+
+_NOTHING = {
+    **NOTHING, "order_parameter_error": None, "r_hat": None, "effective_sample_size": None,
+}  # fmt: skip
+"""The columns of a cell that found neither solution nor samples."""
 
 
 def run(work: Work, report: Report | None = None) -> list[Ended]:
@@ -47,8 +51,8 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
     heads = [len(layer) for layer in cell.network]
     started = time.perf_counter()
     try:
-        if cell.method in SAMPLED:
-            sampling = {name: getattr(cell, name) for name in ("method", "width", *SAMPLING)}
+        if cell.method == SLICE:
+            sampling = {name: getattr(cell, name) for name in ("width", *SAMPLING)}
             found = methods.sampled(splits, heads, cell.temperature, seed=cell.seed, **sampling)
         else:
             found = methods.predicted(splits, heads, cell.width, cell.temperature)
@@ -56,10 +60,10 @@ def _run(cell: PosteriorCell, report: Report | None) -> Ended:
         rows = methods.evaluations(splits, found, seconds)
         columns = methods.solution_columns(found, path_names(cell.network))
     except LinAlgError as error:  # at a low temperature K + T has no factor in float64
-        return diverged(str(error), time.perf_counter() - started)
+        return diverged(_NOTHING, str(error), time.perf_counter() - started)
     tell(report, cell, rows)
     columns = {
-        **NOTHING,
+        **_NOTHING,
         "status": "done",
         "total_train_seconds": seconds,
         "total_evaluate_seconds": time.perf_counter() - started - seconds,
@@ -82,10 +86,10 @@ def tell(report: Report | None, cell: AnyCell, rows: Mapping[str, Mapping[str, A
         )
 
 
-def diverged(reason: str, seconds: float) -> Ended:
-    """The end of a cell whose method found no numbers."""
-    columns = {**NOTHING, "status": "diverged", "status_reason": reason}
-    return Ended("diverged", columns | {"total_train_seconds": seconds}, [])
+def diverged(nothing: Mapping[str, Any], reason: str, seconds: float) -> Ended:
+    """The end of a cell whose method found no numbers; `nothing` are its columns then."""
+    ended = {"status": "diverged", "status_reason": reason, "total_train_seconds": seconds}
+    return Ended("diverged", {**nothing, **ended}, [])
 
 
 @functools.lru_cache(maxsize=2)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from study.cell import NO_OPTIONS, Options
 from study.errors import RequestError, unknown
-from study.models import encoders
 from study.tasks.base import CAPTIONS as CAPTIONS
 from study.tasks.base import MOSAICS as MOSAICS
 from study.tasks.base import ONE_SHOT as ONE_SHOT
 from study.tasks.base import OTHERS as OTHERS
 from study.tasks.base import POSTS as POSTS
 from study.tasks.base import Declaration, Modality, Task, TaskInfo
+from study.tasks.captions import encoders
 from study.tasks.captions import known as captions_known
 from study.tasks.mosaics import known as mosaics_known
 from study.tasks.one_shot import known as one_shot_known

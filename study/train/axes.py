@@ -19,7 +19,7 @@ from study.cell import (
     SPLIT_SCHEMES,
 )
 from study.cell.axis import Axis, number, whole
-from study.models.encoders import ENCODERS
+from study.tasks.captions.encoders import ENCODERS
 
 SAME = "same"
 """Value of an axis that goes by another one unless it is given: `hard_lr` by `lr`."""

@@ -7,10 +7,10 @@ import math
 from study import paradigms, tasks
 from study.cell import PARADIGMS, Cell
 from study.evaluate.caption_scores import require_scorers
-from study.models.encoders import ENCODERS
 from study.models.flops import ModelFlops
 from study.paradigms.parts import goes_in_parts
 from study.tasks.base import IMAGES, Facts
+from study.tasks.captions.encoders import ENCODERS
 from study.train.budget.timeline import steps_by_phase, timeline
 
 

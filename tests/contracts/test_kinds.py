@@ -34,18 +34,16 @@ SMALL = {
         "examples=20",
         "d_model=8",
         "heads=2",
-        "method=theory,gp,gibbs,slice,weight-norm,entropy,sensitivity,greedy,bound,random",
+        "method=theory,gp,weight-norm,entropy,sensitivity,greedy,bound,random",
     ],
-    "attention-paths": ["n=20", "seed=0", "width@theory=10", "method=theory,gp,slice,gibbs"],
+    "attention-paths": ["n=20", "seed=0", "width@theory=10", "method=theory,gp,slice"],
 }
 """A study of every family -> what makes its cells small."""
 
 SIZES = {
     "training": ["train_metrics_size=20", "evaluations=2", "batch_size=20"],
-    "posterior": ["draws=8", "warmup=5", "width@slice,gibbs=4"],
+    "posterior": ["draws=8", "warmup=5", "width@slice=4"],
     "heads": [
-        "draws=8",
-        "warmup=5",
         "network_width=4",
         "train_metrics_size=20",
         "evaluations=2",

@@ -46,6 +46,7 @@ STOREYS = [
     ["study.parts"],
     ["study.train.steps"],
     ["study.train.budget", "study.evaluate"],
+    ["study.models"],
     ["study.tasks"],
     ["study.tasks.series"],
     [
@@ -54,11 +55,8 @@ STOREYS = [
         "study.tasks.one_shot",
         "study.tasks.posts",
     ],
-    ["study.models", "study.request", "study.terminal", "study.theory"],
-    ["study.models.encoders"],
-    ["study.models.base"],
-    ["study.models.flops", "study.tasks.base"],
-    ["study.models.layers", "study.tasks.mosaics.layouts"],
+    ["study.tasks.base", "study.request", "study.terminal", "study.theory"],
+    ["study.tasks.mosaics.layouts"],
     ["study.tasks.sources", "study.tasks.mosaics.classes", "study.cell"],
     [
         "study.paradigms",

@@ -89,7 +89,7 @@ def write(
     Args:
         results: the directory.
         law: what is true of it.
-        method: theory, gp, slice or gibbs.
+        method: theory, gp or slice.
         width: N; of gp always infinite.
         seed: of data, heads and noise.
         paths: the subnetwork.
@@ -106,7 +106,7 @@ def write(
     setting = _setting(law)
     own = {"method": method, "network_width": str(width), "paths": paths, "draws": draws}
     cell_id = _digest({**setting, **own, "seed": seed})[:16]
-    sampled = method in ("slice", "gibbs")
+    sampled = method == "slice"
     names = PATHS[law.variant] if paths == "all" else PATHS[law.variant][: 1 + ("+" in paths)]
     made = _numbers(law, method, width, seed, paths, len(names))
     row = {
@@ -155,7 +155,7 @@ def write_study(
     results: Results,
     law: Law,
     seeds: int = 6,
-    sampled: Mapping[str, Sequence[float]] | None = None,
+    sampled: Sequence[float] = (10.0,),
     limits: Sequence[str] = ("all", "good", "good+denoising"),
     widths: Sequence[float] = WIDTHS,
 ) -> None:
@@ -165,16 +165,15 @@ def write_study(
         results: the directory.
         law: what is true of it.
         seeds: number of seeds.
-        sampled: method -> its widths, by default slice at N = 10.
+        sampled: widths of samples.
         limits: sets of paths of the limit; the noisy variant has no good+denoising.
         widths: of theory.
     """
     for seed in range(seeds):
         for width in widths:
             write(results, law, "theory", width, seed)
-        for method, of_method in ({"slice": (10.0,)} if sampled is None else sampled).items():
-            for width in of_method:
-                write(results, law, method, width, seed)
+        for width in sampled:
+            write(results, law, "slice", width, seed)
         for paths in limits:
             if paths != "good+denoising" or law.variant == "plain":
                 write(results, law, "gp", seed=seed, paths=paths)
@@ -191,7 +190,7 @@ def _numbers(
     ends = {"all": law.limit, "good": law.good}
     accuracy = ends.get(paths, law.limit + 0.13)
     near = 1 / width if math.isfinite(width) else 0.0
-    sampled = method in ("slice", "gibbs")
+    sampled = method == "slice"
     if near:
         accuracy += law.gain / math.log10(width)
         limit = limit + 5 * near ** (-law.exponent) * away

@@ -170,7 +170,6 @@ def write(
     seed: int = 0,
     *,
     status: str = "done",
-    r_hat: float = 1.001,
     temperature: float = 0.1,
     test: Mapping[str, Any] | None = None,
     **columns: Any,
@@ -180,19 +179,18 @@ def write(
     Args:
         results: the directory.
         law: what is true of it.
-        method: theory, gp, slice, gibbs or one of `RULES`.
+        method: theory, gp or one of `RULES`.
         width: N; of gp and rules always infinite.
         seed: of its network.
         status: done or diverged.
-        r_hat: of sampled networks.
-        temperature: of those that solve or sample.
+        temperature: of those that solve.
         test: other columns of its evaluation on the test split.
         columns: other columns of its cell.
 
     Returns:
         The id of the cell.
     """
-    given = (status, r_hat, temperature, test, columns)
+    given = (status, temperature, test, columns)
     row, evaluations = _of_scoring(law, method, width, seed, *given)
     results.write_cell(row, evaluations)
     return str(row["cell_id"])
@@ -204,20 +202,19 @@ def _of_scoring(
     width: float,
     seed: int,
     status: str = "done",
-    r_hat: float = 1.001,
     temperature: float = 0.1,
     test: Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] = NONE,
 ) -> Recorded:
-    solved, sampled = method not in RULES, method in ("slice", "gibbs")
-    width = width if method in ("theory", "slice", "gibbs") else math.inf
+    solved = method not in RULES
+    width = width if method == "theory" else math.inf
     network = {**_network(law), "lr": law.lr}
     setting = {"network": network, "examples": law.n}
     own = {"method": method, "width": str(width), "seed": seed}
     if solved:
         own["choice"] = law.choice
     rng = np.random.default_rng([seed, round(min(width, 1e6)), *method.encode()])
-    scores = _scores(law, seed, rng) if method in ("theory", "slice", "gibbs", *SIMPLE) else None
+    scores = _scores(law, seed, rng) if method in ("theory", *SIMPLE) else None
     paths = list(np.ndindex(*[law.heads] * law.layers))
     row = {
         "kind": "heads",
@@ -235,10 +232,10 @@ def _of_scoring(
         "temperature_choice": law.choice if solved else None,
         "temperatures": _tried(law, method, temperature) if solved else None,
         "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}),
-        "steps": 1_000 if sampled else 50,
+        "steps": 50,
         "head_scores": None if scores is None else scores.tolist(),
         "removal_order": None if scores is None else np.argsort(scores)[: law.most].tolist(),
-        **(_solution(law, width, seed, paths, sampled, r_hat) if solved else {}),
+        **(_solution(width, seed, paths) if solved else {}),
         **_shared(status, "the saddle's residual is 0.02"),
         **columns,
     }
@@ -257,7 +254,7 @@ def _of_scoring(
             **_evaluation(row, split, count, 1.0),
             "loss": 0.6,
             "accuracy": accuracy,
-            **(_predictor(seed, width, accuracy, count, sampled) if solved else {}),
+            **(_predictor(seed, width, accuracy, count) if solved else {}),
             **(curves if method != "gp" else {}),
             **((test or {}) if split == "test" else {}),
         }
@@ -272,13 +269,12 @@ def write_study(
     seeds: int = SEEDS,
     *,
     widths: Sequence[float] = WIDTHS,
-    sampled: Sequence[float] = (10.0,),
     rules: Sequence[str] = RULES,
     limit: bool = True,
     trained: bool = True,
 ) -> None:
-    """A whole study in one file: networks, theory at all widths, samples, the limit and rules."""
-    asked = [("theory", width) for width in widths] + [("slice", width) for width in sampled]
+    """A whole study in one file: networks, theory at all widths, the limit and rules."""
+    asked = [("theory", width) for width in widths]
     asked += [(method, math.inf) for method in (*(["gp"] if limit else []), *rules)]
     made: list[Recorded] = []
     for seed in range(seeds):
@@ -315,29 +311,18 @@ def _curve(law: Law, seed: int, behind: float, rng: np.random.Generator) -> NDAr
     return falling - 2 * (behind + rng.normal(0, law.noise)) * counts
 
 
-def _predictor(
-    seed: int, width: float, accuracy: float, count: int, sampled: bool
-) -> dict[str, Any]:
+def _predictor(seed: int, width: float, accuracy: float, count: int) -> dict[str, Any]:
     shared = np.random.default_rng([seed, 2])
     limit, away = shared.standard_normal((2, count))
     mean = limit + (5 / width if width < math.inf else 0.0) * away
     return {
-        "accuracy_error": 0.002 if sampled else None,
         "accuracy_diagonal": accuracy - 0.01 * (width < math.inf),
-        "predictor_mean": (mean * (1.01 if sampled else 1.0)).tolist(),
+        "predictor_mean": mean.tolist(),
         "predictor_variance": [0.1] * count,
-        "predictor_mean_error": [0.002] * count if sampled else None,
     }
 
 
-def _solution(
-    law: Law,
-    width: float,
-    seed: int,
-    paths: Sequence[tuple[int, ...]],
-    sampled: bool,
-    r_hat: float,
-) -> dict[str, Any]:
+def _solution(width: float, seed: int, paths: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     size, near = len(paths), 1 / width if width < math.inf else 0.0
     vectors = np.random.default_rng([seed, 3]).standard_normal((size, 3))
     order = np.eye(size) + 10 * near * vectors @ vectors.T
@@ -346,11 +331,8 @@ def _solution(
     return {
         "path_names": [",".join(str(head + 1) for head in path) for path in paths],
         "order_parameter": order.ravel().tolist(),
-        "order_parameter_error": [0.01] * size**2 if sampled else None,
         "overlaps": overlaps.tolist(),
-        "residual": None if sampled else 1e-12,
-        "r_hat": r_hat if sampled else None,
-        "effective_sample_size": 500.0 if sampled else None,
+        "residual": 1e-12,
     }
 
 

@@ -19,7 +19,7 @@ from study.tasks.base import Facts
 SMALL = (
     "task=digits-one-shot", "n=200", "epochs=2", "batch_size=50", "seed=0", "examples=30",
     "d_model=8", "qk=4", "evaluations=1", "train_metrics_size=20", "validation_size=40",
-    "test_size=40", "heads=2", "network_width=5", "draws=12", "warmup=10", "chains=2",
+    "test_size=40", "heads=2", "network_width=5",
 )  # fmt: skip
 
 

@@ -34,8 +34,8 @@ STUDIES: Mapping[str, str] = {
     "linear orthogonal": f"linear-orthogonal --set {_MOSAICS} num_classes=3 seed=0",
     "attention paths": "attention-paths --set seed=0 variant=noisy width@theory=10,1000 "
     f"width@slice=10 n=20 {_SAMPLES}",
-    "one-shot": f"{_ONE_SHOT} network_width=10 {_SAMPLES} "
-    "method=theory,gp,slice,weight-norm,entropy,sensitivity,random,greedy,bound",
+    "one-shot": f"{_ONE_SHOT} network_width=10 "
+    "method=theory,gp,weight-norm,entropy,sensitivity,random,greedy,bound",
     "series": f"series --set {_MOSAICS} paradigm=soft,hard seed=0 confirm=none lr=0.02",
     "texts": f"texts --set {_TEXTS} epochs=4 {_SIZES} --data-dir {{texts}}",
     "hatexplain": f"hatexplain --set {_TEXTS} epochs=4 {_SIZES} --data-dir {{posts}}",

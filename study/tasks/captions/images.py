@@ -20,8 +20,7 @@ from torch import Tensor
 
 from study.errors import RequestError
 from study.hardware import products
-from study.models import encoders
-from study.tasks.captions import image_files
+from study.tasks.captions import encoders, image_files
 from study.tasks.captions.arrays import kept, opened
 from study.tasks.sources.cache import cache_root
 from study.tasks.sources.places import Places

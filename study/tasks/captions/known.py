@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from study.cell import Options
 from study.errors import RequestError, unknown
 from study.tasks.base import CAPTIONS, Declaration, Facts, Task, TaskInfo
+from study.tasks.captions.encoders import ENCODERS
 from study.tasks.captions.layout import DATA_SET
 from study.tasks.sources.places import FILES, Places
 
@@ -22,7 +23,6 @@ def _mscoco(options: Options) -> TaskInfo:
             "mscoco takes a min_count and an encoder, none is none. Leave them out, or give them "
             "with --set."
         )
-    from study.models.encoders import ENCODERS
     from study.tasks.captions.mscoco import load_coco
     from study.tasks.captions.task import caption_task, made_up_captions, nominal_facts
     from study.tasks.captions.vocabulary import read_category_words

@@ -10,8 +10,8 @@ import numpy as np
 
 from study.cell.seeds import stream_seed
 from study.errors import RequestError
-from study.models import encoders
 from study.tasks.base import SPLITS, UNKNOWN_DIGEST, Facts
+from study.tasks.captions import encoders
 from study.tasks.captions.boxes import Single
 from study.tasks.captions.captions import CaptionTask, NumberedCaptions
 from study.tasks.captions.images import ImageFiles, Noise

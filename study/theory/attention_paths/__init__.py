@@ -11,7 +11,6 @@ from study.theory.attention_paths.prediction import overlaps as overlaps
 from study.theory.attention_paths.prediction import without_interplay as without_interplay
 from study.theory.attention_paths.sampling.chains import CONVERGED as CONVERGED
 from study.theory.attention_paths.sampling.chains import Estimate as Estimate
-from study.theory.attention_paths.sampling.samples import Method as Method
 from study.theory.attention_paths.sampling.samples import Samples as Samples
 from study.theory.attention_paths.sampling.samples import sample as sample
 from study.theory.attention_paths.solution import Solution as Solution

@@ -95,19 +95,19 @@ def test_one_seed_has_numbers_without_an_interval(results: Results) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "sampled", "text"),
     [
-        ("P1", ("all",), {}, "no cell of sampling"),
-        ("P2", (), None, "no cell of the limit with all paths"),
-        ("P3", (), None, "no cell of the limit with all paths"),
-        ("P4", ("good",), None, "no cell of the limit with all paths"),
-        ("P6", ("all",), None, "no cell of the limit with the good path alone"),
-        ("P6", ("good",), None, "no cell of the limit with all paths"),
+        ("P1", ("all",), (), "no cell of sampling"),
+        ("P2", (), (10.0,), "no cell of the limit with all paths"),
+        ("P3", (), (10.0,), "no cell of the limit with all paths"),
+        ("P4", ("good",), (10.0,), "no cell of the limit with all paths"),
+        ("P6", ("all",), (10.0,), "no cell of the limit with the good path alone"),
+        ("P6", ("good",), (10.0,), "no cell of the limit with all paths"),
     ],
 )
 def test_what_has_no_cells_was_not_run(
     results: Results,
     name: str,
     limits: tuple[str, ...],
-    sampled: dict[str, tuple[float, ...]] | None,
+    sampled: tuple[float, ...],
     text: str,
 ) -> None:
     write_study(results, PLAIN, limits=limits, sampled=sampled)
@@ -116,7 +116,7 @@ def test_what_has_no_cells_was_not_run(
 
 
 def test_limits_alone_decide_what_they_can(results: Results) -> None:
-    write_study(results, PLAIN, widths=(), sampled={})
+    write_study(results, PLAIN, widths=(), sampled=())
     (setting,) = read(results, results.cells())
     verdicts = {claim.name: claim.verdict for claim in claims(setting)}
     assert verdicts == dict.fromkeys(("P1", "P2", "P3", "P4"), "not run") | {"P6": "holds"}
@@ -146,9 +146,9 @@ def test_chains_that_have_not_converged_do_not_save_a_wrong_theory(results: Resu
 
 
 def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> None:
-    write_study(results, PLAIN, sampled={})
+    write_study(results, PLAIN, sampled=())
     for seed in range(6):
-        write(results, PLAIN, "gibbs", seed=seed, r_hat=2.0)
+        write(results, PLAIN, "slice", seed=seed, r_hat=2.0)
     claim = claimed(results, "P1")
     assert claim.verdict == "undecided"
     assert "no seed" in claim.measured
@@ -157,7 +157,7 @@ def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> No
 @pytest.mark.parametrize(("seeds", "verdict"), [(8, "holds"), (6, "undecided")])
 def test_a_lost_seed_counts_against_a_claim(results: Results, seeds: int, verdict: str) -> None:
     """Of nine seeds one may be lost, of seven none."""
-    write_study(results, NOISY, seeds=seeds, sampled={})
+    write_study(results, NOISY, seeds=seeds, sampled=())
     for width in (10.0, 100.0, 1_000.0):
         write(results, NOISY, width=width, seed=seeds, status="diverged")
     write(results, NOISY, "gp", seed=seeds)

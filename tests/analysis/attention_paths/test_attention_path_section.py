@@ -230,7 +230,7 @@ def test_pictures_are_described_in_numbers(results: Results) -> None:
 
 def test_many_widths_show_both_ends(results: Results) -> None:
     widths = [float(10 * i) for i in range(1, 13)]
-    write_study(results, NOISY, seeds=1, widths=widths, sampled={})
+    write_study(results, NOISY, seeds=1, widths=widths, sampled=())
     (picture,) = (p for p in only(results).pictures if p.name.endswith("parameter"))
     assert "theory N=10:" in picture.alt
     assert "theory N=120:" in picture.alt

@@ -22,7 +22,7 @@ DECIDE = ("random", *SIMPLE)
 
 def study(results: Results, name: str, law: Law = LAW, seeds: int = 6) -> None:
     """What one claim needs."""
-    write_study(results, law, seeds, widths=(10.0,), sampled=(), limit=False, rules=NEEDED[name])
+    write_study(results, law, seeds, widths=(10.0,), limit=False, rules=NEEDED[name])
 
 
 def all_claims(results: Results) -> dict[str, Claim]:
@@ -36,7 +36,7 @@ def with_over(noise: float = 0.001, **over: float) -> Law:
 
 
 def test_all_of_them_hold(results: Results) -> None:
-    write_study(results, LAW, sampled=(), widths=(10.0,), limit=False, rules=DECIDE)
+    write_study(results, LAW, widths=(10.0,), limit=False, rules=DECIDE)
     found = all_claims(results)
     assert list(found) == ["P7", "P8", "P9"]
     assert {(claim.verdict, claim.setting) for claim in found.values()} == {("holds", "omniglot")}
@@ -46,20 +46,20 @@ def test_all_of_them_hold(results: Results) -> None:
 
 def test_the_opposite_refutes_each_of_them(results: Results) -> None:
     law = replace(with_over(random=-0.02, entropy=-0.02), score=-1.0)
-    write_study(results, law, widths=(10.0,), sampled=(), limit=False, rules=DECIDE)
+    write_study(results, law, widths=(10.0,), limit=False, rules=DECIDE)
     found = all_claims(results).values()
     assert {(claim.verdict, claim.why) for claim in found} == {("does not hold", "")}
 
 
 def test_where_nothing_is_so_each_of_them_is_undecided(results: Results) -> None:
     law = replace(with_over(random=0.0, weight_norm=0.0, noise=0.02), score=0.0)
-    write_study(results, law, widths=(10.0,), sampled=(), limit=False, rules=DECIDE)
+    write_study(results, law, widths=(10.0,), limit=False, rules=DECIDE)
     found = all_claims(results).values()
     assert {(c.verdict, c.why) for c in found} == {("undecided", "its tests leave it open")}
 
 
 def test_few_networks_decide_nothing(results: Results) -> None:
-    write_study(results, LAW, 5, widths=(10.0,), sampled=(), limit=False, rules=DECIDE)
+    write_study(results, LAW, 5, widths=(10.0,), limit=False, rules=DECIDE)
     for claim in all_claims(results).values():
         assert claim.verdict == "undecided"
         assert claim.why == "fewer than 6 seeds decide nothing"
@@ -120,14 +120,14 @@ def test_a_missing_rule_leaves_p9_undecided_unless_another_refutes_it(
 ) -> None:
     law = with_over(weight_norm=norm)
     rules = ("weight-norm", "entropy")
-    write_study(results, law, widths=(10.0,), sampled=(), limit=False, rules=rules)
+    write_study(results, law, widths=(10.0,), limit=False, rules=rules)
     claim = all_claims(results)["P9"]
     assert claim.verdict == verdict
     assert "no cell of sensitivity" in claim.measured
 
 
 def test_where_all_saddles_diverged_nothing_is_decided(results: Results) -> None:
-    write_study(results, LAW, widths=(), sampled=(), limit=False, rules=DECIDE)
+    write_study(results, LAW, widths=(), limit=False, rules=DECIDE)
     for seed in range(6):
         write(results, LAW, seed=seed, status="diverged")
     found = {(c.verdict, c.measured) for c in all_claims(results).values()}
@@ -135,7 +135,7 @@ def test_where_all_saddles_diverged_nothing_is_decided(results: Results) -> None
 
 
 def test_a_width_that_diverged_everywhere_is_not_replaced_by_the_next(results: Results) -> None:
-    write_study(results, LAW, widths=(100.0,), sampled=(), limit=False, rules=("random",))
+    write_study(results, LAW, widths=(100.0,), limit=False, rules=("random",))
     assert all_claims(results)["P8"].verdict == "holds"
     for seed in range(6):
         write(results, LAW, seed=seed, status="diverged")

@@ -102,14 +102,14 @@ def test_a_finite_width_that_is_not_better_is_said(
     results: Results, gain: float, words: str
 ) -> None:
     law = Law(gain=gain, noise=0.01)
-    write_study(results, law, widths=(10.0,), sampled=(), rules=(), trained=False)
+    write_study(results, law, widths=(10.0,), rules=(), trained=False)
     assert re.search(words, only(results).found)
 
 
 def test_what_is_open_is_said_with_what_would_decide_it(results: Results) -> None:
     law = Law(over={**OVER, "entropy": 0.0, "weight-norm": -0.08}, noise=0.01)
     rules = ("entropy", "weight-norm")
-    write_study(results, law, widths=(10.0,), sampled=(), limit=False, rules=rules, trained=False)
+    write_study(results, law, widths=(10.0,), limit=False, rules=rules, trained=False)
     text = only(results).found
     assert "a simple rule? Less than weight-norm: " in text
     assert re.search(r"Undecided, after Holm's .*: theory against entropy( \(|\.)", text)
@@ -142,14 +142,12 @@ def test_cells_without_numbers_are_named(results: Results) -> None:
         train(results, LAW, seed)
     write(results, LAW, status="diverged")
     write(results, LAW, seed=1)
-    write(results, LAW, "slice", seed=1, r_hat=1.4)
     write(results, LAW, "random", status="diverged")
     text = only(results).text()
     for sentence in (
         "There is no cell of limit, weight-norm, entropy, sensitivity, greedy and bound.",
         "Trained, but without a cell of theory N=10: networks of seed 2.",
         "in no mean: theory N=10 seed 0 (the saddle's residual is 0.02).",
-        "Chains that have not converged are in no mean: slice N=10 (1 of its seeds); raise",
         "Cells without numbers: random seed 0 (the saddle's residual is 0.02).",
     ):
         assert sentence in text, sentence
@@ -225,12 +223,11 @@ def test_page_and_terminal_hold_the_numbers(whole: Heads, tmp_path: Path, made: 
 
 def test_tables_are_complete(whole: Heads) -> None:
     written = whole.tables()
-    assert len(written["heads-networks"]) == 4
+    assert len(written["heads-networks"]) == 3
     assert len(written["heads-ranks"]) == len(written["heads-positions"]) == 8
     assert len(written["heads-correlations"]) == 6
-    assert len(written["heads-order-parameters"]) == 4 * 16**2
+    assert len(written["heads-order-parameters"]) == 3 * 16**2
     assert len(written["heads-published"]) == 9
-    assert len(written["heads-agreement"]) == 1
     rows = whole.cell_rows()
     assert {"network", "method", "temperature", "temperature_choice", "lr"} <= set(rows)
     assert not rows.map(lambda value: isinstance(value, list | np.ndarray)).any(axis=None)
@@ -256,7 +253,6 @@ def test_all_of_figure_3_is_drawn_and_described(whole: Heads) -> None:
     alts = {picture.name: picture.alt for picture in whole.pictures}
     assert re.search(r"limit: 7\d\.\d %\. trained network: 8\d", alts["heads-accuracy"])
     assert "theory N=10: " in alts["heads-order-parameter"]
-    assert "slice N=10: " in alts["heads-order-parameter"]
     assert "theory N=10: component 1 0.700" in alts["heads-alignment"]
     assert "rank 8: score 1.000, 9.0 points" in alts["heads-scores"]
     assert "theory N=10 reversed: 8" in alts["heads-pruning"]
@@ -310,7 +306,7 @@ def test_a_matrix_names_as_many_paths_as_have_room(size: int, named: int) -> Non
 def test_each_method_and_width_has_a_summary(whole: Heads) -> None:
     groups = {group.name.rpartition(" (")[0]: group for group in whole.summaries()}
     names = [
-        "trained", "theory N=10", "theory N=100", "slice N=10", "limit", "weight-norm", "entropy",
+        "trained", "theory N=10", "theory N=100", "limit", "weight-norm", "entropy",
         "sensitivity", "random", "greedy", "bound",
     ]  # fmt: skip
     assert list(groups) == [f"one-shot omniglot {name}" for name in names]

@@ -23,14 +23,12 @@ def test_all_that_changes_a_result_changes_the_id() -> None:
         *cells("method=theory", "examples=31"),
         *cells("method=theory", "lr=0.02"),
         *cells("method=theory", "test_size=41"),
-        *cells("method=gibbs"),
-        *cells("method=gibbs", "draws=13"),
     ]
     assert len({cell.id for cell in made}) == len(made)
 
 
 def test_methods_and_seeds_are_compared_on_one_setting() -> None:
-    one, *others = cells("method=theory,gp,random,gibbs", "seed=0,1", "temperature=validation,0.5")
+    one, *others = cells("method=theory,gp,random", "seed=0,1", "temperature=validation,0.5")
     assert {cell.comparison_id for cell in others} == {one.comparison_id}
     (elsewhere,) = cells("method=theory", "examples=31")
     assert elsewhere.comparison_id != one.comparison_id
@@ -47,7 +45,7 @@ def test_a_cell_needs_the_network_that_it_takes_apart() -> None:
 
 def test_rules_have_neither_width_nor_temperature() -> None:
     for cell in cells("method=weight-norm,entropy,sensitivity,random,greedy,bound"):
-        assert (cell.width, cell.choice, cell.temperature, cell.draws) == (None,) * 4
+        assert (cell.width, cell.choice, cell.temperature) == (None,) * 3
     (limit,) = cells("method=gp")
     assert (limit.width, limit.choice) == (None, "validation")
 
@@ -105,7 +103,7 @@ def test_a_theory_that_memory_does_not_hold_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"choice": None}, {"temperature": 0.1}, {"draws": 10}, {"evaluation_points": (0.5, 1.0)}],
+    [{"choice": None}, {"temperature": 0.1}, {"method": "gp"}, {"evaluation_points": (0.5, 1.0)}],
 )
 def test_contradictions_are_no_cell(changes: dict) -> None:
     (cell,) = cells("method=theory")

@@ -197,13 +197,6 @@ def test_the_limit_scores_all_heads_alike_and_so_gives_no_order(results: Results
     assert found.columns["order_parameter"] == np.eye(4).ravel().tolist()
 
 
-def test_a_sampled_network_has_theorys_temperature(results: Results) -> None:
-    theory, sampled = ended(results, *cells("method=theory,gibbs"))
-    assert sampled.columns["temperature"] == theory.columns["temperature"]
-    assert sampled.columns["r_hat"] > 0
-    assert len(sampled.columns["head_scores"]) == 4
-
-
 def test_no_temperature_without_a_solution_ends_as_diverged(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,7 +76,7 @@ def test_methods_widths_and_paths_are_compared_on_one_setting() -> None:
         ({"sigma_perp": -1}, "sigma_perp must be a finite number >= 0"),
         ({"n": 99}, "half of each class"),
         ({"tokens": 1}, "tokens must be"),
-        ({"method": "guess"}, "method must be one of theory, gp, slice, gibbs"),
+        ({"method": "guess"}, "method must be one of theory, gp, slice"),
         ({"heads": "good+rundom/uniform"}, "Did you mean 'random'"),
         ({"heads": "good//uniform"}, "layer 2 of 'good//uniform' has no head"),
         ({"heads": "random/uniform", "paths": "good"}, "needs a good head in layer 1"),
@@ -112,22 +112,15 @@ def test_the_study_has_the_published_grid() -> None:
     assert {cell.variant for cell in cells} == {"plain", "noisy"}
 
 
-def test_the_limit_has_no_width_and_only_samplers_have_draws() -> None:
-    for cell in plan("width=10", "draws=50", "method=theory,gp,gibbs", "seed=0").cells:
+def test_the_limit_has_no_width_and_only_samples_have_draws() -> None:
+    for cell in plan("width=10", "draws=50", "method=theory,gp,slice", "seed=0").cells:
         assert (cell.width is None) == (cell.method == "gp")
-        assert (cell.draws is None) == (cell.method != "gibbs")
+        assert (cell.draws is None) == (cell.method != "slice")
 
 
 def test_what_memory_does_not_hold_is_refused_with_the_number() -> None:
     with pytest.raises(RequestError, match=r"needs about 1,900 GB of memory"):
         plan("n=200000", "method=gp", "paths=all", "seed=0")
-
-
-def test_memory_for_all_weights_is_refused_to_the_sampler_of_them_alone() -> None:
-    wide = ("width=100000", "seed=0", "variant=plain")
-    with pytest.raises(RequestError, match=r"GB are available: .* or a smaller width"):
-        plan("method=gibbs", *wide)
-    assert len(plan("method=slice", *wide).cells) == 1
 
 
 def test_the_fewest_draws_are_those_that_chains_need() -> None:

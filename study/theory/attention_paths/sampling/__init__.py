@@ -1,1 +1,1 @@
-"""Exact sampling of the posterior of attention paths, by two methods that share no code."""
+"""Exact sampling of the posterior of attention paths, by slice sampling of U."""

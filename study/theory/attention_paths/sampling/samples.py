@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,15 +17,8 @@ from study.theory.attention_paths.sampling.chains import (
     Estimate,
     estimate,
 )
-from study.theory.attention_paths.sampling.gibbs_sampling import GibbsSampler
 from study.theory.attention_paths.sampling.posterior import Draw, Posterior, posterior_of
 from study.theory.attention_paths.sampling.slice_sampling import SliceSampler
-
-Method = Literal["slice", "gibbs"]
-_METHODS: dict[str, type[SliceSampler] | type[GibbsSampler]] = {
-    "slice": SliceSampler,
-    "gibbs": GibbsSampler,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +80,6 @@ def sample(
     temperature: float,
     *,
     seed: int,
-    method: Method = "slice",
     at: ArrayLike | None = None,
     draws: int = 500,
     warmup: int = 4000,
@@ -111,8 +102,7 @@ def sample(
         heads: (H_1, ..., H_L), whose product is D.
         width: N, a whole number >= 1, or (N_1, ..., N_L, N_a).
         temperature: T > 0; `math.inf` is the prior.
-        seed: of the chains; each has a stream of its own for each method.
-        method: "slice" draws U, with all weights integrated out; "gibbs" draws all weights.
+        seed: of the chains; each has a stream of its own.
         at: (Q, D, F) features of the inputs to predict at; None: none.
         draws: recorded a chain, >= `chains.LEAST_DRAWS`.
         warmup: steps a chain, thrown away, >= 1.
@@ -139,10 +129,9 @@ def sample(
     require(is_int(warmup) and warmup >= 1, "warmup", warmup, "an integer >= 1")
     require(is_int(thin) and thin >= 1, "thin", thin, "an integer >= 1")
     require(is_int(chains) and chains >= 2, "chains", chains, "an integer >= 2")
-    require(method in _METHODS, "method", method, f"one of {', '.join(_METHODS)}")
     checks.fits(16 * chains * draws * len(inputs), f"keeping {chains * draws:,} predictions")
-    sampler = _METHODS[method](posterior, inputs)
-    streams = [stream_seed("attention-paths", method, seed, chain) for chain in range(chains)]
+    sampler = SliceSampler(posterior, inputs)
+    streams = [stream_seed("attention-paths", "slice", seed, chain) for chain in range(chains)]
     walks = [sampler.chain(np.random.default_rng(each), warmup, thin) for each in streams]
     record = _Record(posterior, chains, draws, len(inputs))
     record.flops = sampler.setup_flops

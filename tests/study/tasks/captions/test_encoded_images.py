@@ -13,9 +13,8 @@ from PIL import Image
 from torch import Tensor, nn
 
 from study.errors import RequestError
-from study.models import encoders
-from study.models.encoders import Encoder
-from study.tasks.captions import image_files
+from study.tasks.captions import encoders, image_files
+from study.tasks.captions.encoders import Encoder
 from study.tasks.captions.images import ImageFiles, Noise
 from study.tasks.sources.places import Places
 from tests.made_up.coco import coco, write_coco

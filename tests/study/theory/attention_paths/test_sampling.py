@@ -1,13 +1,16 @@
-"""The posterior's expectations: two samplers, closed answers, the theory; honest diagnostics."""
+"""The posterior's expectations against a plain sampler, closed answers and the theory."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from study.theory import attention_paths as ap
+from study.theory.attention_paths.sampling.chains import estimate
 from tests.made_up.attention_paths import Floats, problem
 
 
@@ -17,28 +20,70 @@ def differ(one: ap.Estimate, other: ap.Estimate) -> float:
     return float(np.max(np.abs(one.mean - other.mean) / error))
 
 
+AXES = ("pghf", "cnf", "cgmn", "chkm", "ck")
+"""Of Phi, V^0, V^1, V^2 and a: samples, heads g and h, features, neurons n, m, k; chains."""
+
+
+def gibbs(
+    inputs: Floats, labels: Floats, width: int, temperature: float
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Outputs, U and U_a of four chains, after each sweep over the weights of two layers.
+
+    The output is linear in each block of weights, which given the others is a Bayesian linear
+    regression on the first of the inputs, and is drawn from its posterior.
+    """
+    random = np.random.default_rng(0)
+    sizes = {"c": 4, "g": 2, "h": 2, "f": inputs.shape[3]} | dict.fromkeys("nmk", width)
+    shapes = [[sizes[axis] for axis in axes] for axes in AXES[1:]]
+    blocks = [2 * random.standard_normal(shape) for shape in shapes]  # wider than the prior
+    while True:
+        for number, (axes, shape) in enumerate(zip(AXES[1:], shapes, strict=True)):
+            arrays = [inputs[: len(labels)], *blocks[:number], *blocks[number + 1 :]]
+            others = ",".join(each for each in AXES if each != axes)
+            design = np.einsum(f"{others}->cp{axes[1:]}", *arrays, optimize=True)
+            design = design.reshape(4, len(labels), -1) / width**1.5
+            weighed = design.swapaxes(1, 2) / temperature
+            count = design.shape[2]
+            precision = weighed @ design + np.eye(count)
+            noise = np.linalg.cholesky(precision) @ random.standard_normal((4, count, 1))
+            drawn = np.linalg.solve(precision, weighed @ labels[:, None] + noise)
+            blocks[number] = drawn.reshape(shape)
+        outputs = np.einsum(f"{','.join(AXES)}->cp", inputs, *blocks, optimize=True) / width**1.5
+        paths = np.einsum("cgmn,chkm,ck->cghn", *blocks[1:], optimize=True) / width**1.5
+        paths = paths.reshape(4, -1, width)
+        yield outputs, paths @ paths.swapaxes(1, 2), np.square(blocks[3]).mean(axis=1)
+
+
 @pytest.mark.faults  # ten seconds
-def test_two_samplers_agree_at_six_neurons() -> None:
-    """They share no code. Within 4.5 Monte Carlo errors, 70 numbers, and those errors are small.
+def test_samples_are_those_of_all_weights() -> None:
+    """Within 4.5 Monte Carlo errors, 70 numbers, and those errors are small.
 
     How far apart they are is a matter of the draws, which are others on another processor.
     """
     features, labels = problem(20, (2, 2), 12)
     at, _ = problem(10, (2, 2), 12, seed=1)
-    given = (features, labels, (2, 2), 6, 0.3)
-    one = ap.sample(*given, seed=0, at=at, draws=1000, warmup=1000)
-    other = ap.sample(*given, seed=0, at=at, draws=500, method="gibbs", warmup=300, thin=10)
-    assert one.converged
-    assert other.r_hat < 1.02
-    assert differ(one.mean, other.mean) < 4.5
-    assert differ(one.training_mean, other.training_mean) < 4.5
-    assert differ(one.variance, other.variance) < 4.5
-    assert differ(one.training_variance, other.training_variance) < 4.5
-    assert differ(one.order_parameter, other.order_parameter) < 4.5
-    assert differ(one.readout, other.readout) < 4.5
-    for found in (one, other):
-        assert found.mean.error.max() < 0.03
-        assert np.max(found.variance.error / found.variance.mean) < 0.06
+    found = ap.sample(features, labels, (2, 2), 6, 0.3, seed=0, at=at, draws=1000, warmup=1000)
+    assert found.converged
+
+    inputs = np.concatenate([features, at]).reshape(30, 2, 2, 12)
+    states = itertools.islice(gibbs(inputs, labels, 6, 0.3), 300, 5300, 10)
+    outputs, order_parameters, readouts = (np.stack(x, axis=1) for x in zip(*states, strict=True))
+    mean = estimate(outputs)
+    variance = estimate((outputs - outputs.mean(axis=(0, 1))) ** 2)
+    training, asked = slice(None, 20), slice(20, None)
+    for one, other in (
+        (found.mean, mean.part(asked)),
+        (found.training_mean, mean.part(training)),
+        (found.variance, variance.part(asked)),
+        (found.training_variance, variance.part(training)),
+        (found.order_parameter, estimate(order_parameters)),
+        (found.readout, estimate(readouts)),
+    ):
+        assert other.r_hat.max() < 1.02
+        assert differ(one, other) < 4.5
+    for means, variances in ((found.mean, found.variance), (mean, variance)):
+        assert means.error.max() < 0.03
+        assert np.max(variances.error / variances.mean) < 0.06
 
 
 def test_a_single_path_against_quadrature() -> None:
@@ -84,21 +129,15 @@ def test_a_single_path_against_quadrature() -> None:
         assert (got.error < 0.03 * np.abs(want).max()).all()
 
 
-@pytest.mark.parametrize("method", ["slice", "gibbs"])
-def test_at_infinite_temperature_the_prior_remains(method: ap.Method) -> None:
+def test_at_infinite_temperature_the_prior_remains() -> None:
     """E U = I, E f = 0, Var f = |Phi|^2, whatever the labels; within 4.5 errors."""
     features, labels = problem(5, (2, 2), 6)
-    found = ap.sample(
-        features, labels, (2, 2), 5, math.inf, method=method, seed=0, draws=600, warmup=500, thin=2
-    )
+    found = ap.sample(features, labels, (2, 2), 5, math.inf, seed=0, draws=600, warmup=500, thin=2)
     expected = np.square(features).sum(axis=(1, 2))
     assert differ_from(found.order_parameter, np.eye(4)) < 4.5
     assert differ_from(found.readout, np.array(1.0)) < 4.5
     assert differ_from(found.training_variance, expected) < 4.5
-    if method == "slice":  # zero, without error
-        assert not found.training_mean.mean.any()
-    else:
-        assert differ_from(found.training_mean, np.zeros(5)) < 4.5
+    assert not found.training_mean.mean.any()  # zero, without error
 
 
 def differ_from(found: ap.Estimate, known: Floats) -> float:
@@ -149,28 +188,26 @@ def test_the_worst_entry_speaks_for_all() -> None:
 def test_equal_seeds_give_equal_numbers_and_other_seeds_others() -> None:
     features, labels = problem(6, (2,), 4)
 
-    def mean(seed: int, method: ap.Method = "slice", **options: int) -> Floats:
+    def mean(seed: int, **options: int) -> Floats:
         given = (features, labels, (2,), 5, 1.0)
-        found = ap.sample(*given, seed=seed, method=method, draws=10, warmup=20, **options)
+        found = ap.sample(*given, seed=seed, draws=10, warmup=20, **options)
         return found.training_mean.by_chain
 
-    for method in ("slice", "gibbs"):
-        np.testing.assert_array_equal(mean(1, method), mean(1, method))
-        assert (mean(1, method) != mean(2, method)).all()
+    np.testing.assert_array_equal(mean(1), mean(1))
+    assert (mean(1) != mean(2)).all()
     # A chain has its own stream: more chains leave the first ones as they are.
     np.testing.assert_array_equal(mean(1, chains=6)[:4], mean(1))
 
 
-def test_the_flops_of_slice_sampling_do_not_grow_with_the_width() -> None:
-    """They do not for the same number of evaluations; those of Gibbs grow about as N^2."""
+def test_flops_do_not_grow_with_the_width() -> None:
+    """They do not for the same number of evaluations."""
     features, labels = problem(10, (2, 2), 6)
 
-    def flops(method: ap.Method, width: int) -> int:
+    def flops(width: int) -> int:
         given = (features, labels, (2, 2), width, math.inf)
-        return ap.sample(*given, seed=0, method=method, draws=10, warmup=10).flops
+        return ap.sample(*given, seed=0, draws=10, warmup=10).flops
 
-    assert flops("slice", 200) < 2 * flops("slice", 5)
-    assert flops("gibbs", 200) > 100 * flops("gibbs", 5)
+    assert flops(200) < 2 * flops(5)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +229,6 @@ def test_the_flops_of_slice_sampling_do_not_grow_with_the_width() -> None:
         ({"warmup": 0}, "warmup must be"),
         ({"thin": 0}, "thin must be"),
         ({"chains": 1}, "chains must be"),
-        ({"method": "nuts"}, "method must be one of slice, gibbs"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(change: dict[str, object], message: str) -> None:

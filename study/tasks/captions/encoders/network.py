@@ -8,8 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from study.cell.seeds import stream_seed
-from study.models.base import in_precision, initialise
+from study.hardware import in_precision
 
 
 class EncoderNetwork(nn.Module):
@@ -22,7 +21,7 @@ class EncoderNetwork(nn.Module):
         layers: pixels (N, 3, P, P) float32 -> features (N, D, g, g), with g = P / stride.
         mean: of red, green and blue, in [0, 1]; it is subtracted.
         std: what pixels are divided by then.
-        precision: of its products, see `study.models.base.Network`.
+        precision: of its products, see `study.hardware.in_precision`.
     """
 
     mean: Tensor
@@ -50,15 +49,10 @@ class EncoderNetwork(nn.Module):
         return super().train(False)
 
 
-def new(
-    layers: Callable[[], nn.Module],
-    mean: Sequence[float],
-    std: Sequence[float],
-    seed: int,
-    precision: str,
+def built(
+    layers: Callable[[], nn.Module], mean: Sequence[float], std: Sequence[float], precision: str
 ) -> EncoderNetwork:
-    """A freshly initialised encoder, whose seed draws the weights."""
+    """An encoder with weights that are always the same."""
     with torch.random.fork_rng(devices=[]):  # construction draws from the global stream
-        network = EncoderNetwork(layers(), mean, std, precision)
-    initialise(network, stream_seed("init", "encoder", seed))
-    return network
+        torch.manual_seed(0)
+        return EncoderNetwork(layers(), mean, std, precision)

@@ -15,7 +15,7 @@ from study.tasks.sources.places import NO_PLACES, Places
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from study.models.encoders.network import EncoderNetwork
+    from study.tasks.captions.encoders.network import EncoderNetwork
 
 
 class Encoder(NamedTuple):
@@ -40,21 +40,20 @@ ENCODERS: Mapping[str, Encoder] = {
 """Name, also of its module -> encoder."""
 
 
-def build(name: str, seed: int = 0, precision: str = "float32") -> EncoderNetwork:
-    """A freshly initialised encoder.
+def build(name: str, precision: str = "float32") -> EncoderNetwork:
+    """An encoder that waits for its weights: those of `weights`, or what a model draws.
 
     Args:
         name: of `ENCODERS`.
-        seed: draws the initial weights.
-        precision: of its products, see `study.models.base.Network`.
+        precision: of its products, see `study.hardware.in_precision`.
 
     Raises:
         RequestError: no such encoder, or its packages are not installed.
     """
-    from study.models.encoders.network import new
+    from study.tasks.captions.encoders.network import built
 
     module = _module(name)
-    return new(module.layers, module.MEAN, module.STD, seed, precision)
+    return built(module.layers, module.MEAN, module.STD, precision)
 
 
 def weights(name: str, places: Places = NO_PLACES) -> Mapping[str, Tensor]:
@@ -119,7 +118,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _checked(name: str, file: Path) -> dict[str, Tensor]:
-    from study.models.encoders.pretrained import read_checked
+    from study.tasks.captions.encoders.pretrained import read_checked
 
     module = _module(name)
     return read_checked(file, name, module.layers, module.PREFIX)
@@ -135,6 +134,6 @@ def _digest(name: str, file: Path) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _digest_once(name: str, file: Path, size: int, modified: int) -> str:
-    from study.models.encoders.pretrained import digest
+    from study.tasks.captions.encoders.pretrained import digest
 
     return digest(_checked(name, file))

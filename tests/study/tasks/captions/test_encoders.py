@@ -18,19 +18,20 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from study import tasks
-from study.cell import Options
+from study.cell import DecoderSettings, Options
 from study.errors import RequestError
-from study.models import encoders
-from study.models.encoders import ENCODERS, lite0, vgg19
-from study.models.encoders.network import EncoderNetwork
+from study.models.captions import show_attend_tell
 from study.models.flops import forward_flops
+from study.tasks.captions import encoders
+from study.tasks.captions.encoders import ENCODERS, lite0, vgg19
+from study.tasks.captions.encoders.network import EncoderNetwork
 from study.tasks.sources.places import Places
 
 
 @pytest.fixture(scope="module")
 def built() -> dict[str, EncoderNetwork]:
     """Every encoder, with random weights."""
-    return {name: encoders.build(name, seed=1) for name in ENCODERS}
+    return {name: encoders.build(name) for name in ENCODERS}
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +79,21 @@ def test_an_encoder_has_the_regions_and_the_cost_that_are_told(
 
 
 @pytest.mark.parametrize("name", ["lite0", "small"])
-def test_the_seed_alone_draws_the_weights(name: str, built: dict[str, EncoderNetwork]) -> None:
+def test_an_encoder_is_built_alike_every_time(name: str, built: dict[str, EncoderNetwork]) -> None:
     before = torch.get_rng_state()
-    first, again, other = (
-        next(network.parameters())
-        for network in (built[name], encoders.build(name, 1), encoders.build(name, 2))
-    )
+    first, again = (next(network.parameters()) for network in (built[name], encoders.build(name)))
     assert torch.equal(first, again)
-    assert not torch.equal(first, other)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_seed_of_a_model_draws_its_encoder() -> None:
+    first, again, other = (
+        show_attend_tell((9,), 9, 1.0, seed, "float32", "small", True, DecoderSettings()).encoder
+        for seed in (1, 1, 2)
+    )
+    weights = [next(network.parameters()) for network in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
 
 
 def test_vgg19_is_torchvisions(built: dict[str, EncoderNetwork]) -> None:
@@ -120,7 +127,7 @@ def test_lite0_is_that_of_its_package(g: int) -> None:
 def test_bfloat16_rounds_the_products_of_a_trained_encoder() -> None:
     images = pixels("small", g=2)
     with torch.no_grad():
-        exact, rounded = (encoders.build("small", 1, p)(images) for p in ("float32", "bfloat16"))
+        exact, rounded = (encoders.build("small", p)(images) for p in ("float32", "bfloat16"))
     assert rounded.dtype == torch.float32
     assert 0 < (exact - rounded).norm() < 2e-2 * exact.norm()
 
