@@ -27,7 +27,7 @@ from study.cell import Cell
 from study.cell.seeds import stream_seed
 from study.errors import RequestError, ResultsError
 from study.results import Results
-from study.search.space import OBJECTIVES, Space, in_order
+from study.search.space import OBJECTIVES, Space
 from study.terminal import counted
 from study.terminal.command import importing
 
@@ -69,7 +69,7 @@ class Search:
         results: the results directory, prepared and locked.
         axes: as `study.plan.axes.resolve` gives them.
         make_cell: point (axis -> value) -> cell; RequestError or ValueError if it cannot run.
-        objective: one or both of `OBJECTIVES`.
+        objective: one or both of `OBJECTIVES`, in their order.
         num_samples: suggestions in total, over all runs of this search.
         finished: cell id -> status of the cells that need no run, whoever trained them.
         announce: told of each suggestion which cells will run, how many more were done before, and
@@ -99,7 +99,7 @@ class Search:
         self._results = results
         self._space = Space.of(axes)
         self._make_cell = make_cell
-        self._objective = in_order(objective)
+        self._objective = objective
         self._num_samples = num_samples
         self._statuses = dict(finished)
         self._announce = announce
