@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from benchmarks.support.mlflow_server import MLflowServer, serving
 from study.results import Results
-from study.storage.urls import sqlite_url
 from study.tracking.artifacts import DATABASE
 from study.tracking.store import RunStore
+from study.tracking.uris import sqlite_url
 
 PATIENCE = 120.0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from study.request import Request
 from study.results import Results, ResultsError
 from study.search.halving import Judge
 from study.search.search import Search
-from study.search.suggestions import Suggestions
 from study.storage.urls import absolute
 from study.terminal.progress import Progress
 from study.terminal.working import working
@@ -47,8 +45,8 @@ def opened(request: Request) -> Iterator[Workplace]:
     results = results_in(request.results)
     if results.storage.local:
         require_lasting(results.url)
-    elif (request.search and not request.search_storage) or not tracking_uri(request.tracking):
-        require_lasting(os.getcwd())  # the databases lie there
+    elif not tracking_uri(request.tracking):
+        require_lasting(os.getcwd())  # MLflow's database lies there
     address = default_address() if request.address is None else request.address
     with contextlib.ExitStack() as stack:
         locked = request.trains and locked_if_there(results, stack)
@@ -159,8 +157,8 @@ def _train(
     kind = KINDS[plan.kind]
     kind.sweep(results.storage, plan.cells, place.finished)
     progress = _progress(plan)
-    suggestions = _suggestions(request, plan, place, progress) if request.search else None
-    to_come = CellsToCome(plan, place.finished, choose, progress, suggestions)
+    search = _search(request, plan, place, progress) if request.search else None
+    to_come = CellsToCome(plan, place.finished, choose, progress, search)
     tracker.log_cells(sorted(plan.finished), statuses)
 
     def on_cell(cell_id: str, lost: int) -> str:
@@ -192,17 +190,14 @@ def _train(
                 judge,
             )
             progress.show(last=True)
-    if suggestions:
-        suggestions.search.close()
-    suggested = suggestions.search.cells if suggestions else []
-    cells = [*plan.cells, *suggested, *to_come.cells]
+    cells = [*plan.cells, *(search.cells if search else []), *to_come.cells]
     trained = Trained(
         cells=cells,
         failures=failures,
         unchosen=unchosen(cells, plan.confirm),
         skipped=plan.skipped,
         tracker=tracker,
-        search=suggestions.search if suggestions else None,
+        search=search,
         start_seconds=progress.began - started if progress.began else None,
         ended_at=progress.ended_at,
     )
@@ -252,29 +247,20 @@ def _progress(plan: Plan) -> Progress:
     )
 
 
-def _suggestions(
-    request: Request, plan: Plan, place: Workplace, progress: Progress
-) -> Suggestions:
+def _search(request: Request, plan: Plan, place: Workplace, progress: Progress) -> Search:
     """A search as the source of cells; their estimated times are those of the plan's examples."""
-    kind = KINDS[plan.kind]
     of_label = {cell.label: plan.seconds[cell.id] for cell in plan.shown}
-    search = Search(
+
+    def announce(cells: Sequence[AnyCell], done: int, gone: int) -> None:
+        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done, gone)
+
+    return Search(
         name=plan.study,
         results=place.results,
         axes=request.axes,
-        make_cell=kind.maker(lambda task, options: plan.facts[task, options]).runnable,
+        make_cell=KINDS[plan.kind].maker(lambda task, opts: plan.facts[task, opts]).runnable,
         objective=request.metrics,
         num_samples=request.num_samples or 0,
-        storage=request.search_storage,
+        finished=place.finished,
+        announce=announce,
     )
-    if search.added:
-        print(
-            f"note: {search.added} suggestions that the search's database lacked are added to it "
-            "from the results",
-            file=sys.stderr,
-        )
-
-    def seen(cells: Sequence[AnyCell], done: int, gone: int) -> None:
-        progress.add(cells, {cell.id: of_label[cell.label] for cell in cells}, done, gone)
-
-    return Suggestions(search, place.finished, seen)

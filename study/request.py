@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 from search_spaces.base import By, SearchSpace, Values
 from study.cell.axis import as_typed, fresh_seeds, possible_values
 from study.errors import RequestError
-from study.storage.databases import is_postgresql
 from study.tasks.sources.places import NO_PLACES, Places
 
 LINEAR = "linear-orthogonal"
@@ -54,8 +53,6 @@ class Request:
         search: suggests the options; None: the grid.
         num_samples: suggestions of a search in total, >= 1; None without a search.
         objective: validation metrics that a search improves; None: accuracy.
-        search_storage: URL of a PostgreSQL database in which drivers share a search; None: one
-            driver searches.
         scheduler: stops worse options early; None: all run to their end.
         gpus_per_trial: see `study.launch.job_queue.Resources`.
         threads: CPU threads a trial; None: the machine divided.
@@ -86,7 +83,6 @@ class Request:
     search: Literal["optuna"] | None = None
     num_samples: int | None = None
     objective: tuple[str, ...] | None = None
-    search_storage: str | None = None
     scheduler: Literal["asha"] | None = None
     gpus_per_trial: float | None = None
     threads: int | None = None
@@ -112,8 +108,6 @@ class Request:
                 raise RequestError(f"--write-cells {file}: name a file in a folder that is there.")
         if self.objective and not self.search:
             raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
-        if self.search_storage is not None:
-            self._require_sharing()
         if self.search and self.scheduler and len(self.metrics) > 1:
             raise RequestError(
                 "--scheduler asha ranks by one metric: give one --objective, or leave it out."
@@ -153,26 +147,6 @@ class Request:
                     f"{option} cannot be combined with --shard {self.shard}: {reason}. Leave one "
                     "out."
                 )
-
-    def _require_sharing(self) -> None:
-        if not self.search:
-            raise RequestError(
-                "--search-storage is of a search: add --search optuna --num-samples K."
-            )
-        if not is_postgresql(self.search_storage or ""):
-            raise RequestError(
-                "--search-storage takes a PostgreSQL database, postgresql://USER@HOST/DATABASE. "
-                "A search of one command needs none."
-            )
-        if self.scheduler:
-            raise RequestError(
-                "--scheduler compares what one command trains: leave it or --search-storage out."
-            )
-        if self.confirm:
-            raise RequestError(
-                "a search that commands share tunes only: add --set confirm=none. Once their "
-                "results are copied together, the same command without --search-storage confirms."
-            )
 
     @property
     def confirm(self) -> tuple[int, ...]:

@@ -204,12 +204,6 @@ def parser() -> argparse.ArgumentParser:
         "saif, or both for a Pareto front",
     )
     add(
-        "--search-storage",
-        metavar="URL",
-        help="a PostgreSQL database, postgresql://USER@HOST/DATABASE, in which commands share one "
-        "search, each with its own results directory; default: optuna.db in that directory",
-    )
-    add(
         "--scheduler",
         choices=("asha",),
         help="stop options that do worse than others of their paradigm early; they are marked as "

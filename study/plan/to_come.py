@@ -11,7 +11,7 @@ from study.cell.cell import Group
 from study.launch.job_queue import Job
 from study.plan.plan import Plan
 from study.plan.stages import Choose, confirming
-from study.search.suggestions import Suggestions
+from study.search.search import Search
 from study.terminal.progress import Progress
 
 
@@ -38,7 +38,7 @@ class CellsToCome:
         finished: Collection[str],
         choose: Choose,
         progress: Progress,
-        search: Suggestions | None = None,
+        search: Search | None = None,
     ) -> None:
         self._plan, self._finished = plan, finished
         self._choose, self._progress, self._search = choose, progress, search

@@ -73,10 +73,10 @@ class Results:
         self._reader = Reader(self.storage)
 
     def databases(self) -> Path:
-        """The local folder of MLflow's and Optuna's databases.
+        """The local folder of MLflow's database.
 
         It is the results directory itself. No database works in an object store, so a store's
-        databases lie in a folder of the working directory, named after the URL and made if
+        database lies in a folder of the working directory, named after the URL and made if
         missing.
 
         Raises:
@@ -93,8 +93,8 @@ class Results:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(
-                f"{folder}, for the databases of {self.url}, cannot be made ({error.strerror}). "
-                "Run the command in a directory that can be written."
+                f"{folder}, for MLflow's database of {self.url}, cannot be made "
+                f"({error.strerror}). Run the command in a directory that can be written."
             ) from error
         return folder
 

@@ -98,13 +98,13 @@ class Space:
                 **{n: _only(n, values_at(axes[n], n, point)) for n in of_paradigm},
                 **{n: _range(n, values_at(axes[n], n, point)) for n in names},
             }
-        space = cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)
-        if len(paradigms) == 1 and not any(space._ranges()):
+        searched = [value for values in paradigms.values() for value in values.values()]
+        if len(paradigms) == 1 and not any(isinstance(value, Range) for value in searched):
             raise RequestError(
                 "nothing to search: every axis has one value. Give the ends of a range, "
                 "e.g. --set lr=0.001,1."
             )
-        return space
+        return cls(fixed, tuple(values_at(axes["seed"], "seed", fixed)), paradigms)
 
     def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
         """One point: paradigm, lr and, of a hybrid, hard_lr and switch_point.
@@ -142,11 +142,18 @@ class Space:
             f"search: {counted(num_samples, 'suggestion')} x {counted(count, 'seed')} = "
             f"{counted(num_samples * count, 'cell')}, improving {self.improved(objective)}"
         )
-        return "\n".join([head, *(f"  {line}" for line in self.lines)])
+        lines = [head]
+        for paradigm, values in self.paradigms.items():
+            parts = [
+                f"{axis} {value.text if isinstance(value, Range) else value}"
+                for axis, value in values.items()
+            ]
+            lines.append(f"  {paradigm}: {', '.join(parts)}")
+        return "\n".join(lines)
 
     def improved(self, objective: Sequence[str]) -> str:
         """What a search improves, for people."""
-        names = " and ".join(map(self.label, in_order(objective)))
+        names = " and ".join(map(self.label, objective))
         return f"validation {names}" + " (a Pareto front)" * (len(objective) > 1)
 
     def label(self, metric: str) -> str:
@@ -155,40 +162,22 @@ class Space:
 
     @property
     def key(self) -> list[Any]:
-        """What all suggestions of one Optuna study share: seeds, paradigms and unsearched values.
+        """What all suggestions of one search share: seeds, paradigms and unsearched values.
 
-        Ranges are left out, so that a study continues when its ranges change.
+        Ranges are left out, so that a search goes on when its ranges change.
         """
         paradigms = {
             paradigm: {a: None if isinstance(v, Range) else v for a, v in values.items()}
             for paradigm, values in self.paradigms.items()
         }
-        return [self.seeds, sorted(paradigms), paradigms]
-
-    @property
-    def lines(self) -> list[str]:
-        """One line a paradigm, for people."""
-        lines = []
-        for paradigm, values in self.paradigms.items():
-            parts = [
-                f"{axis} {value.text if isinstance(value, Range) else value}"
-                for axis, value in values.items()
-            ]
-            lines.append(f"{paradigm}: {', '.join(parts)}")
-        return lines
-
-    def _ranges(self) -> Iterator[Range]:
-        for values in self.paradigms.values():
-            yield from (value for value in values.values() if isinstance(value, Range))
+        return [self.seeds, paradigms]
 
 
 def in_order(objective: Sequence[str]) -> tuple[str, ...]:
-    """The objectives in a fixed order, so that the order typed does not name another study."""
+    """The objectives in a fixed order, so that the order typed does not name another search."""
     for name in objective:
         if name not in OBJECTIVES:
             raise unknown("objective", name, OBJECTIVES)
-    if not objective:
-        raise RequestError(f"a search needs an objective: {' or '.join(OBJECTIVES)}.")
     return tuple(name for name in OBJECTIVES if name in objective)
 
 

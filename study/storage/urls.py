@@ -88,18 +88,6 @@ def place_of(url: str) -> str:
     return url if path is None else f"{socket.gethostname()}:{absolute(url)}"
 
 
-def sqlite_url(path: Path) -> str:
-    """The URL of a SQLite database for SQLAlchemy, which MLflow and Optuna use.
-
-    It is quoted, since SQLAlchemy reads options after a `?` and decodes `%`.
-    """
-    quoted = str(path).translate({ord(sign): f"%{ord(sign):02X}" for sign in "%?#"})
-    # MLflow makes the folder that a `sqlite:` URL spells, which is wrong for a quoted path. With
-    # the driver's name in the URL, it makes none.
-    driver = "sqlite" if quoted == str(path) else "sqlite+pysqlite"
-    return f"{driver}:///{quoted}"
-
-
 def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path or URL, and the path in it without a final slash.
 

@@ -22,14 +22,6 @@ from typing import Any
 
 from study.errors import RequestError
 from study.results import Results
-from study.storage.databases import (
-    alone,
-    is_postgresql,
-    make_whole,
-    reason,
-    without_password,
-)
-from study.storage.urls import sqlite_url
 from study.terminal.command import importing
 from study.tracking.artifacts import (
     DATABASE,
@@ -40,6 +32,7 @@ from study.tracking.artifacts import (
     require_writable,
 )
 from study.tracking.database import database_of, read, write
+from study.tracking.making import alone, make_whole
 from study.tracking.runs import (
     METRIC_STEP_FLOPS,
     PARENT,
@@ -60,8 +53,11 @@ from study.tracking.uris import (
     is_server,
     may_pass,
     of_proxy,
+    reason,
     require_store,
+    sqlite_url,
     tracking_uri,
+    without_password,
 )
 
 BATCH = 100
@@ -197,7 +193,7 @@ class RunStore:
                 file=sys.stderr,
             )
         make_whole(self._uri, lambda uri: MlflowClient(tracking_uri=uri))
-        with alone(self._uri, "MLflow") if is_postgresql(self._uri) else contextlib.nullcontext():
+        with alone(self._uri):
             self._client = MlflowClient(tracking_uri=self._uri)
             experiment = self._find_experiment() or self._make_experiment()
         if experiment.lifecycle_stage == "deleted":

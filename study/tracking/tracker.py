@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Protocol
 
 from study.results import Results
-from study.storage.databases import reason
 from study.terminal import counted
 from study.tracking.runs import Group
 from study.tracking.store import BATCH, RunStore, fitting
-from study.tracking.uris import NONE, ServerDown, tracking_uri
+from study.tracking.uris import NONE, ServerDown, reason, tracking_uri
 
 FIRST_PAUSE, LONGEST_PAUSE, LAST_PAUSE = 1.0, 30.0, 2.0
 """Seconds before the next try: after one failure, after many, and most once the study ended."""

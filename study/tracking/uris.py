@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from study.errors import RequestError
-from study.storage.databases import causes
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -26,6 +28,18 @@ def tracking_uri(uri: str | None) -> str | None:
 def is_server(uri: str) -> bool:
     """Whether a URI names a tracking server."""
     return uri.startswith(("http://", "https://"))
+
+
+def sqlite_url(path: Path) -> str:
+    """The URI of a SQLite database.
+
+    It is quoted, since SQLAlchemy, which MLflow uses, reads options after a `?` and decodes `%`.
+    """
+    quoted = str(path).translate({ord(sign): f"%{ord(sign):02X}" for sign in "%?#"})
+    # MLflow makes the folder that a `sqlite:` URL spells, which is wrong for a quoted path. With
+    # the driver's name in the URL, it makes none.
+    driver = "sqlite" if quoted == str(path) else "sqlite+pysqlite"
+    return f"{driver}:///{quoted}"
 
 
 def may_pass(error: Exception) -> bool:
@@ -68,3 +82,30 @@ def require_store(uri: str) -> None:
     elif uri.startswith("sqlite") and (path := make_url(uri).database):
         with open(path, "ab"):  # creates it, as SQLite would, and says why it cannot
             pass
+
+
+def reason(error: BaseException) -> str:
+    """Why a database or server cannot be used, on one line and without passwords.
+
+    Of a paragraph on a failed connection, only the system's error is kept.
+    """
+    for cause in causes(error):
+        if isinstance(cause, ModuleNotFoundError) and (cause.name or "").startswith("psycopg"):
+            return f"{cause}: `uv sync --extra postgresql` installs psycopg, for postgresql://"
+        if isinstance(cause, OSError):
+            error = cause
+    return without_password((str(error) or repr(error)).splitlines()[0])
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it followed, the first one last."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def without_password(text: str) -> str:
+    """The text with the password of every `user:password@host` in a URI masked."""
+    text = re.sub(r"([?&]password=)[^&\s]*", r"\1***", text)
+    return re.sub(r"(://[^/\s:@]*):\S*@", r"\1:***@", text)

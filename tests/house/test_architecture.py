@@ -78,8 +78,7 @@ MAY_IMPORT = {
     | {"study.search.halving"},
     "mlflow": {"study.tracking.store", "study.tracking.runs", "study.tracking.uris"}
     | {"study.tracking.database"},
-    "optuna": {"study.search.search", "study.search.space", "study.search.storage"}
-    | {"study.search.record"},
+    "optuna": {"study.search.search", "study.search.space"},
     "analysis": {"study.concluding.choice", "study.concluding.closing", "study.concluding.relog"},
 }
 """Package -> the only modules of `study` that know it."""

@@ -104,20 +104,6 @@ from tests.made_up.commands import called
             "digits --search optuna --num-samples 2 --scheduler asha --objective saif,accuracy",
             "--scheduler asha ranks by one metric",
         ),
-        ("digits --search-storage postgresql://u@h/d", "--search-storage is of a search"),
-        (
-            "digits --search optuna --num-samples 2 --search-storage sqlite:///x.db",
-            "--search-storage takes a PostgreSQL database",
-        ),
-        (
-            "digits --search optuna --num-samples 2 --search-storage postgresql://u@h/d",
-            "tunes only: add --set confirm=none",
-        ),
-        (
-            "digits --search optuna --num-samples 2 --search-storage postgresql://u@h/d "
-            "--scheduler asha",
-            "leave it or --search-storage out",
-        ),
         ("digits --scheduler asha --pack seed", "--pack seed cannot be combined"),
         ("digits --max-concurrent 0", "argument --max-concurrent"),
         ("digits --max-retries -1", "argument --max-retries"),

@@ -466,6 +466,7 @@ def test_a_search_is_continued_by_a_second_run(
     status, printed, errors = main(capsys, *arguments, "--num-samples", "3")
     assert status == 0, errors
     assert "3 suggestions: 3 done" in printed
+    assert "6/6 cells done, 0 running, 0 left" in errors
     assert len(list(tmp_path.glob("cells/*"))) == 6
     assert all(path.read_bytes() == data for path, data in kept.items())
     cells = Results(tmp_path).cells()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import optuna
@@ -16,7 +15,7 @@ import search_spaces.mscoco
 from search_spaces.base import By, Preset, SearchSpace
 from study.errors import RequestError
 from study.plan.axes import resolve
-from study.search.space import Space
+from study.search.space import Space, in_order
 from tests.study.search.test_search import AXES, axes_of
 
 lows = st.floats(1e-6, 1e3)
@@ -87,9 +86,9 @@ def test_ranges_that_depend_on_the_fixed_point() -> None:
 
 def test_ranges_by_paradigm() -> None:
     axes = axes_of("paradigm=soft,hard", "lr=0.01,1", "lr@hard=0.001,0.1", "seed=0")
-    assert Space.of(axes).lines == [
-        "soft: lr 0.01 to 1 (log-uniform)",
-        "hard: lr 0.001 to 0.1 (log-uniform)",
+    assert Space.of(axes).describe(1, ["accuracy"]).splitlines()[1:] == [
+        "  soft: lr 0.01 to 1 (log-uniform)",
+        "  hard: lr 0.001 to 0.1 (log-uniform)",
     ]
 
 
@@ -114,11 +113,11 @@ def test_refuses_what_cannot_be_searched(sets: tuple[str, ...], message: str) ->
 
 def test_refuses_an_unknown_objective() -> None:
     with pytest.raises(RequestError, match=r"unknown objective 'acuracy'\. Did you mean"):
-        Space.of(AXES).describe(3, ["acuracy"])
+        in_order(["acuracy"])
 
 
-def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> None:
-    text = Space.of(AXES).describe(20, ["saif", "accuracy"])
+def test_a_description_says_the_ranges() -> None:
+    text = Space.of(AXES).describe(20, ["accuracy", "saif"])
     assert (
         "20 suggestions x 2 seeds = 40 cells, improving validation accuracy and SAIF (a Pareto"
         in text
@@ -126,7 +125,6 @@ def test_a_description_says_the_ranges_and_creates_nothing(tmp_path: Path) -> No
     assert "  soft: lr 0.01 to 1 (log-uniform)" in text.splitlines()
     hybrid = "lr 0.01 to 1 (log-uniform), hard_lr 0.001 to 0.1 (log-uniform)"
     assert f"  hybrid: {hybrid}, switch_point 0.2 to 0.8 (uniform)" in text.splitlines()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_search_of_captions_improves_bleu_and_keeps_what_depends_on_the_paradigm() -> None:

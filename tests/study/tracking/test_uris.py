@@ -16,17 +16,19 @@ from pathlib import Path
 from socket import EAI_AGAIN, EAI_NONAME
 
 import pytest
+import sqlalchemy
 from click.testing import CliRunner
+from hypothesis import example, given
+from hypothesis import strategies as st
 from mlflow.experiments import commands
 
 from study.cell import Cell
 from study.errors import RequestError
 from study.results import Results
-from study.storage.databases import reason
 from study.terminal.command import DONE, UNUSABLE, guarded
 from study.tracking.store import RunStore
 from study.tracking.tracker import NullTracker, open_tracker
-from study.tracking.uris import ServerDown
+from study.tracking.uris import ServerDown, reason, sqlite_url
 from tests.made_up.comparisons import make_results
 from tests.made_up.tracking import SUMMARY, assert_exactly_once, client_of, ids, start, track
 
@@ -225,6 +227,23 @@ def test_a_damaged_database_is_made_anew_as_told(results: Results, cells: list[C
 )
 def test_passwords_are_hidden(text: str, hidden: str) -> None:
     assert reason(ValueError(text)) == hidden
+
+
+NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1)
+
+
+@given(NAMES)
+@example("w?q=1&x")
+@example("w%20x")
+@example("a b#1@é:+")
+def test_sqlalchemy_finds_the_file(name: str) -> None:
+    path = Path("/results", name, "mlflow.db")
+    assert sqlalchemy.make_url(sqlite_url(path)).database == str(path)
+
+
+@pytest.mark.parametrize("name", ["results", "a b", "a&b", "résultats"])
+def test_a_name_that_needs_no_quotes_stays_readable(name: str) -> None:
+    assert sqlite_url(Path("/", name, "mlflow.db")) == f"sqlite:////{name}/mlflow.db"
 
 
 def test_tracking_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
