@@ -61,8 +61,8 @@ def _rows(results: Path, words: list[str], folder: Path) -> str:
 
 
 _ELSEWHERE = Tolerance(relative=1e-3, absolute=1e-4, share=0.05)
-"""Other processors add up in another order, and some example lies on a border: without AVX, 2.6 % of
-the numbers of an entry were farther away."""
+"""Other processors add up in another order, and some example lies on a border: with code for
+processors without AVX, 2.6 % of the numbers of an entry were farther away."""
 
 PART = Part("rows", made, elsewhere=_ELSEWHERE)
 REAL = Part("rows_of_real_data", of_real_data, elsewhere=_ELSEWHERE)
