@@ -13,7 +13,7 @@ from analysis.figures.style import figure_pdf, figure_png
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate)-"
     r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
-    r"illustration|captions-[0-9]+|across-((factors|grid)-[a-z0-9-]+|plateau))"
+    r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
 )
 """Pattern of `Picture.name`."""
 

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.later.changes import changes
 from analysis.comparison.report.table_one import (
     conditions,
     flat_header,
@@ -34,13 +33,11 @@ _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops"
 def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
     """The tables of all comparisons: stem of a file -> table."""
     tried = [with_chosen(c.options, c.choice, GROUP + OPTION) for c in found]
-    longer = with_setting(found, [changes(c) for c in found])
     return {
         "table1": table_one(found),
         "comparison": with_setting(found, [c.summary for c in found]),
         "paired": with_setting(found, [c.paired for c in found]),
         "options": with_setting(found, tried),
-        **({} if longer.empty else {"trained-longer": longer}),
     }
 
 
