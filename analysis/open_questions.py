@@ -92,7 +92,7 @@ def _scores(comparison: Comparison, paradigm: str) -> pd.DataFrame:
         recorded = rows.loc[there, ["seed", *lost]].set_index("seed").astype(float)
         return pd.concat([recorded, lost.drop(recorded.index, errors="ignore")])
 
-    columns = {}
+    columns: dict[tuple[str, float], pd.Series] = {}
     for time in (*STARTS, END):
         train, test = at("train", time), at("test", time)
         columns |= {(metric, time): test[metric] for metric in METRICS}

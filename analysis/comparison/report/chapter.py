@@ -12,13 +12,17 @@ import pandas as pd
 from analysis.comparison.across.blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
 from analysis.comparison.across.pictures import family_pictures
-from analysis.comparison.across.tables import across_tables
 from analysis.comparison.across.verdicts import count_sentences
 from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.data import data_notes, share_notes
-from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
+from analysis.comparison.report.exports import (
+    across_tables,
+    cell_rows,
+    comparison_tables,
+    for_papers,
+)
 from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
