@@ -291,7 +291,6 @@ def _shown(picture: Picture, key: str, files: dict[str, bytes]) -> Shown:
     return Shown(
         title=picture.title,
         caption=picture.caption,
-        alt=picture.alt,
         png=picture.png,
         file=f"{stem}.png",
         wide=picture.wide,

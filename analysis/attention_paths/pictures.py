@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -21,7 +19,7 @@ from analysis.figures.attention_paths import (
 )
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE, interval_columns
-from analysis.words import level, listed, number, percent, span
+from analysis.words import level, listed, span
 from study.terminal import counted
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
@@ -50,10 +48,10 @@ def pictures(setting: Setting, networks: pd.DataFrame) -> list[Picture]:
 def _accuracy(networks: pd.DataFrame) -> Picture:
     lines = {"theory": line(networks, THEORY), "sampled": line(networks, SLICE)}
     lines = {name: table for name, table in lines.items() if len(table)}
-    ends = {network_text(row): row["accuracy"] for row in limits(networks).to_dict("records")}
+    ends = {
+        network_text(row): 100 * row["accuracy"] for row in limits(networks).to_dict("records")
+    }
     seeds = counted(span(networks.loc[networks["num_seeds"] > 0, "num_seeds"]), "seed")
-    alt = [f"{name}: {_by_width(table, 'accuracy')}." for name, table in lines.items()]
-    alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in ends.items()]
     series = {name: series_of(name, table, "accuracy") for name, table in lines.items()}
     return Picture(
         name="attention-paths-accuracy",
@@ -64,11 +62,10 @@ def _accuracy(networks: pd.DataFrame) -> Picture:
             f"each with data and random heads of its own, bars: {_INTERVAL}. Lines across: "
             "the limit of infinite width."
         ),
-        alt="Accuracy by width. " + " ".join(alt),
         figure=accuracy_figure(
             series.get("theory"),
             series.get("sampled"),
-            {name: 100 * accuracy for name, accuracy in ends.items()},
+            ends,
             f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
@@ -90,12 +87,6 @@ def _order_parameter(setting: Setting) -> Picture | None:
         shown.append(np.inf)
         rows = {name: [*u, identity if name == THEORY else None] for name, u in rows.items()}
     columns = [width_text(width) for width in shown]
-    texts = [
-        f"{name} {column}: {entries_text(matrix, names)}."
-        for name, matrices in rows.items()
-        for column, matrix in zip(columns, matrices, strict=True)
-        if matrix is not None
-    ]
     left_out = len(setting.widths) - int(np.isfinite(shown).sum())
     note = "mean over seeds; the colour is linear up to 1 and logarithmic beyond"
     note += f"; {left_out} widths are left out" if left_out else ""
@@ -107,7 +98,6 @@ def _order_parameter(setting: Setting) -> Picture | None:
             "theory beside what was sampled, mean over seeds (figure 2c and e of the paper). In "
             f"the limit it is the identity. Paths, from the top: {listed(names)}."
         ),
-        alt="Matrices of U, largest entries. " + " ".join(texts),
         figure=order_parameter_figure(rows, columns, names, note),
         wide=True,
     )
@@ -121,7 +111,6 @@ def _alignment(setting: Setting) -> Picture | None:
     if theory.empty or limit.empty:
         return None
     named = {network_text(rows.to_dict("records")[0]): rows for rows in (theory, limit)}
-    texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
     seeds = counted(span([*theory["num_seeds"], *limit["num_seeds"]]), "seed")
     mine, other = (
         series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
@@ -135,7 +124,6 @@ def _alignment(setting: Setting) -> Picture | None:
             f"width and in the limit (figure 2d of the paper). Mean over n={seeds}, bars: "
             f"{_INTERVAL}."
         ),
-        alt="Overlap by number of the component; the three largest. " + " ".join(texts),
         figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
         wide=False,
     )
@@ -147,7 +135,6 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
     if theory.empty:
         return None
     seeds = counted(span(theory["num_seeds"]), "seed")
-    with_, without = (_by_width(theory, name) for name in ("accuracy", "accuracy_diagonal"))
     return Picture(
         name="attention-paths-interplay",
         title="What the interplay of paths brings",
@@ -157,7 +144,6 @@ def _interplay(networks: pd.DataFrame) -> Picture | None:
             f"together. Mean over n={seeds}, bars: {_INTERVAL}; the intervals of the "
             "difference, paired by seed, are in the table."
         ),
-        alt=f"Accuracy with the terms of pairs of paths: {with_}; without: {without}.",
         figure=interplay_figure(
             series_of("whole U", theory, "accuracy"),
             series_of("diagonal of U alone", theory, "accuracy_diagonal"),
@@ -178,33 +164,9 @@ def series_of(
     return Series(name, pd.DataFrame({"x": table[x], **values}))
 
 
-def _by_width(table: pd.DataFrame, measure: str) -> str:
-    """``96.3 % at N=10, 95.5 % at N=30``."""
-    rows = table.to_dict("records")
-    return ", ".join(f"{percent(row[measure])} % at N={row['network_width']:g}" for row in rows)
-
-
 def _shown_widths(setting: Setting) -> list[float]:
     """The widths that have room beside the limit, the ends among them, the others evenly."""
     widths = setting.widths
     most = min(_MOST_COLUMNS - 1, len(widths))
     places = np.unique(np.linspace(0, len(widths) - 1, most).round().astype(int))
     return [widths[place] for place in places]
-
-
-def entries_text(matrix: np.ndarray, names: Sequence[str]) -> str:
-    """The three largest entries of the upper half, in words."""
-    rows, columns = np.triu_indices(len(names))
-    order = np.argsort(-np.abs(matrix[rows, columns]), kind="stable")[:3]
-    return ", ".join(
-        f"{' and '.join(dict.fromkeys((names[i], names[j])))} {number(float(matrix[i, j]))}"
-        for i, j in zip(rows[order], columns[order], strict=True)
-    )
-
-
-def largest_text(rows: pd.DataFrame) -> str:
-    """The three largest overlaps, in words."""
-    first = rows.nlargest(3, "overlap")
-    return ", ".join(
-        f"component {row['component']} {row['overlap']:.3f}" for row in first.to_dict("records")
-    )

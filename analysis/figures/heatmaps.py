@@ -35,16 +35,16 @@ def heatmap_figure(
 
     Returns:
         a_z on x, s_y on y upwards, cells in % of the instances, shaded in grey. The outline at
-        the top right is SAIF (none where the threshold lies within a cell).
+        the top right is SAIF.
 
     Raises:
-        ValueError: no heat map, or one of another shape.
+        ValueError: no heat map, or one of another shape; a threshold that is no edge.
     """
     if not heatmaps:
         raise ValueError("heatmaps must hold at least one heat map, got none")
     modality = tasks.modality(task)
     edges = modality.heatmap_edges
-    first = _first_bin(modality.saif_threshold if threshold is None else threshold, edges)
+    first = edges.index(modality.saif_threshold if threshold is None else threshold)
     count = len(heatmaps)
     columns = {1: 1, 2: 2, 4: 2}.get(count, 3 if count <= 6 else 4)
     rows = math.ceil(count / columns)
@@ -58,15 +58,9 @@ def heatmap_figure(
         _draw(panel, label, np.asarray(heatmaps[name], dtype=np.float64), first, edges)
     for unused in axes[count:]:
         unused.remove()
-    outlined = "" if first is None else f"; outlined: {metric_name('saif', threshold, task)}"
-    foot(figure, f"% of the {modality.counted}{outlined}")
+    saif = metric_name("saif", threshold, task)
+    foot(figure, f"% of the {modality.counted}; outlined: {saif}")
     return figure
-
-
-def outlined_share(heatmap: NDArray[np.float64], threshold: float, task: str = "") -> float | None:
-    """SAIF as the heat map of a task holds it; None where the threshold lies within a cell."""
-    first = _first_bin(threshold, tasks.modality(task).heatmap_edges)
-    return None if first is None else float(heatmap[first:, first:].sum())
 
 
 def text_colour(share: float) -> str:
@@ -74,16 +68,11 @@ def text_colour(share: float) -> str:
     return "white" if share > 0.6 else "black"
 
 
-def _first_bin(threshold: float, edges: Sequence[float]) -> int | None:
-    """The bin that begins at the threshold."""
-    return edges.index(threshold) if threshold in edges[:-1] else None
-
-
 def _draw(
     axes: Axes,
     label: str,
     heatmap: NDArray[np.float64],
-    first: int | None,
+    first: int,
     edges: Sequence[float],
 ) -> None:
     """Draws a heat map; `first` is the first bin that is outlined."""
@@ -103,12 +92,10 @@ def _draw(
                 fontsize=TEXT,
                 color=text_colour(share),
             )
-    if first is not None:
-        corner = (first - 0.5, first - 0.5)
-        side = bins - first
-        outline = Rectangle(corner, side, side, fill=False, clip_on=False, zorder=3)
-        outline.set(edgecolor=VERMILION, linewidth=2.5)
-        axes.add_patch(outline)
+    corner, side = (first - 0.5, first - 0.5), bins - first
+    outline = Rectangle(corner, side, side, fill=False, clip_on=False, zorder=3)
+    outline.set(edgecolor=VERMILION, linewidth=2.5)
+    axes.add_patch(outline)
     axes.set_title(label, fontsize=TEXT, parse_math=False)
     ticks = [f"{edge:g}" for edge in edges]
     axes.set_xticks(np.arange(bins + 1) - 0.5, ticks, fontsize=SMALL)

@@ -14,7 +14,7 @@ from analysis.fixed_focus.measures import WIDEST_GAP
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import level, listed, number, span
+from analysis.words import level, listed, span
 from study.terminal import counted
 
 CLOSED_M, CLOSED_CLASSES = 20, 20
@@ -30,11 +30,6 @@ TIMES = (0.05, 0.25, 1.0)
 _POINTS = 201
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
 _NOTHING_TRAINED = f"Theorem 1 for m={CLOSED_M}, C={CLOSED_CLASSES}, nothing was trained"
-_WHAT = {
-    "loss": "loss",
-    "incentive": "incentive for .01 more attention",
-    "incentive_slope": "slope of the loss, -dL/dalpha",
-}
 
 
 def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
@@ -66,7 +61,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "Cross-entropy loss on the train split while attention on the foreground is held "
                 f"at alpha and only the classifier trains (figure 2 of the paper).{said}{floor}"
             ),
-            alt=_alt("loss", settings),
             figure=curves_figure(
                 [each.over_time("loss") for each in sources],
                 PARADIGMS,
@@ -82,7 +76,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "L(alpha) - L(min(alpha + .01, 1)) on the train split, for the classifier of each "
                 "epoch (figure 3 of the paper); at alpha = 1 it is 0 by definition." + said
             ),
-            alt=_alt("incentive", settings),
             figure=curves_figure(
                 [each.over_time("incentive") for each in sources],
                 PARADIGMS,
@@ -101,7 +94,6 @@ def pictures(settings: Sequence[Setting], closed_row: bool) -> list[Picture]:
                 "slope need not be 0."
                 + said.replace("bands:", "bars:").replace(" at the same time of gradient flow", "")
             ),
-            alt=_alt("incentive_slope", settings),
             figure=slopes_figure(
                 [each.against_alpha() for each in sources],
                 PARADIGMS,
@@ -220,15 +212,3 @@ def _at_times(table: pd.DataFrame) -> pd.DataFrame:
         points = _lines(first, "incentive_slope", "alpha")
         parts.append(points.assign(line=f"after {100 * share:g} % of training"))
     return pd.concat(parts, ignore_index=True)
-
-
-def _alt(measure: str, settings: Sequence[Setting]) -> str:
-    """The last value of every line, in words."""
-    sentences = []
-    for setting in settings:
-        for name in PARADIGMS:
-            rows = setting.final[setting.final["paradigm"] == name].to_dict("records")
-            values = [f"{number(row[measure])} at alpha {row['alpha']:g}" for row in rows]
-            if values:
-                sentences.append(f"{setting.name}, {name}: {', '.join(values)}.")
-    return f"Lines of the {_WHAT[measure]}. At the end of training: " + " ".join(sentences)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import pandas as pd
 
 from analysis.attention_paths.means import mean_order_parameter, overlaps
 from analysis.attention_paths.networks import LIMIT, THEORY
-from analysis.attention_paths.pictures import entries_text, largest_text, series_of
+from analysis.attention_paths.pictures import series_of
 from analysis.figures.attention_paths import (
     Series,
     accuracy_figure,
@@ -24,14 +23,13 @@ from analysis.heads.settings import Setting
 from analysis.heads.tables import at_reference, order_text, shown_orders
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import level, percent, span, three_decimals
+from analysis.words import level, span
 from study.terminal import counted
 
 LEADING = 50
 """Principal components that figure 3d of the paper shows."""
 
 _INTERVAL = f"{level(CONFIDENCE)} t interval (from n=2)"
-_TRAINED = "trained network"
 
 
 def pictures(
@@ -62,19 +60,14 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
     theory = there[there["method"] == THEORY]
     if theory.empty:
         return None
-    limit = {
-        scorer_text(LIMIT): row["accuracy"]
-        for row in there[there["method"] == LIMIT].to_dict("records")
-    }
+    limit = there.loc[there["method"] == LIMIT, "accuracy"]
     known = trained[trained["num_seeds"] > 0]
     rates = [f" (lr {rate:g})" if len(known) > 1 else "" for rate in known["lr"]]
     levels = {
-        f"{_TRAINED}{rate}": accuracy
+        f"trained network{rate}": 100 * accuracy
         for rate, accuracy in zip(rates, known["accuracy_test"], strict=True)
     }
     seeds = counted(span([*there["num_seeds"], *known["num_seeds"]]), "network")
-    alt = [f"theory: {_by_width(theory)}."]
-    alt += [f"{name}: {percent(accuracy)} %." for name, accuracy in {**limit, **levels}.items()]
     return Picture(
         name="heads-accuracy",
         title="Accuracy against width",
@@ -84,13 +77,12 @@ def _accuracy(trained: pd.DataFrame, networks: pd.DataFrame) -> Picture | None:
             f"n={seeds}, bars: {_INTERVAL}. Lines across: the limit of infinite width, and what "
             "the trained networks themselves reach."
         ),
-        alt="Accuracy by width. " + " ".join(alt),
         figure=accuracy_figure(
             series_of("theory", theory, "accuracy"),
             None,
-            {name: 100 * accuracy for name, accuracy in limit.items()},
+            {scorer_text(LIMIT): 100 * accuracy for accuracy in limit},
             f"test split; mean over n={seeds}, bar: {_INTERVAL}",
-            {name: 100 * accuracy for name, accuracy in levels.items()},
+            levels,
         ),
         wide=False,
     )
@@ -115,7 +107,6 @@ def _order_parameter(setting: Setting) -> Picture | None:
             "exchangeable between networks, so in each network 1 is that of the highest score by "
             f"theory. Paths: {names[0]} at the top to {names[-1]}."
         ),
-        alt=f"Matrix of U, largest entries. {name}: {entries_text(matrix, names)}.",
         figure=order_parameter_figure(
             {"": [matrix]},
             [name],
@@ -133,7 +124,6 @@ def _alignment(setting: Setting) -> Picture | None:
     if theory.empty or limit.empty:
         return None
     named = {scorer_text(THEORY, setting.reference): theory, "limit": limit}
-    texts = [f"{name}: {largest_text(rows)}." for name, rows in named.items()]
     seeds = counted(span([*theory["num_seeds"], *limit["num_seeds"]]), "network")
     mine, other = (
         series_of(name, rows, "overlap", x="component", unit=1) for name, rows in named.items()
@@ -147,7 +137,6 @@ def _alignment(setting: Setting) -> Picture | None:
             f"width and in the limit (figure 3d of the paper). Mean over n={seeds}, "
             f"bars: {_INTERVAL}."
         ),
-        alt="Overlap by number of the component; the three largest. " + " ".join(texts),
         figure=overlap_figure(mine, other, f"mean over n={seeds}, bar: {_INTERVAL}"),
         wide=False,
     )
@@ -159,10 +148,6 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
     published = [100 * drop for drop in drops(setting)]
     seeds = counted(span(ranks["num_seeds"]), "network")
     said = f" Diamonds: {SOURCE[0].lower()}{SOURCE[1:]}" if published else ""
-    texts = [
-        f"rank {row['rank']}: score {three_decimals(row['score'])}, {percent(row['drop'])} points"
-        for row in ranks.to_dict("records")
-    ]
     name = scorer_text(THEORY, setting.reference)
     return Picture(
         name="heads-scores",
@@ -173,7 +158,6 @@ def _scores(setting: Setting, ranks: pd.DataFrame) -> Picture | None:
             "two networks are exchangeable, so they are shown by the rank of their score in their "
             f"network. Mean over n={seeds}, bars: {_INTERVAL}.{said}"
         ),
-        alt=f"By increasing score, score and lost accuracy: {'; '.join(texts)}.",
         figure=scores_figure(
             series_of(f"score ({name})", ranks, "score", x="rank", unit=1),
             series_of("lost without the head", ranks, "drop", x="rank"),
@@ -192,14 +176,8 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
     seeds = counted(span(shown["num_seeds"]), "network")
     bound = lines.pop((BOUND, REMOVAL), None)
     theory = [lines[key] for key in lines if key[0] == THEORY]
-    chance = 100 / setting.num_classes
-    texts = [
-        f"{each.name}: " + ", ".join(f"{mean:.1f}" for mean in each.table["mean"])
-        for each in (*lines.values(), *([bound] if bound else []))
-        if not each.table["mean"].isna().any()
-    ]
     best = " Dashed at the top: the best of all sets of each size, chosen on this split itself, "
-    best += "which no order can beat." if bound else ""
+    best += "which no order can beat."
     return Picture(
         name="heads-pruning",
         title="Accuracy against removed heads",
@@ -208,12 +186,11 @@ def _pruning(setting: Setting, pruning: pd.DataFrame) -> Picture | None:
             "ranks lowest, not trained again; every layer keeps a head (figure 3f of the paper). "
             f"Mean over n={seeds}, bars: {_INTERVAL}.{best if bound else ''}"
         ),
-        alt=f"Accuracy in % without 0, 1, and more heads. {'; '.join(texts)}.",
         figure=pruning_figure(
             theory,
             {method: series for (method, _), series in lines.items() if method != THEORY},
             bound,
-            chance,
+            100 / setting.num_classes,
             f"test split; mean over n={seeds}, bar: {_INTERVAL}",
         ),
         wide=False,
@@ -226,12 +203,6 @@ def _lines(shown: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Series]]:
     for (method, width, order), rows in shown.groupby(keys, sort=False):
         name = order_text(method, width, order)
         yield (str(method), str(order)), series_of(name, rows, "accuracy", x="removed")
-
-
-def _by_width(table: pd.DataFrame) -> str:
-    """``84.0 % at N=10, 82.1 % at N=100``."""
-    rows = table[table["network_width"] < math.inf].to_dict("records")
-    return ", ".join(f"{percent(row['accuracy'])} % at N={row['network_width']:g}" for row in rows)
 
 
 def _path(name: str) -> str:

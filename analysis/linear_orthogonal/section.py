@@ -276,33 +276,11 @@ class Trajectories(Dynamics):
             name=f"trajectories{suffix}",
             title="Classifier and focus over time",
             caption=caption,
-            alt="Lines of mu, nu and loss over time. " + " ".join(self._alt(pairs)),
             figure=trajectory_figure(self.exact, self.curves, pairs, CONFIDENCE, LEVELS),
             wide=True,
         )
 
-    def _alt(self, pairs: Sequence[Pair]) -> list[str]:
-        table = self.convergence
-        return [
-            f"m={row['m']}, C={row['num_classes']}, {row['paradigm']}: loss at 10 % of log C at "
-            f"t = {time_text(row['time_to_10'])}; at t = {time_text(HORIZON)} mu "
-            f"{row['mu']:.2f}, nu {row['nu']:.2f}, loss {number(row['loss'])}."
-            for row in table.to_dict("records")
-            if (row["m"], row["num_classes"]) in pairs
-        ]
-
     def _curvature_picture(self) -> Picture:
-        table = self.curvatures
-        texts = []
-        for (m, num_classes, name), rows in table.groupby(
-            ["m", "num_classes", "paradigm"], sort=False
-        ):
-            peak = rows.iloc[int(rows["rate"].to_numpy().argmax())]
-            texts.append(
-                f"m={m}, C={num_classes}, {name}: rate largest, {number(peak['rate'])}, at t = "
-                f"{time_text(peak['t'])}; smallest eigenvalue "
-                f"{number(rows['eigenvalue_min'].min())}."
-            )
         return Picture(
             name="curvature",
             title="Curvature along the trajectory",
@@ -312,8 +290,7 @@ class Trajectories(Dynamics):
                 "absolute value), and the local rate of the loss, |grad L|^2 / L = -d log L / dt, "
                 f"along each paradigm's own trajectory for {_listed(PUBLISHED)}."
             ),
-            alt="Lines over time. " + " ".join(texts),
-            figure=curvature_figure(table, PUBLISHED),
+            figure=curvature_figure(self.curvatures, PUBLISHED),
             wide=True,
         )
 
@@ -334,14 +311,10 @@ def _illustration_picture() -> Picture:
         name="illustration",
         title="The task in one dimension",
         caption=(
-            f"Left: {_SAMPLES} samples of a background class (brown) and two foreground classes "
-            f"(blue, orange). Right: {_MOSAICS} mosaics of two segments, coloured by their label. "
+            f"Left, {_SAMPLES} samples of a background class (brown) and two foreground classes "
+            f"(blue, orange), right, {_MOSAICS} mosaics of two segments, coloured by their label. "
             "Either segment may be the foreground, so the picture is its own mirror image at the "
             "dashed line (figure 5 of the paper)."
-        ),
-        alt=(
-            "Strips of points of three classes along a line, and a scatter plot of mosaics whose "
-            "two labels lie in two clouds each, mirrored at the diagonal."
         ),
         figure=illustration_figure(values, classes, segments, labels),
         wide=True,

@@ -14,9 +14,9 @@ from analysis.section.picture import FILE_STEM
 from study.results import ResultsError, Storage, local_path
 
 _OWN_FIGURE = re.compile(rf"{FILE_STEM.pattern}-[0-9a-f]{{8}}\.(png|pdf)")
-_OWN_TABLE = re.compile(  # and figures and tables that reports had before
-    r"(cells|claim_matrix|claims|comparison|effort|options|paired|table1)\.csv"
-    r"|(paired|table1)\.(md|tex)|(across-settings|across-effects|plateau|trained-longer)\.csv"
+_OWN_TABLE = re.compile(
+    r"(cells|claim_matrix|claims|comparison|options|paired|table1)\.csv"
+    r"|(paired|table1)\.(md|tex)|(across-settings|across-effects)\.csv"
     r"|(attention-paths|fixed-focus|heads|trajectories|curvature)[a-z-]*-[0-9a-f]{8}\.csv"
 )
 

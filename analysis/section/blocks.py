@@ -70,10 +70,14 @@ class Shown:
 
     title: str
     caption: str
-    alt: str
     png: bytes
     file: str
     wide: bool = False
+
+    @property
+    def alt(self) -> str:
+        """For readers who cannot see it: the first sentence of the caption."""
+        return self.caption.split(". ")[0].removesuffix(".") + "."
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from analysis.figures.style import figure_pdf, figure_png
 FILE_STEM = re.compile(
     r"(differences|heatmaps-(test|validation|train)|(compute|switch-point|learning-rate)-"
     r"[a-z0-9-]+|(fixed-focus|attention-paths|heads)-[a-z-]+|(trajectories|curvature)(-[0-9]+)?|"
-    r"illustration|captions-[0-9]+|across-((factors|grid)-[a-z0-9-]+|plateau))"
+    r"illustration|captions-[0-9]+|across-(factors|grid)-[a-z0-9-]+)"
 )
 """Pattern of `Picture.name`."""
 
@@ -25,8 +25,8 @@ class Picture:
     Attributes:
         name: stem of its file, e.g. ``heatmaps-test``, unique in a comparison.
         title: heading.
-        caption: what it shows, on which split, with n and interval.
-        alt: the same with the numbers, for readers who cannot see it.
+        caption: what it shows, on which split, with n and interval. Its first sentence stands for
+            the figure where that cannot be seen.
         figure: see `analysis.figures`.
         wide: whether it has several panels and wants the width of a page.
     """
@@ -34,7 +34,6 @@ class Picture:
     name: str
     title: str
     caption: str
-    alt: str
     figure: Figure
     wide: bool
 

@@ -28,7 +28,6 @@ from analysis.figures import (
     metric_label,
     switch_figure,
 )
-from analysis.figures.heatmaps import outlined_share
 from analysis.figures.style import line_styles
 from study.results import Results
 from tests.made_up.comparisons import BUDGET, NUM_CLASSES, POINTS, make_cell, make_results, write
@@ -235,16 +234,8 @@ def test_another_threshold_outlines_what_belongs_to_it() -> None:
     figure = heatmap_figure({"soft": heatmap}, "test split", threshold=0.6, seeds={"soft": 4})
     (outline,) = figure.axes[0].patches
     assert (outline.get_x(), outline.get_y(), outline.get_width()) == (2.5, 2.5, 2)
-    assert outlined_share(heatmap, 0.6) == pytest.approx(heatmap[3:, 3:].sum())
     assert "threshold 0.6" in figure.get_supxlabel()
     assert figure.axes[0].get_title() == "soft (n=4), test split"
-
-
-def test_a_threshold_within_a_cell_outlines_nothing() -> None:
-    figure = heatmap_figure({"soft": np.full((5, 5), 0.04)}, "", threshold=0.7)
-    assert not figure.axes[0].patches
-    assert "outlined" not in figure.get_supxlabel()
-    assert outlined_share(np.full((5, 5), 0.04), 0.7) is None
 
 
 def test_label_says_the_threshold_only_where_it_is_not_the_usual_one() -> None:

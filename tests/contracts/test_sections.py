@@ -140,7 +140,7 @@ def everything(
 def shown(section: Section) -> list[Shown]:
     """Its pictures without their contents."""
     return [
-        Shown(each.title, each.caption, each.alt, b"", f"{each.name}.png", each.wide)
+        Shown(each.title, each.caption, b"", f"{each.name}.png", each.wide)
         for each in section.pictures
     ]
 
@@ -253,7 +253,7 @@ def test_tables_have_distinct_names(everything: Conclusions) -> None:
 # --- pictures and the page
 
 
-def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
+def test_pictures_have_names_and_captions(made: Made) -> None:
     of_sections = [section.pictures for section in made.sections]
     assert all(of_sections)
     for pictures in (*of_sections, made.chapter.pictures(made.sections)):
@@ -261,9 +261,15 @@ def test_pictures_have_names_captions_and_words_instead(made: Made) -> None:
         assert len(set(names)) == len(names)
         for picture in pictures:
             assert FILE_STEM.fullmatch(picture.name), picture.name
-            for text in (picture.title, picture.caption, picture.alt):
+            for text in (picture.title, picture.caption):
                 assert text == text.strip() != ""
-            assert picture.alt != picture.caption
+
+
+def test_a_picture_has_an_alternative_text_of_one_sentence(made: Made) -> None:
+    for each in itertools.chain(*map(shown, made.sections)):
+        assert re.fullmatch(r"[A-Z].{20,}[^.]\.", each.alt), each.alt
+        assert ". " not in each.alt
+        assert each.caption.startswith(each.alt)
 
 
 def test_figures_have_our_settings_whatever_a_user_has(made: Made) -> None:

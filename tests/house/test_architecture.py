@@ -27,7 +27,7 @@ STOREYS = [
     ["analysis.comparison.report", "analysis.fixed_focus"],
     ["analysis.linear_orthogonal", "analysis.attention_paths"],
     ["analysis.rendering", "analysis.comparison.paper", "analysis"],
-    ["analysis.comparison.across", "analysis.comparison.later"],
+    ["analysis.comparison.across"],
     [
         "study.run_options",
         "study.repeat",

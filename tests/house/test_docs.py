@@ -48,11 +48,14 @@ SNIPPETS = snippets()
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a reader stands after the commands of the documents, which make results."""
     path = tmp_path_factory.mktemp("reader")
-    results, precision = (make_results(path / name) for name in ("results", "precision"))
+    results, precision, plateau = (
+        make_results(path / name) for name in ("results", "precision", "plateau")
+    )
     for seed in range(3):
         for rank, paradigm in enumerate(("soft", "hard", "lvml", "hybrid")):
             score = 0.5 + rank / 10 + seed / 100
-            write(results, make_cell(paradigm, 0.1, seed), accuracy=score, saif=score / 2)
+            for each in (results, plateau):
+                write(each, make_cell(paradigm, 0.1, seed), accuracy=score, saif=score / 2)
             for each in ("float32", "bfloat16"):
                 write(precision, make_cell(paradigm, 0.1, seed, precision=each), accuracy=score)
     return path

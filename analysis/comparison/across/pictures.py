@@ -1,4 +1,4 @@
-"""The figures across settings, with their captions and alternative texts."""
+"""The figures across settings, with their captions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pandas as pd
 
 from analysis.comparison.across.factors import Family, by_value, factor_name, value_text
 from analysis.comparison.across.verdicts import Pair, pairs, verdicts_of
-from analysis.figures.dynamics.plateau import plateau_figure
 from analysis.figures.settings import factors_figure, grid_figure
 from analysis.section.picture import Picture
 from analysis.statistics import CONFIDENCE
-from analysis.words import capital, level, listed, number, percent, points, span
+from analysis.words import capital, level, listed, span
 from study.terminal import counted
 
 
@@ -27,38 +26,6 @@ def family_pictures(family: Family) -> Iterator[Picture]:
             yield _grid_picture(family, grid, compared[0])
 
 
-def plateau_pictures(table: pd.DataFrame) -> list[Picture]:
-    """The ratios of several settings beside those of theory.
-
-    Args:
-        table: as `analysis.comparison.across.plateau.plateaus` gives it.
-    """
-    # Of foregrounds and distractors there is no theory, and m says too little.
-    table = table[table["theory"].notna()]
-    if table["setting"].nunique() < 2:
-        return []
-    ratios = (
-        f"{row['paradigm']}, m {row['m']}, {row['num_classes']} classes: {number(row['ratio'])} "
-        f"({number(row['low'])} to {number(row['high'])}), theory {number(row['theory'])}."
-        for row in table.to_dict("records")
-    )
-    return [
-        Picture(
-            name="across-plateau",
-            title="How many times as long as lvml the others take to leave the plateau",
-            caption=(
-                "Training mosaics until the loss on the train split is half of log C, over those "
-                "of lvml: the geometric mean over "
-                f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} "
-                "interval. Dotted: the linear orthogonal setting."
-            ),
-            alt=" ".join(ratios),
-            figure=plateau_figure(table, CONFIDENCE),
-            wide=True,
-        )
-    ]
-
-
 def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
     base = family.base.comparison
     names = base.names
@@ -71,12 +38,6 @@ def _factors_picture(family: Family, table: pd.DataFrame) -> Picture:
             f"is as at the base, {family.base.name}, which is on the dotted line. Mean over "
             f"n={counted(span(table['num_seeds']), 'seed')}; bars: {level(CONFIDENCE)} interval "
             "over seeds and, where known, images. Marks of one value stand side by side."
-        ),
-        alt=" ".join(
-            f"{capital(names[metric])} in % by {factor}. {_text(lines)}"
-            for factor in factors
-            for metric in names
-            for lines in [table[(table["factor"] == factor) & (table["metric"] == metric)]]
         ),
         figure=factors_figure(table, CONFIDENCE, base.threshold, family.task),
         wide=len(factors) > 1,
@@ -112,17 +73,6 @@ def _levels(family: Family) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def _text(rows: pd.DataFrame) -> str:
-    """``soft: 12.3 at 2, 45.6 at 10.``, a sentence a paradigm."""
-    return " ".join(
-        f"{name}: "
-        + ", ".join(f"{percent(row['mean'])} at {value_text(row['value'])}" for row in found)
-        + "."
-        for name, group in rows.groupby("paradigm", sort=False)
-        for found in [group.to_dict("records")]
-    )
-
-
 def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
     """The difference of a pair in the first metric at every combination of two factors."""
     metric, name = next(iter(family.base.comparison.names.items()))
@@ -150,12 +100,6 @@ def _grid_picture(family: Family, grid: tuple[str, str], pair: Pair) -> Picture:
             f"{what}, in points on the test split, at each {names[0]} and {names[1]}; all else is "
             f"as at the base, {family.base.name}, which is outlined. Bold: decided, by the "
             "verdicts of each comparison."
-        ),
-        alt=f"{what}, in points. "
-        + " ".join(
-            f"{names[0]} {row['row']}, {names[1]} {row['column']}: {points(row['difference'])}, "
-            f"{row['verdict']}."
-            for row in records
         ),
         figure=grid_figure(table, axes[0], axes[1], f"{what} (points)"),
         wide=False,

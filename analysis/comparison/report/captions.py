@@ -9,7 +9,7 @@ from analysis.figures.captions import caption_figure
 from analysis.figures.style import by_paradigm
 from analysis.groups import rows_of
 from analysis.section.picture import Picture
-from analysis.words import listed, percent
+from analysis.words import listed
 from study.evaluate.caption_image import Example, examples_of
 
 CAPTIONS_STEM = "captions-"
@@ -38,7 +38,6 @@ def caption_pictures(comparison: Comparison) -> Iterator[Picture]:
             name=f"{CAPTIONS_STEM}{number}",
             title=f"{category} ({image})",
             caption=f"Captions of {image} by {listed(list(shown))}; box: {category}.",
-            alt=" ".join(_text(name, each) for name, each in shown.items()),
             figure=caption_figure(shown),
             wide=True,
         )
@@ -57,14 +56,3 @@ def _examples(comparison: Comparison) -> Mapping[str, list[Example]]:
 
 def _object(example: Example) -> tuple[str, str]:
     return example["image"], example["category"]
-
-
-def _text(name: str, example: Example) -> str:
-    """``soft: "a dog on a couch"; dog: score 61.0 %, attention in the box 42.0 %, at "dog".``"""
-    words, step = example["words"], example["word"]
-    at = f'"{words[step]}"' if step < len(words) else "the end"
-    return (
-        f'{name}: "{" ".join(words)}"; {example["category"]}: score '
-        f"{percent(example['score'])} %, attention in the box "
-        f"{percent(example['attention_on_box'])} %, at {at}."
-    )

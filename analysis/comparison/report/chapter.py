@@ -11,15 +11,18 @@ import pandas as pd
 
 from analysis.comparison.across.blocks import across_blocks, effect_blocks
 from analysis.comparison.across.factors import families, setting_names
-from analysis.comparison.across.pictures import family_pictures, plateau_pictures
-from analysis.comparison.across.plateau import plateau_blocks, plateaus
-from analysis.comparison.across.tables import across_tables
+from analysis.comparison.across.pictures import family_pictures
 from analysis.comparison.across.verdicts import count_sentences
 from analysis.comparison.compare import Comparison, compare_results, metrics_of, short_id
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.data import data_notes, share_notes
-from analysis.comparison.report.exports import cell_rows, comparison_tables, for_papers
+from analysis.comparison.report.exports import (
+    across_tables,
+    cell_rows,
+    comparison_tables,
+    for_papers,
+)
 from analysis.comparison.report.interactive import interactive_blocks
 from analysis.comparison.report.pictures import heat_map_pictures, pictures
 from analysis.comparison.report.section import comparison_blocks, section_title
@@ -113,10 +116,9 @@ class Comparisons(Chapter["Compared"]):
         ]
 
     def pictures(self, sections: Sequence[Compared]) -> list[Picture]:
-        """What the settings of each task change, and how soon the plateau is left."""
-        found = _of(sections)
-        of_families = (family_pictures(family) for family in families(found))
-        return [*itertools.chain(*of_families), *plateau_pictures(plateaus(found))]
+        """What the settings of each task change."""
+        of_families = (family_pictures(family) for family in families(_of(sections)))
+        return [*itertools.chain(*of_families)]
 
     def across(self, sections: Sequence[Compared], shown: Sequence[Shown]) -> list[Block]:
         """Which settings vary, what that changes, and whether verdicts hold in all of them."""
@@ -136,7 +138,6 @@ class Comparisons(Chapter["Compared"]):
             ]
         return [
             *effect_blocks(found),
-            *plateau_blocks(found),
             *table_one,
             *([Heading("Data", 2, "data")] if data else []),
             *(Text(text) for text in data),
@@ -147,9 +148,7 @@ class Comparisons(Chapter["Compared"]):
     def tables(self, sections: Sequence[Compared]) -> dict[str, pd.DataFrame]:
         """Each table with the rows of all comparisons."""
         found = _of(sections)
-        plateau = plateaus(found)
-        further = {} if plateau.empty else {"plateau": plateau}
-        return comparison_tables(found) | across_tables(found) | further
+        return comparison_tables(found) | across_tables(found)
 
     def papers(self, sections: Sequence[Compared]) -> dict[str, str]:
         """Table 1 and the paired differences."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.comparison.across.effects import effects
+from analysis.comparison.across.factors import Family, families
 from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.later.changes import changes
 from analysis.comparison.report.table_one import (
     conditions,
     flat_header,
@@ -34,14 +35,33 @@ _AT_THE_CUT = ["cut", "step", "mosaics_seen", "budget_fraction", "compute_flops"
 def comparison_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
     """The tables of all comparisons: stem of a file -> table."""
     tried = [with_chosen(c.options, c.choice, GROUP + OPTION) for c in found]
-    longer = with_setting(found, [changes(c) for c in found])
     return {
         "table1": table_one(found),
         "comparison": with_setting(found, [c.summary for c in found]),
         "paired": with_setting(found, [c.paired for c in found]),
         "options": with_setting(found, tried),
-        **({} if longer.empty else {"trained-longer": longer}),
     }
+
+
+def across_tables(found: Sequence[Comparison]) -> dict[str, pd.DataFrame]:
+    """Stem of a file -> table; none where no setting varies.
+
+    Returns:
+        ``across-settings``: one row a setting, `task`, `comparison_id`, `setting` (its name),
+        `base` (whether it is the base), `differs` (the factors in which it differs from that,
+        comma-separated), then one column a factor. ``across-effects``: the rows of
+        `analysis.comparison.across.effects.effects` of all factors, absent where none varies
+        alone.
+    """
+    varied = [family for family in families(found) if family.factors]
+    if not varied:
+        return {}
+    settings = pd.DataFrame([row for family in varied for row in _settings(family)])
+    tables = [effects(family, factor) for family in varied for factor in family.factors]
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return {"across-settings": settings}
+    return {"across-settings": settings, "across-effects": pd.concat(filled, ignore_index=True)}
 
 
 def for_papers(found: Sequence[Comparison]) -> dict[str, str]:
@@ -129,3 +149,17 @@ def _setting(comparison: Comparison) -> dict[str, Any]:
         "axis": comparison.axis,
         "threshold": comparison.threshold,
     }
+
+
+def _settings(family: Family) -> list[dict[str, object]]:
+    return [
+        {
+            "task": family.task,
+            "comparison_id": each.comparison.cells["comparison_id"].iloc[0],
+            "setting": each.name,
+            "base": each is family.base,
+            "differs": ", ".join(each.differs),
+            **each.values,
+        }
+        for each in family.settings
+    ]

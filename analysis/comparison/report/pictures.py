@@ -1,9 +1,9 @@
-"""The figures of one comparison with their captions and alternative texts."""
+"""The figures of one comparison with their captions."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,25 +13,21 @@ from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.heat_maps import heatmap_seeds, mean_heatmaps
 from analysis.comparison.option_warnings import SCORE, SEEDS, STOPPED, UNSWITCHED, barred
 from analysis.comparison.report.captions import caption_pictures
-from analysis.comparison.report.tables import number
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
 from analysis.figures.curves import compute_figure
 from analysis.figures.forest import forest_figure
-from analysis.figures.heatmaps import heatmap_figure, outlined_share
+from analysis.figures.heatmaps import heatmap_figure
 from analysis.figures.responses import REFERENCES, learning_rate_figure, switch_figure
 from analysis.figures.style import SMALL, by_paradigm, own_settings
-from analysis.groups import AXES
 from analysis.section.picture import Picture
 from analysis.words import (
     capital,
     is_text,
-    known,
     level,
     listed,
     lost_score,
     metric_name,
     of_draws,
-    percent,
     quantity,
     span,
     tally,
@@ -84,7 +80,7 @@ def _named(picture: Picture, comparison: Comparison) -> Picture:
         return named
     panel = picture.figure.axes[0]
     panel.set_title(comparison.name, fontsize=SMALL, loc="left", parse_math=False)
-    return dataclasses.replace(named, alt=f"{comparison.name}: {picture.alt}")
+    return named
 
 
 def _differences(comparison: Comparison) -> Iterator[Picture]:
@@ -93,32 +89,21 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
         return
     names = listed([*comparison.names.values()])
     interval = level(paired["confidence"].iloc[0])
-    rows = paired.to_dict("records")
     images = " and images" if paired["num_images"].notna().any() else " alone, with images fixed"
     images = of_draws(images, comparison.task)
     yield Picture(
         name="differences",
         title="Paired differences between paradigms",
         caption=(
-            f"Differences of {names} on the test split, in percentage points, mean "
-            f"over the seeds that both paradigms have ({_counted(rows, 'num_pairs')}). Thick: "
+            f"Differences of {names} on the test split, in percentage points, mean over the "
+            f"seeds that both paradigms have (n={span(paired['num_pairs'])}). Thick: "
             f"{interval} interval, over seeds{images}; thin: the standard errors that it is from. "
             "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
             "table); open circles are undecided, even where the interval of one pair by itself "
             "leaves 0 out."
         ),
-        alt="Forest plot. " + " ".join(_difference_text(row, comparison) for row in rows),
         figure=forest_figure(paired, comparison.threshold),
         wide=True,
-    )
-
-
-def _difference_text(row: Mapping[Hashable, Any], comparison: Comparison) -> str:
-    name = capital(comparison.names[row["metric"]])
-    return (
-        f"{name}, {row['first']} minus "
-        f"{row['second']}: {percent(row['difference'])} points"
-        f"{_interval_text(row['low'], row['high'])}, n={row['num_pairs']}, {row['verdict']}."
     )
 
 
@@ -136,39 +121,18 @@ def _heatmaps(comparison: Comparison) -> Iterator[Picture]:
             continue
         seeds = heatmap_seeds(chosen, choice, split)
         setting = f"{comparison.name}, {split} split"
-        shares = {p: outlined_share(heatmap, threshold, task) for p, heatmap in heatmaps.items()}
-        known = {p: share for p, share in shares.items() if share is not None}
         yield Picture(
             name=f"heatmaps-{split}",
             title=f"Focus-prediction heat maps, {split} split",
             caption=(
                 "Joint distribution of the attention on the true foreground a_z and the score "
-                f"of the true class s_y on the {split} split, in % of the {counted}"
-                + (f"; outlined: {name}" if known else "")
-                + f". Mean over the seeds of the chosen option, n: {tally(seeds)}; diverged "
-                f"seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
-            ),
-            alt=f"Heat maps of {setting}. "
-            + (f"{name}: {_scores(known)}. " if known else "")
-            + " ".join(
-                _corners_text(p, heatmap, comparison.modality.heatmap_edges)
-                for p, heatmap in heatmaps.items()
+                f"of the true class s_y on the {split} split, in % of the {counted}; "
+                f"outlined: {name}. Mean over the seeds of the chosen option, n: {tally(seeds)}; "
+                f"diverged seeds have no heat map.{_missing('heat map', comparison, heatmaps)}"
             ),
             figure=heatmap_figure(heatmaps, setting, threshold, seeds, task),
             wide=True,
         )
-
-
-def _corners_text(name: str, heatmap: Any, edges: Sequence[float]) -> str:
-    """Describes where the instances outside SAIF lie."""
-    low, high = f"{edges[1]:g}", f"{edges[-2]:g}"
-    return (
-        f"{name}: attention below {low} on {percent(float(heatmap[0].sum()))} %, between on "
-        f"{percent(float(heatmap[1:-1].sum()))} %, {high} and above on "
-        f"{percent(float(heatmap[-1].sum()))} %; score below {low} for "
-        f"{percent(float(heatmap[:, 0].sum()))} %, {high} and above for "
-        f"{percent(float(heatmap[:, -1].sum()))} %."
-    )
 
 
 def _curves(comparison: Comparison) -> Iterator[Picture]:
@@ -191,8 +155,6 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
                 f"counts as {floor} from its first missing evaluation on."
                 f"{_missing('line', comparison, lines)}"
             ),
-            alt=f"Lines of {name} against {axis}. "
-            + " ".join(_curve_text(p, line, comparison) for p, line in lines.items()),
             figure=compute_figure(
                 curve,
                 metric,
@@ -210,17 +172,6 @@ def _stem(metric: str) -> str:
     return metric.replace("_", "-")
 
 
-def _curve_text(name: str, line: pd.DataFrame, comparison: Comparison) -> str:
-    unit = {"flops": "FLOPs", "seconds": "s", "mosaics": comparison.noun}[comparison.axis]
-    x = AXES[comparison.axis]
-    middle, last = line.iloc[len(line) // 2], line.iloc[-1]
-    return (
-        f"{name}: {percent(middle['mean'])} % at {number(middle[x])} {unit}, "
-        f"{percent(last['mean'])} % at {number(last[x])} {unit}"
-        f"{_interval_text(last['low'], last['high'])}."
-    )
-
-
 def _switch_points(comparison: Comparison) -> Iterator[Picture]:
     response = switch_response(comparison.at_budget, comparison.options, comparison.select)
     if response["switch_point"].nunique() < 2:
@@ -232,10 +183,6 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
         beside = f" Horizontal: the chosen option of {listed(list(levels['paradigm']))}."
     for metric in comparison.metrics:
         name = comparison.names[metric]
-        text = _response_text(
-            response, metric, lambda row: f"{percent(row['switch_point'], 0)} % of the budget"
-        )
-        scores = dict(zip(levels["paradigm"], levels[f"validation_{metric}"], strict=True))
         yield Picture(
             name=f"switch-point-{_stem(metric)}",
             title=f"{capital(name)} against the switch point",
@@ -244,9 +191,6 @@ def _switch_points(comparison: Comparison) -> Iterator[Picture]:
                 f"switch point the best learning rates: {_seeds(response)}"
                 f"{_unmarked(response, comparison)}{beside}"
             ),
-            alt=f"{capital(name)} in % by switch point. "
-            + text
-            + (f" Levels: {_scores(scores)}." if scores else ""),
             figure=switch_figure(response, choice, metric, comparison.threshold),
             wide=False,
         )
@@ -266,7 +210,6 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
         )
     for metric in comparison.metrics:
         name = comparison.names[metric]
-        text = _response_text(response, metric, lambda row: number(row["lr"]))
         yield Picture(
             name=f"learning-rate-{_stem(metric)}",
             title=f"{capital(name)} against the learning rate",
@@ -274,24 +217,9 @@ def _learning_rates(comparison: Comparison) -> Iterator[Picture]:
                 f"{capital(name)} on the validation split against the learning rate. {of_each}: "
                 f"{_seeds(response)}{_unmarked(response, comparison)}"
             ),
-            alt=f"{capital(name)} in % by learning rate. {text}",
             figure=learning_rate_figure(response, metric, comparison.threshold),
             wide=False,
         )
-
-
-def _response_text(
-    response: pd.DataFrame, metric: str, place: Callable[[Mapping[Hashable, Any]], str]
-) -> str:
-    """``soft: 12.3 at 0.1, 45.6 at 0.2 (chosen).``, a sentence a paradigm."""
-    sentences = []
-    for name, line in by_paradigm(response).items():
-        scores = [
-            f"{percent(row[metric])} at {place(row)}" + (" (chosen)" if row["chosen"] else "")
-            for row in line.to_dict("records")
-        ]
-        sentences.append(f"{name}: {', '.join(scores)}.")
-    return " ".join(sentences)
 
 
 def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
@@ -307,9 +235,10 @@ def _unmarked(response: pd.DataFrame, comparison: Comparison) -> str:
 
 
 def _seeds(response: pd.DataFrame) -> str:
+    seeds = response["num_seeds"]
     return (
         "mean, lowest and highest of the seeds that options were chosen by "
-        f"({_counted(response.to_dict('records'), 'num_seeds')}); filled: chosen."
+        f"(n={span(seeds[seeds > 0])}); filled: chosen."
     )
 
 
@@ -322,17 +251,3 @@ def _missing(what: str, comparison: Comparison, shown: Mapping[str, Any]) -> str
     """Names the paradigms of the summary that a figure cannot show."""
     absent = [name for name in comparison.summary["paradigm"] if name not in shown]
     return f" No {what}: {', '.join(absent)}." if absent else ""
-
-
-def _counted(rows: Iterable[Mapping[Hashable, Any]], column: str) -> str:
-    """``n=6``, ``n=3 to 6``."""
-    return f"n={span({int(row[column]) for row in rows} - {0})}"
-
-
-def _scores(scores: Mapping[str, float]) -> str:
-    """``hard 12.3 %, soft 45.6 %``."""
-    return ", ".join(f"{name} {percent(score)} %" for name, score in scores.items())
-
-
-def _interval_text(low: float, high: float) -> str:
-    return f" (interval {percent(low)} to {percent(high)})" if known(low) else ""

@@ -11,7 +11,6 @@ import pandas as pd
 
 from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.compare import Comparison
-from analysis.comparison.later.blocks import longer_blocks
 from analysis.comparison.report.answer import lone_paradigm
 from analysis.comparison.report.captions import CAPTIONS_STEM, HOW_TO_READ
 from analysis.comparison.report.tables import (
@@ -100,7 +99,6 @@ def comparison_blocks(
     blocks += [Text(warning, "warning") for warning in _warnings(comparison)]
     if len(comparison.summary):
         blocks += [*_verdicts(comparison), *_results(comparison, published)]
-        blocks += longer_blocks(comparison)
     else:
         blocks.append(Text("No option has numbers, so there is nothing to compare.", "warning"))
     words = [each for each in shown if each.file.startswith(f"figures/{CAPTIONS_STEM}")]

@@ -22,14 +22,14 @@ from analysis.comparison.choice import (
 from analysis.comparison.compare import Comparison
 from analysis.comparison.curves import common, learning_curve
 from analysis.comparison.report.data import share_sentences
-from analysis.comparison.report.tables import comparison_markdown, number
+from analysis.comparison.report.tables import comparison_markdown
 from analysis.comparison.report.text import stages
 from analysis.comparison.report.verdicts import pair_notes
 from analysis.groups import paradigm_order
 from analysis.section.picture import Picture
 from analysis.section.summary import DIGITS, Curve, GroupSummary, run_files
 from analysis.statistics import interval_columns
-from analysis.words import amount, instances
+from analysis.words import amount, instances, number
 from study import tasks
 from study.results import RECORDED
 

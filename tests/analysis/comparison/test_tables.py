@@ -21,7 +21,6 @@ from analysis.comparison.report.tables import (
     comparison_markdown,
     comparison_text,
     cut_text,
-    number,
 )
 from analysis.comparison.report.verdicts import (
     over_what,
@@ -35,7 +34,7 @@ from analysis.overstated import exaggeration
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
-from analysis.words import amount, interval, percent, points, three_decimals
+from analysis.words import amount, interval, number, percent, points, three_decimals
 from study.results import Results
 from tests.made_up.comparisons import make_cell, make_results, write
 

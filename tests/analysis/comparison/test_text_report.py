@@ -256,7 +256,7 @@ def test_posts_are_never_called_mosaics(
     files = [tmp_path / "out" / name for name in ("report.md", "table1.tex", "paired.md")]
     (comparison,) = compare_results(results, axis=axis)  # type: ignore[arg-type]
     drawn = pictures(comparison)
-    captions = " ".join(each.title + each.caption + each.alt for each in drawn)
+    captions = " ".join(each.title + each.caption for each in drawn)
     for text in (capsys.readouterr().out, captions, *(file.read_text() for file in files)):
         assert "mosaic" not in text
     text = files[0].read_text()
@@ -325,7 +325,6 @@ def test_each_figure_says_which_model_it_is_of(study: _Study) -> None:
         for picture in drawn:
             assert FILE_STEM.fullmatch(picture.name)
             assert comparison.name in picture.title
-            assert comparison.name in picture.alt
             if not picture.name.startswith("heatmaps"):
                 assert picture.figure.axes[0].get_title(loc="left") == comparison.name
             else:

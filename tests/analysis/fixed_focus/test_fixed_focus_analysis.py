@@ -279,17 +279,15 @@ def test_figures_have_six_panels_with_and_without_trained_linear_models(
 
 
 def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) -> None:
-    pictures = usual.pictures
-    assert [p.name for p in pictures] == [
+    assert [picture.name for picture in usual.pictures] == [
         "fixed-focus-loss", "fixed-focus-incentive", "fixed-focus-slope",
     ]  # fmt: skip
-    for picture in pictures:
+    for picture in usual.pictures:
         assert FILE_STEM.fullmatch(picture.name)
         assert "n=2" in picture.caption
         assert "95 % t interval" in picture.caption
         assert "train split" in picture.caption
         assert picture.wide
-    assert "digits m=5, hard: 0.85 at alpha 0.2, 0.25 at alpha 0.8." in pictures[0].alt
 
 
 def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> None:

@@ -17,7 +17,6 @@ from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compar
 from analysis.conclude import Conclusions, conclude
 from analysis.section.blocks import Text
 from analysis.section.picture import FILE_STEM
-from analysis.words import percent
 from study.cell.network import NetworkSettings
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -76,15 +75,10 @@ def test_its_tables_are_files(page: Path, compared: list[Comparison]) -> None:
     assert list(found["verdict"]) == list(expected["verdict"])
 
 
-def test_its_pictures_are_files_and_say_their_numbers(
-    page: Path, compared: list[Comparison]
-) -> None:
+def test_its_pictures_are_files(page: Path, compared: list[Comparison]) -> None:
     (family,) = families(compared)
     (picture,) = family_pictures(family)
     assert picture.name == "across-factors-digits"
-    for setting in (family.base, *family.levels("m")):
-        for row in setting.comparison.summary.to_dict("records"):
-            assert f"{percent(row['saif'])} at {setting.values['m']}" in picture.alt
     key = Compared(compared[0]).key
     for end in ("png", "pdf"):
         assert (page / "figures" / f"{picture.name}-{key}.{end}").exists()
@@ -128,7 +122,6 @@ def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:
         "across-factors-digits",
         "across-grid-digits-focus-width-classifier-width",
     ]
-    assert "focus width 2, classifier width 3: +10.0, undecided." in grid.alt
     numbers = [text.get_text() for text in grid.figure.axes[0].texts]
     assert numbers == ["+10.0\nundecided"] * 4
     of_m, *_ = factors.figure.axes

@@ -1,1 +1,0 @@
-"""What training longer changes within one comparison."""
