@@ -162,6 +162,7 @@ def write(
                     evaluations[-1] |= images | _of_images(images)
     row = {
         "study": study,
+        "kind": "training",
         **cell_columns(cell),
         "num_classes": NUM_CLASSES,
         "status": status,
