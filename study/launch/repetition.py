@@ -220,7 +220,7 @@ def differing_circumstances(
     """
     for column, name in CIRCUMSTANCES.items():
         if column == "package_versions":
-            then, now = _versions(recorded[column]), _versions(again[column])
+            then, now = json.loads(recorded[column]), json.loads(again[column])
             for package in sorted({*then, *now}):
                 old, new = then.get(package, "unknown"), now.get(package, "unknown")
                 if old != new:
@@ -349,11 +349,3 @@ def _numbers(rows: pd.DataFrame, name: str, width: int) -> np.ndarray:
 def _place(point: Any) -> str:
     fraction, split = point
     return f"{split} split at {100 * fraction:g} % of the budget"
-
-
-def _versions(text: str) -> dict[str, str]:
-    try:
-        versions = json.loads(text)
-    except ValueError:
-        versions = None
-    return versions if isinstance(versions, dict) else {"packages": text}
