@@ -91,7 +91,7 @@ def best_first(
 
 def is_posterior(cells: pd.DataFrame) -> pd.Series:
     """Whether each row, with the columns of cells, solved or sampled a posterior."""
-    return cells["kind"].eq("posterior").fillna(False).astype(bool)
+    return cells["kind"] == "posterior"
 
 
 def is_one_shot(cells: pd.DataFrame) -> pd.Series:
@@ -101,7 +101,7 @@ def is_one_shot(cells: pd.DataFrame) -> pd.Series:
 
 def is_recorded(cells: pd.DataFrame) -> pd.Series:
     """Whether each row is of a run that another training loop trained."""
-    return cells["kind"].eq("recorded").fillna(False).astype(bool)
+    return cells["kind"] == "recorded"
 
 
 def trains_nothing(cells: pd.DataFrame) -> pd.Series:
@@ -156,7 +156,7 @@ def finite_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores_heads(cells: pd.DataFrame) -> pd.Series:
-    return cells["kind"].eq("heads").fillna(False).astype(bool)
+    return cells["kind"] == "heads"
 
 
 def _rank(name: str) -> str:

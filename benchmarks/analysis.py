@@ -140,6 +140,7 @@ def row_of(cell: Cell) -> dict[str, object]:
     """The cell's row in `cells/`."""
     return {
         "study": "made-up",
+        "kind": "training",
         **cell_columns(cell),
         "num_classes": 3,
         "status": "done",

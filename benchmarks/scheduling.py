@@ -439,7 +439,8 @@ def recorded(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
     """The arguments of `Results.write_cell`."""
     from study.results import cell_columns
 
-    row = {"study": "digits", **cell_columns(cell), "num_classes": 3, "status": "done"}
+    row = {"study": "digits", "kind": "training", **cell_columns(cell)}
+    row |= {"num_classes": 3, "status": "done"}
     return row, [{"cell_id": cell.id, **each} for each in rows]
 
 

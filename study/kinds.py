@@ -180,24 +180,15 @@ KINDS: Mapping[str, Kind[Any]] = {
 """Name, as in `search_spaces.base.SearchSpace.kind` -> kind."""
 
 
-def kind_name(row: Mapping[Any, Any]) -> str:
-    """The kind of a recorded cell, by its row of `study.results.CELLS_SCHEMA`.
-
-    Older files do not say it: their cells train.
-    """
-    name = row["kind"]
-    return name if isinstance(name, str) else "training"
-
-
 def kind_of(row: Mapping[Any, Any]) -> Kind[Any]:
-    """As `kind_name`, the kind itself.
+    """The kind of a recorded cell, by its row of `study.results.CELLS_SCHEMA`.
 
     Raises:
         RequestError: another training loop trained the cell, so it is of none.
     """
-    if kind_name(row) == RECORDED:
+    if row["kind"] == RECORDED:
         raise RequestError(
             f"run {row['cell_id']} was trained elsewhere and recorded by analysis.record: only "
             "the training loop that trained it can do that again."
         )
-    return KINDS[kind_name(row)]
+    return KINDS[row["kind"]]

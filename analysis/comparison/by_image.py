@@ -38,9 +38,9 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     """The scores of cells on one split.
 
     A diverged cell has the same score on every image. Images are known where the counts of all
-    other cells are there and average to the scores: not in older files, at an earlier cut, at
-    another threshold of SAIF, between evaluations, of Bleu, which is no share of instances, or of
-    other measures.
+    other cells are there and average to the scores: not of runs trained elsewhere, at an earlier
+    cut, at another threshold of SAIF, between evaluations, of Bleu, which is no share of
+    instances, or of other measures.
     Where one image has most of the instances, the others cannot say how much images vary: they
     count as not known.
 

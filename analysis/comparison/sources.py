@@ -48,7 +48,7 @@ class TableSource:
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", "measures", *IMAGES}
+        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", *IMAGES}
         missing = sorted(known - set(evaluations.columns))
         if missing:
             raise ResultsError(
@@ -90,9 +90,7 @@ class TableSource:
         part = {}
         for name in columns:
             kind = EVALUATIONS_SCHEMA.field(name).type
-            if name not in held:  # `measures`, in a table of an older version
-                values = pa.nulls(len(held), kind)
-            elif pa.types.is_integer(kind):
+            if pa.types.is_integer(kind):
                 values = pa.array(held[name].astype("Int64"), kind)
             else:
                 text = pa.types.is_string(kind)  # of which NaN is no value

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from study.results import Results, ResultsError
-from study.results.coverage import OWN_NAME
+from study.results.coverage import is_own
 
 TIMES = {"train_seconds", "total_train_seconds", "total_evaluate_seconds", "total_seconds"}
 
@@ -50,7 +50,7 @@ class Recorded:
             return
 
     def _ids_in(self, path: Path) -> list[str]:
-        if OWN_NAME.match(path.name):
+        if is_own(path.name):
             return [path.stem]
         if path.name not in self._ids:
             try:

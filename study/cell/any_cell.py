@@ -111,7 +111,7 @@ class AnyCell(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; `from_dict` gives an equal cell back.
 
-        None is left out, so that a new field does not change the ids of older cells.
+        None is left out: what a task does not have is no part of a cell's id.
         """
         return json.loads(json.dumps(_plain(self)))
 

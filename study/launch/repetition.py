@@ -25,7 +25,7 @@ from study.cell import AnyCell
 from study.cell.version import code_version
 from study.cell.work import Work
 from study.errors import RequestError
-from study.kinds import Kind, kind_name, kind_of
+from study.kinds import Kind, kind_of
 from study.launch.trial import train_cells
 from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
 from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
@@ -131,7 +131,7 @@ def repeat(results: Results, cell_id: str, places: Places = NO_PLACES) -> Repeti
         again.prepare()
         work = Work(
             study=recorded["study"],
-            kind=kind_name(recorded),
+            kind=recorded["kind"],
             results=folder,
             code_version=code_version(),
             cells=(cell,),
@@ -165,7 +165,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
     """Compares every metric, heat map and predictor of two runs of one cell, by evaluation.
 
     Counts by image are compared as shares of the instances, so that one instance weighs as in a
-    metric. Columns that the record lacks, since an older version wrote it, are left out.
+    metric.
 
     Args:
         recorded: rows of `EVALUATIONS_SCHEMA` of one cell.
@@ -186,8 +186,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         return math.inf, f"steps, {_place(one.index[int(unlike.argmax())])}", False
     if one.empty:  # the cell diverged before its first evaluation
         return 0.0, "", True
-    names = [*METRICS, *(name for name in FURTHER if one[name].notna().any())]
-    columns = [*names, *(name for name in _LISTS if one[name].notna().any())]
+    columns = [*METRICS, *FURTHER, *_LISTS]
     both = pd.concat([one, other])
     widths = [max(np.size(each) for each in both[name]) for name in columns]
     a, b = (
@@ -221,7 +220,7 @@ def differing_circumstances(
     """
     for column, name in CIRCUMSTANCES.items():
         if column == "package_versions":
-            then, now = _versions(recorded[column]), _versions(again[column])
+            then, now = json.loads(recorded[column]), json.loads(again[column])
             for package in sorted({*then, *now}):
                 old, new = then.get(package, "unknown"), now.get(package, "unknown")
                 if old != new:
@@ -350,11 +349,3 @@ def _numbers(rows: pd.DataFrame, name: str, width: int) -> np.ndarray:
 def _place(point: Any) -> str:
     fraction, split = point
     return f"{split} split at {100 * fraction:g} % of the budget"
-
-
-def _versions(text: str) -> dict[str, str]:
-    try:
-        versions = json.loads(text)
-    except ValueError:
-        versions = None
-    return versions if isinstance(versions, dict) else {"packages": text}

@@ -1,12 +1,12 @@
 """Writes Parquet files of a results directory, and reads them in parts.
 
-Files have digests, and their pages checksums. A file without the columns and the version of the
-schema is damaged.
+Files have the version of their schema and a digest, and their pages checksums.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,22 +17,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from study.results import digest
-from study.results.coverage import own_id
-from study.results.schema import NEW_COLUMNS, OLDEST_READABLE, SCHEMA_VERSION, SCHEMAS, Table
+from study.results.coverage import is_own
+from study.results.schema import SCHEMA_VERSION, SCHEMAS, Table
 from study.storage.storage import ResultsError, Storage
 
 DICTIONARIES = ("cell_id", "split")
 """Columns that `Results.scan` gives as dictionaries."""
-_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 # Larger groups are faster to read whole; smaller ones let a reader of few cells skip more.
 ROWS_A_GROUP = 30_000
 VALUES_A_PART = 8_000_000  # 64 MB as float64
 
-_METADATA_KEY = b"attention_study_schema"
+_SCHEMA = b"attention_study_schema"
+_DIGEST = b"attention_study_sha256"
+"""Of the whole file, kept in its own metadata, since checksums of pages do not cover their headers
+nor the footer, where a flipped bit may change what is read, unseen."""
 
-_FOREIGN = "it was not written by this platform"
+_BLANK = b"0" * 64
+"""Stands for the digest while the file is written, and when it is digested."""
 
 
 class Damaged(Exception):
@@ -45,7 +47,7 @@ def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
     Raises:
         ResultsError: it cannot be written.
     """
-    metadata = {_METADATA_KEY: str(SCHEMA_VERSION), digest.KEY: digest.BLANK}
+    metadata = {_SCHEMA: str(SCHEMA_VERSION), _DIGEST: _BLANK}
     sink = io.BytesIO()
     pq.write_table(
         rows.replace_schema_metadata(metadata),
@@ -53,7 +55,8 @@ def write(storage: Storage, table: Table, file: str, rows: pa.Table) -> None:
         row_group_size=ROWS_A_GROUP,
         write_page_checksum=True,
     )
-    storage.write(f"{table}/{file}", digest.with_digest(sink.getvalue()))
+    data = sink.getvalue()
+    storage.write(f"{table}/{file}", _replaced(data, _BLANK, _digest(data)))
 
 
 def read(
@@ -68,7 +71,7 @@ def read(
     Raises:
         FileNotFoundError: there is no such file.
         ResultsError: it is of another schema.
-        Damaged: it is truncated or foreign, or a broken link.
+        Damaged: it is truncated or foreign.
     """
     schema = selected(table, columns)
     parts = list(_row_groups(storage, table, file, cell_ids, schema, math.inf))
@@ -83,15 +86,15 @@ def verify(storage: Storage, table: Table, file: str) -> None:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ResultsError: it cannot be read.
+        ResultsError: it cannot be read, or is of another schema.
         Damaged: it is not.
     """
-    if own_id(file):
+    if is_own(file):
         return
     name = f"{table}/{file}"
-    data = _whole(storage, name)
+    data = storage.read(name)
     try:
-        _require_whole(data, pq.ParquetFile(pa.BufferReader(data)))
+        _require_ours(storage.path(name), pq.ParquetFile(pa.BufferReader(data)), data)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Damaged(" ".join(str(error).split())) from error
 
@@ -130,8 +133,8 @@ def _row_groups(
     """
     name = f"{table}/{file}"
     # A file of one cell is read in one request; one of many may be larger than memory.
-    data = _whole(storage, name) if own_id(file) else None
-    source = _opened(storage, name) if data is None else pa.BufferReader(data)
+    data = storage.read(name) if is_own(file) else None
+    source = storage.open(name) if data is None else pa.BufferReader(data)
     with contextlib.closing(source):
         try:
             opened = pq.ParquetFile(
@@ -139,83 +142,50 @@ def _row_groups(
                 read_dictionary=[each for each in dictionaries if each in schema.names],
                 page_checksum_verification=True,
             )
-            if data is not None:
-                _require_whole(data, opened)
-            written = opened.schema_arrow
-            version = _version(storage.path(name), written)
-            absent = {name for name, since in NEW_COLUMNS[table].items() if since > version}
-            there = pa.schema([field for field in schema if field.name not in absent])
-            if not written.equals(SCHEMAS[table]) and (
-                lacks := _lacks(written, there, dictionaries)
-            ):
-                raise Damaged(f"it has no column {lacks} as this platform writes it")
+            _require_ours(storage.path(name), opened, data)
             found = _groups_of(opened, cell_ids)
             if most_values < math.inf:  # counting takes a fifth of a small file's time
-                batches = _together(opened, found, there.names, most_values)
+                batches = _together(opened, found, schema.names, most_values)
             else:
                 batches = filter(None, [list(found)])
             for groups in batches:
-                rows = opened.read_row_groups(groups, there.names, use_threads=not own_id(file))
-                yield of_cells(_completed(rows.replace_schema_metadata(), schema), cell_ids)
+                rows = opened.read_row_groups(groups, schema.names, use_threads=not is_own(file))
+                yield of_cells(rows.replace_schema_metadata(), cell_ids)
         except FileNotFoundError:  # removed from an object store meanwhile
             raise
-        except KeyError as error:  # no such column
-            raise Damaged(_FOREIGN) from error
         except (pa.ArrowException, OSError, ValueError) as error:
             raise Damaged(" ".join(str(error).split())) from error
 
 
-def _whole(storage: Storage, name: str) -> bytes:
-    with _links(storage, name):
-        return storage.read(name)
-
-
-def _opened(storage: Storage, name: str) -> Any:
-    with _links(storage, name):
-        return storage.open(name)
-
-
-@contextlib.contextmanager
-def _links(storage: Storage, name: str) -> Iterator[None]:
-    """Takes a link to nothing for damage."""
-    try:
-        yield
-    except (FileNotFoundError, ResultsError) as error:
-        if storage.is_broken_link(name):
-            raise Damaged("it is a link to nothing") from error
-        raise
-
-
-def _require_whole(data: bytes, opened: pq.ParquetFile) -> None:
-    """Checks the digest of a file; older ones have none.
+def _require_ours(path: str, opened: pq.ParquetFile, data: bytes | None) -> None:
+    """Checks that a file is of today's schema, and its bytes, if given, by its digest.
 
     Raises:
-        Damaged: it is another one.
+        Damaged: this platform did not write it, or not these bytes.
+        ResultsError: it is of another schema.
     """
-    held = (opened.metadata.metadata or {}).get(digest.KEY)
-    if held is not None and not digest.is_whole(data, held):
+    metadata = opened.metadata.metadata or {}
+    held = metadata.get(_DIGEST)
+    if held is None:
+        raise Damaged("it was not written by this platform")
+    if data is not None and held != _digest(_replaced(data, held, _BLANK)):
         raise Damaged("its bytes are not those that were written")
+    version = metadata.get(_SCHEMA, b"").decode(errors="replace")
+    if version != str(SCHEMA_VERSION):
+        raise ResultsError(
+            f"{path} has results schema {version}, this version reads schema {SCHEMA_VERSION}. "
+            "Move the directory away, or choose another with --results DIR."
+        )
 
 
-def _lacks(schema: pa.Schema, wanted: pa.Schema, dictionaries: Sequence[str]) -> str:
-    """The first wanted column that a file lacks or has with another type; empty if none."""
-    for field in wanted:
-        kind = _DICTIONARY if field.name in dictionaries else field.type
-        there = schema.field(field.name) if field.name in schema.names else None
-        if there is None or there.type != kind or not there.nullable:
-            return field.name
-    return ""
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
 
 
-def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with the columns of a schema; columns that they lack are missing values."""
-    names = rows.column_names
-    if names == schema.names:  # skips a select, which would take most of a small file's time
-        return rows
-    for field in schema:
-        if field.name not in names:
-            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
-    return rows.select(schema.names)
+def _replaced(data: bytes, there: bytes, by: bytes) -> bytes:
+    """The file with another digest; metadata are at its end."""
+    before, _, after = data.rpartition(there)
+    return before + by + after
 
 
 def _groups_of(opened: pq.ParquetFile, cell_ids: set[str] | None) -> Iterator[int]:
@@ -288,21 +258,3 @@ def selected(table: Table, columns: Iterable[str] | None) -> pa.Schema:
         return schema
     wanted = set(columns)
     return pa.schema([field for field in schema if field.name in wanted])
-
-
-def _version(path: str, schema: pa.Schema) -> int:
-    """The schema version of a file.
-
-    Raises:
-        Damaged: this platform did not write it.
-        ResultsError: the version cannot be read.
-    """
-    version = (schema.metadata or {}).get(_METADATA_KEY, b"").decode()
-    if not version.isdecimal():
-        raise Damaged(_FOREIGN)
-    if not OLDEST_READABLE <= int(version) <= SCHEMA_VERSION:
-        raise ResultsError(
-            f"{path} has results schema {version}, this version reads schemas {OLDEST_READABLE} "
-            f"to {SCHEMA_VERSION}. Move the directory away, or choose another with --results DIR."
-        )
-    return int(version)

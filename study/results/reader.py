@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from study.results import parquet
 from study.results.cell_copies import (
@@ -21,12 +20,11 @@ from study.results.cell_copies import (
 from study.results.coverage import (
     IDENTITY,
     KEY,
-    OWN_NAME,
     Coverage,
     Damage,
-    faults_of,
+    fault_of,
+    is_own,
     own_file,
-    own_id,
 )
 from study.results.listing import listed, of_each, while_files_vanish
 from study.results.parquet import DICTIONARIES
@@ -85,13 +83,10 @@ class Reader:
         file = own_file(cell_id)
         try:
             rows = parquet.read(self._storage, "cells", file, columns=IDENTITY)
-            evaluations = parquet.read(self._storage, "evaluations", file, columns=KEY)
+            evaluations = parquet.read(self._storage, "evaluations", file, columns=["cell_id"])
         except (FileNotFoundError, parquet.Damaged):
             return None
-        if faults_of(file, rows, [evaluations]):
-            return None
-        found = rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
-        return found[0] if len(found) == 1 else None
+        return None if fault_of(file, rows, [evaluations]) else rows["status"][0].as_py()
 
     def has_cell(self, cell_id: str) -> bool:
         return self.status(cell_id) in ("done", "diverged")
@@ -120,7 +115,7 @@ class Reader:
         def read(file: str) -> pa.Table:
             try:
                 return parquet.read(
-                    self._storage, table, file, None if own_id(file) else cell_ids, columns
+                    self._storage, table, file, None if is_own(file) else cell_ids, columns
                 )
             except parquet.Damaged as error:
                 raise self._refusal(Damage(f"{table}/{file}", str(error))) from error
@@ -156,7 +151,7 @@ class Reader:
         taken = taken_files(copies)
         if cell_ids is not None:
             taken = {cell_id: taken[cell_id] for cell_id in cell_ids & taken.keys()}
-        read_columns = parquet.selected("evaluations", {*columns, *KEY}).names
+        read_columns = parquet.selected("evaluations", {*columns, "cell_id"}).names
 
         def taken_rows(file: str, coverage: Coverage, rows: pa.Table) -> pa.Table:
             mine = np.array([taken.get(i) == file for i in coverage.cell_ids] + [False])
@@ -164,10 +159,10 @@ class Reader:
             return (rows if kept.all() else rows.filter(pa.array(kept))).select(columns)
 
         def refuse(coverage: Coverage) -> None:
-            for damage in coverage.faults():
+            if damage := coverage.fault():
                 raise self._refusal(damage)
 
-        small = [file for file in held if own_id(file)]
+        small = [file for file in held if is_own(file)]
         for start in range(0, len(small), _SMALL_FILES):
             some = small[start : start + _SMALL_FILES]
             parts = []
@@ -222,9 +217,7 @@ class Reader:
 def _may_hold(cell_ids: set[str], files: Iterable[str]) -> set[str]:
     """The files that may hold some cells."""
     wanted = {own_file(cell_id) for cell_id in cell_ids}
-    names = ((file, os.path.basename(file)) for file in files)
-    # A file named like another cell holds only that cell.
-    return {file for file, name in names if name in wanted or not OWN_NAME.match(name)}
+    return {file for file in files if os.path.basename(file) in wanted or not is_own(file)}
 
 
 def _with_dictionaries(rows: pa.Table) -> pa.Table:

@@ -11,9 +11,8 @@ covers all: a row in `cells/NAME` counts if `evaluations/NAME` holds the cell's 
 directories are merged by copying: `cp -r other/cells results/cells/other && cp -r
 other/evaluations results/evaluations/other`.
 
-A done cell has one evaluation for each of its evaluation points and splits; other cells may lack
-some. A file is damaged if evaluations are missing, if they belong to a cell without a row in the
-file of the same name in `cells/`, or if the file is named like a cell and holds only others.
+A done cell has one evaluation for each of its evaluation points and splits, and a file that lacks
+some is damaged; other cells may lack some.
 
 Equal copies of a cell count once; different ones are an error that names both files. A censored
 copy gives way to one that went on. Both tables' rows of a cell are always taken from files of one
@@ -38,7 +37,7 @@ import pandas as pd
 import pyarrow as pa
 
 from study.results import parquet
-from study.results.coverage import KEY, Damage, own_file
+from study.results.coverage import Damage, own_file
 from study.results.listing import while_files_vanish
 from study.results.reader import Reader, in_order
 from study.results.schema import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SCHEMAS, Table
@@ -299,7 +298,7 @@ class Results:
                 pass
             return cells
 
-        return self.scan(exhaust, KEY, cell_ids, columns).to_pandas()
+        return self.scan(exhaust, ["cell_id"], cell_ids, columns).to_pandas()
 
     def evaluations(
         self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None

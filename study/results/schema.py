@@ -10,8 +10,7 @@ import pyarrow as pa
 from study.cell.any_cell import AnyCell
 
 SCHEMA_VERSION = 9
-OLDEST_READABLE = 2
-"""Files from this version on are read; columns that they lack become missing values."""
+"""Of the files that are written and read."""
 
 _METRICS = {
     "loss": pa.float64(),
@@ -74,7 +73,7 @@ image that occurs, in the order of the split's images, which is that of all cell
 `image_count`: its instances; `image_right`: those classified right, missing of captions, whose
 score is no share; `image_known`: those whose foreground is known; `image_saif`: those in SAIF. So
 accuracy is sum(image_right) / sum(image_count), and SAIF is sum(image_saif) / sum(image_known).
-All are missing if the cell was stopped before the end of its budget, and in older files."""
+All are missing if the cell was stopped before the end of its budget."""
 
 _PREDICTOR = {
     "accuracy_error": pa.float64(),
@@ -215,16 +214,15 @@ CELLS_SCHEMA = pa.schema(
         "finished_at": pa.string(),
     }
 )
-"""`kind` is a name of `study.kinds.KINDS`, or `RECORDED`; it is missing in older files, whose
-cells all train; columns of other kinds are missing. `schedule` is text for people, `cell` the JSON
-of the cell. `alpha` is the attention held on the foreground, missing if the focus was trained.
-`last_lr` is the last phase's learning rate. `status` is done, diverged or censored (stopped early
-by a scheduler). `label_rule` and `rationale_rule` are of posts, `min_count` also of captions
-(`study.cell.Cell`). `stage` is tune (options are tried) or confirm (the chosen option is tried on
-fresh seeds), missing where a study has one stage, and in older files. `data_notes` are sentences
-about the data for people, one a line, missing for mosaics. `total_seconds` is the wall time from
-the cell's start to its record, `total_train_seconds` that of its training steps; of a packed cell,
-both are those of the whole pack."""
+"""`kind` is a name of `study.kinds.KINDS`, or `RECORDED`; columns of other kinds are missing.
+`schedule` is text for people, `cell` the JSON of the cell. `alpha` is the attention held on the
+foreground, missing if the focus was trained. `last_lr` is the last phase's learning rate. `status`
+is done, diverged or censored (stopped early by a scheduler). `label_rule` and `rationale_rule` are
+of posts, `min_count` also of captions (`study.cell.Cell`). `stage` is tune (options are tried) or
+confirm (the chosen option is tried on fresh seeds), missing where a study has one stage.
+`data_notes` are sentences about the data for people, one a line, missing for mosaics.
+`total_seconds` is the wall time from the cell's start to its record, `total_train_seconds` that of
+its training steps; of a packed cell, both are those of the whole pack."""
 
 EVALUATIONS_SCHEMA = pa.schema(
     {
@@ -252,31 +250,15 @@ EVALUATIONS_SCHEMA = pa.schema(
 """`budget_fraction` is the target, `compute_flops` the exact training FLOPs spent. `train_seconds`
 are those of the whole pack. `heatmap` is the heat map row by row, axis 0 the foreground attention,
 5 x 5, of captions 3 x 3. `inference` names the paradigm whose formula made the predictions.
-`examples` are some captions of the test split at the end (in older files, of the validation
-split), as `study.evaluate.caption_image.examples_of` reads them. `measures` is of recorded runs
-alone: the JSON of their measures of other names, name -> fraction in [0, 1]."""
+`examples` are some captions of the test split at the end, as
+`study.evaluate.caption_image.examples_of` reads them. `measures` is of recorded runs alone: the
+JSON of their measures of other names, name -> fraction in [0, 1]."""
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""
 
 Table = Literal["cells", "evaluations"]
 SCHEMAS: dict[Table, pa.Schema] = {"cells": CELLS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
-NEW_COLUMNS: dict[Table, dict[str, int]] = {
-    "cells": {"alpha": 3}
-    | dict.fromkeys(("label_rule", "rationale_rule", "min_count", "data_notes"), 4)
-    | dict.fromkeys(("kind", *_NETWORK, *_SOLUTION), 5)
-    | dict.fromkeys(_CAPTIONING, 6)
-    | {"stage": 7}
-    | dict.fromkeys(_HEADS, 8),
-    "evaluations": dict.fromkeys(DYNAMICS, 3)
-    | dict.fromkeys(_RATIONALES, 4)
-    | dict.fromkeys(_PREDICTOR, 5)
-    | dict.fromkeys((*_CAPTIONS, "examples"), 6)
-    | dict.fromkeys(_IMAGES, 7)
-    | dict.fromkeys(_PRUNED, 8)
-    | {"measures": 9},
-}
-"""Columns added since `OLDEST_READABLE` -> the version that added them."""
 
 
 def cell_columns(cell: AnyCell) -> dict[str, Any]:

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from study.results import parquet
 from study.results.cell_copies import copies_of
-from study.results.coverage import IDENTITY, Coverage, Damage, faults_of
+from study.results.coverage import IDENTITY, Damage, fault_of
 from study.results.listing import listed, of_each
 from study.results.reader import Reader, joined
-from study.results.schema import EVALUATIONS_SCHEMA
 from study.storage.storage import Storage
 from study.terminal.working import Part, working
 
@@ -31,7 +30,7 @@ class Survey:
 
     Attributes:
         statuses: id of each complete cell -> done, diverged or censored.
-        damaged: files that are truncated, foreign, broken links, or hold rows of other cells.
+        damaged: files that are truncated, changed or foreign, or lack evaluations.
         cells: the columns `PLACE` of the complete cells.
         small: ids of those in files of their own and in no other, that will not go on.
     """
@@ -75,22 +74,23 @@ def survey_of(storage: Storage) -> Survey:
     """
     files = listed(storage)
     damaged: list[Damage] = []
-    columns = parquet.selected("cells", {*IDENTITY, *PLACE}).names
+    schema = parquet.selected("cells", {*IDENTITY, *PLACE})
+    none = schema.empty_table()
 
     def look_at_cells(file: str) -> pa.Table | Damage:
         try:
             parquet.verify(storage, "cells", file)
-            return parquet.read(storage, "cells", file).select(columns)
+            return parquet.read(storage, "cells", file, columns=schema.names)
         except parquet.Damaged as error:
             return Damage(f"cells/{file}", str(error))
 
-    def look_at_evaluations(file: str) -> list[Damage]:
+    def look_at_evaluations(file: str) -> Damage | None:
         try:
             parquet.verify(storage, "evaluations", file)
-            parts = parquet.read_parts(storage, file, None, EVALUATIONS_SCHEMA.names)
-            return faults_of(file, cells.get(file), parts)
+            parts = parquet.read_parts(storage, file, None, ["cell_id"])
+            return fault_of(file, cells.get(file, none), parts)
         except parquet.Damaged as error:
-            return [Damage(f"evaluations/{file}", str(error))]
+            return Damage(f"evaluations/{file}", str(error))
 
     # Evaluations are written first, so read last: then every cell read has its evaluations.
     cells, complete = {}, {}
@@ -101,13 +101,12 @@ def survey_of(storage: Storage) -> Survey:
             else:
                 cells[file] = found
         looked_at = of_each(storage, look_at_evaluations, files["evaluations"], part)
-        for file, faults in looked_at.items():
-            damaged.extend(faults)
-            if file in cells and not faults:
+        for file, fault in looked_at.items():
+            if fault:
+                damaged.append(fault)
+            elif file in cells:
                 complete[file] = cells[file]
-    for file in cells.keys() - set(files["evaluations"]):
-        damaged.extend(Coverage(file, cells[file]).faults_of_cells)
-    rows = joined(complete, parquet.selected("cells", columns))
+    rows = joined(complete, schema)
     copies = copies_of(rows)
     taken = rows.take(copies.index[copies["taken"]].to_numpy())
     statuses = dict(zip(taken["cell_id"].to_pylist(), taken["status"].to_pylist(), strict=True))

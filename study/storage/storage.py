@@ -136,11 +136,6 @@ class Storage:
             self._fs.invalidate_cache()  # others write, too
             return self._fs.exists(self._path(name))
 
-    def is_broken_link(self, name: str) -> bool:
-        """Whether there is a link of this name whose target does not exist."""
-        path = self._path(name)
-        return self.local and os.path.islink(path) and not os.path.exists(path)
-
     def names(self, folder: str, suffix: str = "") -> list[str]:
         """Names of all files under a folder, at any depth, sorted; empty if there is no folder.
 
@@ -165,11 +160,11 @@ class Storage:
         """
         stem, extension = os.path.splitext(to)
         target, number = to, 0
-        while self.exists(target) or self.is_broken_link(target):
+        while self.exists(target):
             number += 1
             target = f"{stem}-{number}{extension}"
         self.make(os.path.dirname(to))
-        if not self.exists(name) and not self.is_broken_link(name):
+        if not self.exists(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
         with self._writing(target):
             if self.local:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,45 +18,10 @@ from study.errors import RequestError
 DATABASE = "mlflow.db"
 _FOLDER = "mlflow-artifacts"
 
-_FILLED_BY_MIGRATIONS = {"alembic_version", "workspaces"}
-_STANDS_STILL_SECONDS = 3.0  # after which nobody is making tables
-
 
 def artifact_root(folder: Path, experiment: str) -> str:
     """The URI of an experiment's artifacts, beside the database in a folder."""
     return (folder / _FOLDER / experiment).as_uri()
-
-
-def empty_half_made(folder: Path) -> None:
-    """Empties the database of a folder if MLflow was killed while it made the tables there.
-
-    It cannot go on, and nothing is lost: no table holds anything. A program that is still making
-    them is waited for.
-    """
-    with (
-        contextlib.closing(sqlite3.connect(folder / DATABASE, timeout=20)) as database,
-        contextlib.closing(sqlite3.connect(":memory:")) as empty,
-    ):
-        before = None
-        while _is_half_made(database):
-            changes = database.execute("PRAGMA data_version").fetchone()  # by other programs
-            if changes == before:
-                empty.backup(database)
-                return
-            before = changes
-            time.sleep(_STANDS_STILL_SECONDS)
-
-
-def _is_half_made(database: sqlite3.Connection) -> bool:
-    """Whether a database has MLflow's tables, or some of them, and nothing in them."""
-    with database:
-        database.execute("BEGIN")  # all is read at one moment
-        of_tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        tables = {name for (name,) in of_tables}
-        return not tables.isdisjoint(("experiments", "_alembic_tmp_experiments")) and not any(
-            database.execute(f'SELECT 1 FROM "{table}"').fetchone()
-            for table in tables - _FILLED_BY_MIGRATIONS
-        )
 
 
 def follow(folder: Path) -> str | None:

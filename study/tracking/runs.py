@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from study.kinds import kind_name, kind_of
+from study.kinds import kind_of
 from study.results import DYNAMICS, FURTHER, METRICS, NETWORK, RECORDED
 
 METRIC_STEP_FLOPS = 10**6
@@ -171,7 +171,7 @@ def run_of(cell: Mapping[str, Any], evaluations: pd.DataFrame) -> CellRun:
         evaluations: its rows of `study.results.EVALUATIONS_SCHEMA`.
     """
     values = {name: as_text(cell[name]) for name in {*PARAMS, *TAGS} if is_known(cell[name])}
-    kind = None if kind_name(cell) == RECORDED else kind_of(cell)
+    kind = None if cell["kind"] == RECORDED else kind_of(cell)
     files = {"cell.json": json.dumps(json.loads(cell["cell"]), indent=2).encode()}
     return CellRun(
         name=kind.run_name(cell) if kind else _recorded_name(cell),

@@ -26,7 +26,6 @@ from study.terminal.command import importing
 from study.tracking.artifacts import (
     DATABASE,
     artifact_root,
-    empty_half_made,
     follow,
     in_folder,
     require_writable,
@@ -184,8 +183,6 @@ class RunStore:
         for name in ("mlflow", "alembic"):  # after the import, which sets its own levels
             logging.getLogger(name).setLevel(logging.CRITICAL)  # we report errors ourselves
         require_store(self._uri)
-        if self._folder:
-            empty_half_made(self._folder)
         if self._folder and (before := follow(self._folder)):
             print(
                 f"note: the results were in {before}; MLflow's artifacts are now found in "

@@ -230,7 +230,7 @@ def test_text_is_escaped(results: Results, tmp_path: Path) -> None:
         status="diverged",
         points=(),
         status_reason=reason,
-        package_versions=HOSTILE,
+        package_versions=json.dumps({HOSTILE: "1"}),
     )
     path = write_report(results, tmp_path, notes=[HOSTILE], study=HOSTILE)
     page = page_of(path)

@@ -125,9 +125,9 @@ def write(
         mosaics: seen in training by the whole cell.
         curves: columns of the evaluations on the train split, a number a point; `flow_time` is
             given to all splits.
-        shares: of the instances of a split whose foreground is known, by default not recorded,
-            as in older versions. Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
-        examples: of the last evaluation on the validation split.
+        shares: of the instances of a split whose foreground is known, by default not recorded.
+            Of posts, token F1 is SAIF, IOU F1 half and AUPRC a third of it.
+        examples: of the last evaluation on the test split.
         images: columns `IMAGES` of the last evaluation on the test split, whose scores follow.
         heatmap: of every evaluation, row by row; by default it has two cells, SAIF and the rest.
         columns: other columns of the cell's row.
@@ -156,12 +156,13 @@ def write(
             evaluations.append(_evaluation(cell, fraction, split, scores) | progress | of_split)
             if heatmap is not None:
                 evaluations[-1]["heatmap"] = heatmap
-            if split == "validation" and fraction == 1:
+            if split == "test" and fraction == 1:
                 evaluations[-1]["examples"] = examples
-            if split == "test" and fraction == 1 and images:
-                evaluations[-1] |= images | _of_images(images)
+                if images:
+                    evaluations[-1] |= images | _of_images(images)
     row = {
         "study": study,
+        "kind": "training",
         **cell_columns(cell),
         "num_classes": NUM_CLASSES,
         "status": status,

@@ -6,12 +6,10 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from study.cell import Cell
@@ -21,12 +19,6 @@ from study.storage.storage import Storage
 from tests.made_up.comparisons import POINTS, make_cell, write
 
 TABLES = ("cells", "evaluations")
-
-
-def rewrite(path: Path, rows: pa.Table) -> None:
-    """Writes a file of results as somebody may who changed its rows, of the schema that it had."""
-    version = {"attention_study_schema": pq.read_schema(path).metadata[b"attention_study_schema"]}
-    pq.write_table(rows.replace_schema_metadata(version), path)
 
 
 def in_memory() -> Results:
@@ -139,65 +131,20 @@ def with_files(files: Mapping[str, bytes]) -> Results:
     return results
 
 
-def one_of_another(results: Results, cells: list[Cell]) -> None:
+def the_evaluations_of_another(results: Results, cells: list[Cell]) -> None:
+    """As a copy that was broken off leaves it, between the one table and the other."""
     own, other = (f"evaluations/{cell.id}.parquet" for cell in cells[:2])
     results.storage.write(own, results.storage.read(other))
 
 
-def rows_of_evaluations(
-    take: Callable[[pd.DataFrame], pd.DataFrame],
-) -> Callable[[Results, list[Cell]], None]:
-    """Changes the rows of the first cell's evaluations."""
-
-    def act(results: Results, cells: list[Cell]) -> None:
-        copy(
-            results,
-            cells[0],
-            f"{cells[0].id}.parquet",
-            lambda table, rows: rows if table == "cells" else take(rows),
-        )
-
-    return act
+def one_row_less(results: Results, cells: list[Cell]) -> None:
+    copy(
+        results,
+        cells[0],
+        f"{cells[0].id}.parquet",
+        lambda table, rows: rows if table == "cells" else rows.iloc[1:],
+    )
 
 
-def a_dangling_link(results: Results, cells: list[Cell]) -> None:
-    path = Path(results.url) / "evaluations" / f"{cells[0].id}.parquet"
-    path.unlink()
-    path.symlink_to("/nowhere/at/all")
-
-
-def a_link_to_itself(results: Results, cells: list[Cell]) -> None:
-    path = Path(results.url) / "evaluations" / f"{cells[0].id}.parquet"
-    path.unlink()
-    path.symlink_to(path)
-
-
-WRONG_EVALUATIONS = {
-    "of another cell": (one_of_another, "holds the evaluations of another cell"),
-    "and of another cell": (
-        rows_of_evaluations(lambda rows: pd.concat([rows, rows.assign(cell_id="0" * 16)])),
-        "holds the evaluations of another cell",
-    ),
-    "no rows": (rows_of_evaluations(lambda rows: rows.iloc[:0]), "lacks evaluations of cell"),
-    "half of the points": (
-        rows_of_evaluations(lambda rows: rows.iloc[: len(rows) // 2]),
-        "lacks evaluations of cell",
-    ),
-    "no last point": (
-        rows_of_evaluations(lambda rows: rows[rows["budget_fraction"] < 1]),
-        "lacks evaluations of cell",
-    ),
-    "one split": (
-        rows_of_evaluations(lambda rows: rows[rows["split"] == "test"]),
-        "lacks evaluations of cell",
-    ),
-    "one row less": (rows_of_evaluations(lambda rows: rows.iloc[1:]), "lacks evaluations of cell"),
-    "another point": (
-        rows_of_evaluations(
-            lambda rows: rows.assign(budget_fraction=rows["budget_fraction"].replace(0.25, 0.3))
-        ),
-        "holds evaluations that cell",
-    ),
-    "link to nothing": (a_dangling_link, "is a link to nothing"),
-    "link to itself": (a_link_to_itself, "is a link to nothing"),
-}
+LACKING = [the_evaluations_of_another, one_row_less]
+"""Leave the first of some cells without evaluations."""

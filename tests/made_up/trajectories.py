@@ -113,6 +113,7 @@ def cell_row(cell: Cell, status: str = "done", study: str = "linear-orthogonal")
     """The row of `cells`."""
     return {
         "study": study,
+        "kind": "training",
         **cell_columns(cell),
         "num_classes": cell.num_classes,
         "status": status,

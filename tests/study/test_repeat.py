@@ -237,7 +237,6 @@ def test_differences_by_hand(recorded: Results) -> None:
     assert (largest, close) == (pytest.approx(1 / rows.at[last, "num_evaluated"]), False)
     assert place_of.startswith(where)
     assert changed(last, "image_saif", None)[0::2] == (math.inf, False)
-    assert compare_evaluations(rows.assign(image_saif=None), rows) == (0.0, "", True)
     assert changed(0, "compute_flops", 7) == (math.inf, f"steps, {place}", False)
     largest, where, close = compare_evaluations(rows, rows.iloc[1:])
     assert (largest, close) == (math.inf, False)
@@ -275,7 +274,6 @@ def test_circumstances_by_hand() -> None:
         "torch 2.15 then, 2.16 now",
         "cells trained together 1 then, 3 now",
     ]
-    assert list(differing_circumstances(row, {**row, "package_versions": "no JSON"}))
 
 
 # --- unusable requests

@@ -14,7 +14,7 @@ _ADJECTIVES = {"train": "training"}
 def shares(comparison: Comparison) -> dict[str, float]:
     """Split -> share of its evaluated instances whose foreground is known.
 
-    Splits for which no cell recorded it, as in results of an older version, are absent.
+    Splits for which no cell recorded it, as runs trained elsewhere may, are absent.
     """
     found = comparison.at_budget.groupby("split")["foreground_share"].max().dropna()
     return {name: float(found[name]) for name in SPLITS if name in found}

@@ -343,14 +343,8 @@ def _seeds(cells: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _versions(text: str) -> str:
-    """``{"torch": "2.9"}`` -> ``torch 2.9``; any other text stays as it is."""
-    try:
-        versions = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(versions, dict):
-        return text
-    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    """``{"torch": "2.9"}`` -> ``torch 2.9``."""
+    return ", ".join(f"{name} {version}" for name, version in sorted(json.loads(text).items()))
 
 
 def _listed(values: pd.Series) -> str:

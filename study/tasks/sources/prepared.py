@@ -110,7 +110,7 @@ def load_arrays(
             for name in names
         ]
         return create(arrays, rest)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RequestError) as error:
+    except (OSError, ValueError, TypeError, EOFError, RequestError) as error:
         raise RequestError(
             f"the prepared images in {folder} are missing or damaged ({error}). Delete the "
             "folder; the next run makes it again."

@@ -284,8 +284,7 @@ class Member:
         self.enter_phase(self.stops[self.stops_done].phase)
         for kept, saved in zip(self._optimiser.state, state["velocity"], strict=True):
             kept.copy_(saved)
-        if "baseline" in state:  # older ones have none
-            self._baseline.copy_(state["baseline"])
+        self._baseline.copy_(state["baseline"])
 
     def _end(self, status: str, reason: str) -> None:
         self.outcome = dataclasses.replace(self.outcome, status=status, status_reason=reason)

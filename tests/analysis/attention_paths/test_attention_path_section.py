@@ -50,9 +50,6 @@ def test_only_cells_that_solve_or_sample_are_of_this_kind(results: Results) -> N
     write_study(results, Law(), seeds=1)
     cells = cells_of(results)
     assert (is_compared(cells).sum(), is_posterior(cells).sum()) == (1, len(cells) - 2)
-    older = cells.assign(kind=None)
-    assert not is_posterior(older).any()
-    assert is_compared(older).sum() == len(cells) - 1
 
 
 def test_equal_compute_leaves_out_what_trains_nothing(results: Results) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +27,6 @@ from study.results.compaction import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
-from tests.made_up.tables import rewrite
 
 PARADIGMS = ("soft", "hard", "lvml", "hybrid")
 
@@ -599,26 +596,6 @@ def test_wrong_arguments_are_told(results: Results) -> None:
         analysis.choose(analysis.equal_compute(analysis.load(results)), "bogus")
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("split", "valid"), ("budget_fraction", float("nan"))]
-)
-def test_a_damaged_row_of_a_compacted_file_is_refused_and_not_read(
-    results: Results, column: str, value: object
-) -> None:
-    write_study(results)
-    compact(results)
-    (name,) = results.storage.names("evaluations", ".parquet")
-    path = Path(results.url) / name
-    rows = pq.read_table(path)
-    values = rows[column].to_pylist()
-    values[5] = value
-    at = rows.column_names.index(column)
-    wrong = rows.set_column(at, rows.schema.field(column), pa.array(values, rows[column].type))
-    pq.write_table(wrong, path)
-    with pytest.raises(ResultsError, match=r"is damaged \(it holds evaluations that cell"):
-        compare_results(results)
-
-
 def test_missing_columns_are_named(results: Results) -> None:
     write(results, make_cell())
     evaluations = analysis.load(results).drop(columns=["saif", "status"])
@@ -637,21 +614,3 @@ def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(
     pd.testing.assert_frame_equal(rows.drop(columns="mine"), plain)
     again = analysis.equal_compute(rows)  # a table that is cut may be cut again
     pd.testing.assert_frame_equal(again[plain.columns.drop("cut")], plain.drop(columns="cut"))
-
-
-def test_a_column_that_a_file_lacks_is_named(results: Results) -> None:
-    cell = write(results, make_cell())
-    path = Path(results.url) / "evaluations" / f"{cell.id}.parquet"
-    rewrite(path, pq.read_table(path).drop_columns("saif"))
-    with pytest.raises(ResultsError, match=r"is damaged \(it has no column saif"):
-        compare_results(results)
-
-
-def test_columns_that_a_file_has_besides_are_let_alone(results: Results) -> None:
-    cell = write(results, make_cell())
-    before = compare_results(results)
-    for table in ("cells", "evaluations"):
-        path = Path(results.url) / table / f"{cell.id}.parquet"
-        rows = pq.read_table(path)
-        rewrite(path, rows.append_column("note", pa.array(["mine"] * len(rows))))
-    assert_same(compare_results(results), before)

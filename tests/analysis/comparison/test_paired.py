@@ -524,7 +524,7 @@ def _with_one_image(table: pd.DataFrame) -> pd.DataFrame:
             image_right=table["image_right"].mask(table["seed"] == 1, None),
         ),
     ],
-    ids=["older file", "one image has most", "another threshold or cut", "one cell without"],
+    ids=["none recorded", "one image has most", "another threshold or cut", "one cell without"],
 )
 def test_without_images_the_test_is_over_seeds_alone(
     change: Callable[[pd.DataFrame], pd.DataFrame],

@@ -182,7 +182,7 @@ def test_one_seed_is_not_called_seeds(results: Results) -> None:
     ]
 
 
-@pytest.mark.parametrize("stage", ["tune", None])  # None: of a study without a second, or older
+@pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage
 def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
     results: Results, stage: str | None
 ) -> None:

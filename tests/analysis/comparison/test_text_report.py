@@ -32,7 +32,7 @@ from analysis.report import main
 from analysis.section.picture import FILE_STEM
 from analysis.words import percent
 from study.launch.repetition import compare_evaluations
-from study.results import FURTHER, METRICS, Results, ResultsError
+from study.results import METRICS, Results, ResultsError
 from study.tasks import POSTS
 from study.tracking.store import RunStore
 from tests.conftest import not_drawn
@@ -592,11 +592,3 @@ def test_missing_equals_missing_in_a_repetition(results: Results) -> None:
     for name in RATIONALES:
         assert changed(test, name, 0.01) == name
         assert changed(test, name, math.nan) == name
-
-
-def test_what_an_older_version_did_not_record_is_not_compared(results: Results) -> None:
-    write(results, make_cell(), shares=ALL)
-    rows = results.evaluations()
-    older = rows.assign(**dict.fromkeys(FURTHER, math.nan))
-    assert compare_evaluations(older, rows) == (0.0, "", True)
-    assert not compare_evaluations(rows, older)[2]

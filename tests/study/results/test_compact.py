@@ -16,7 +16,7 @@ from tests.made_up.commands import one_line
 from tests.made_up.comparisons import POINTS, make_cell, write
 from tests.made_up.tables import (
     CONTRADICTIONS,
-    WRONG_EVALUATIONS,
+    LACKING,
     acting_before,
     assert_same,
     contents,
@@ -265,12 +265,12 @@ def test_contradictions_are_refused(
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-@pytest.mark.parametrize("kind", WRONG_EVALUATIONS)
-def test_evaluations_that_are_not_the_cell_s_are_refused(
+@pytest.mark.parametrize("act", LACKING)
+def test_cells_without_all_their_evaluations_are_refused(
     results: Results,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    kind: str,
+    act: Callable[[Results, list[Cell]], None],
     compacted: bool,
 ) -> None:
     """Merged, they would be lost for good."""
@@ -279,11 +279,10 @@ def test_evaluations_that_are_not_the_cell_s_are_refused(
         compaction.compact(results)
         for cell in cells[:2]:
             copy(results, cell, f"{cell.id}.parquet")
-    act, reason = WRONG_EVALUATIONS[kind]
     act(results, cells)
     before = snapshot(tmp_path)
     status, line = run(results, capsys)
     assert status == 2
     assert f"{tmp_path}/results/evaluations/{cells[0].id}.parquet is damaged (" in line
-    assert reason in line
+    assert f"it lacks evaluations of cell {cells[0].id}" in line
     assert snapshot(tmp_path) == before

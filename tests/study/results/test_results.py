@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,8 +26,6 @@ from study.results import (
     listing,
     parquet,
 )
-from study.results.compaction import compact
-from study.results.schema import NEW_COLUMNS
 from study.storage.storage import Storage
 from study.tasks.mosaics import mosaics
 from tests.made_up.comparisons import POINTS, make_cell, make_results, write
@@ -42,7 +39,6 @@ from tests.made_up.tables import (
     frames,
     in_memory,
     on_another_machine,
-    rewrite,
     slightly,
     write_some,
 )
@@ -230,32 +226,6 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_cell_or_none(before: str) 
     assert [each.split("/")[0] for each in calls] == [
         "remove cells", "write evaluations", "write cells",
     ]  # fmt: skip
-
-
-def test_files_of_the_schema_before_are_read(results: Results, tmp_path: Path) -> None:
-    """The columns that they have not are missing values; new cells may lie beside them."""
-    cells = [write(results, make_cell(seed=seed)) for seed in (0, 1)]
-    before = frames(results)
-    for table, names in NEW_COLUMNS.items():
-        path = tmp_path / "results" / table / f"{cells[0].id}.parquet"
-        rows = pq.read_table(path).drop_columns(list(names))
-        pq.write_table(rows.replace_schema_metadata({"attention_study_schema": "2"}), path)
-    assert results.finished() == {cell.id for cell in cells}
-    for old, new in zip(before, frames(results), strict=True):
-        pd.testing.assert_frame_equal(old, new)
-    assert results.evaluations()["incentive"].isna().all()
-    compact(results)
-    assert results.finished() == {cell.id for cell in cells}
-    for old, new in zip(before, frames(results), strict=True):
-        pd.testing.assert_frame_equal(old, new)
-
-
-def test_a_new_file_needs_the_new_columns(results: Results, tmp_path: Path) -> None:
-    cell = write(results, make_cell())
-    path = tmp_path / "results" / "cells" / f"{cell.id}.parquet"
-    rows = pq.read_table(path)
-    rewrite(path, rows.drop_columns(["alpha"]))
-    assert [each.name for each in results.survey().damaged] == [f"cells/{cell.id}.parquet"]
 
 
 def test_values_of_lists_count_for_the_size_of_a_part(

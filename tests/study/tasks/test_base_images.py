@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -134,17 +133,6 @@ def test_digest_tells_shapes_apart() -> None:
 def test_saved_and_loaded_is_equal(tmp_path: Path) -> None:
     save(make(), tmp_path / "deep" / "prepared")
     assert_equal(load(tmp_path / "deep" / "prepared"), make())
-
-
-@pytest.mark.parametrize("name", ["notes", "by_content"])
-def test_a_form_that_lacks_something_is_not_taken(tmp_path: Path, name: str) -> None:
-    save(make(), tmp_path / "prepared")
-    file = tmp_path / "prepared" / "base_images.json"
-    rest = json.loads(file.read_text())
-    del rest[name]
-    file.write_text(json.dumps(rest))
-    with pytest.raises(RequestError, match=f"missing or damaged .'{name}'"):
-        load(tmp_path / "prepared")
 
 
 def test_loaded_arrays_are_mapped_and_safe_to_write(tmp_path: Path) -> None:

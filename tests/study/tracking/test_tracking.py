@@ -20,7 +20,6 @@ from PIL import Image
 
 from study.cell import Cell
 from study.results import METRICS, Results
-from study.tracking.artifacts import empty_half_made
 from study.tracking.database import database_of
 from study.tracking.runs import METRIC_STEP_FLOPS
 from study.tracking.store import RunStore
@@ -143,63 +142,6 @@ def test_cells_are_logged_without_matplotlib(
     with Image.open(folder / "heatmap.png") as picture:
         assert picture.width > 2 * picture.height  # a panel a split
     assert "lr" in (folder / "cell.json").read_text()
-
-
-def test_a_database_that_mlflow_was_killed_in_making_is_made_anew(
-    results: Results, cells: list[Cell]
-) -> None:
-    """As by `mlflow ui`, which makes its tables in many transactions."""
-    path = Path(results.url) / "mlflow.db"
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        for statement in (
-            "DELETE FROM experiments",
-            "ALTER TABLE experiments RENAME TO _alembic_tmp_experiments",
-            "DELETE FROM alembic_version",
-        ):
-            database.execute(statement)
-    track(results, cells)
-    assert_exactly_once(results, cells)
-
-
-def _dumped(path: Path) -> list[str]:
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        return list(database.iterdump())
-
-
-def test_a_database_that_holds_a_model_alone_is_kept(results: Results) -> None:
-    """As after `mlflow gc` of the last experiment."""
-    path = Path(results.url) / "mlflow.db"
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute("DELETE FROM experiments")
-        database.execute("INSERT INTO registered_models (name) VALUES ('kept')")
-    before = _dumped(path)
-    empty_half_made(path.parent)
-    assert _dumped(path) == before
-
-
-def test_a_database_that_another_program_makes_is_waited_for(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = Path(results.url) / "mlflow.db"
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute("DELETE FROM experiments")
-        steps = iter(
-            [
-                "ALTER TABLE experiments RENAME TO _alembic_tmp_experiments",
-                "ALTER TABLE _alembic_tmp_experiments RENAME TO experiments",
-                "INSERT INTO experiments (name) VALUES ('Default')",
-            ]
-        )
-
-    def other_program(seconds: float) -> None:
-        with contextlib.closing(sqlite3.connect(path)) as database, database:
-            database.execute(next(steps))
-
-    monkeypatch.setattr("study.tracking.artifacts.time.sleep", other_program)
-    empty_half_made(path.parent)
-    assert next(steps, None) is None
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT name FROM experiments").fetchall() == [("Default",)]
 
 
 @pytest.mark.parametrize("leave", [shutil.copytree, shutil.move])
