@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.conclude import conclude
 from analysis.page.exports import exports
+from analysis.section.base import Question
 from study.results import Results
 from tests.conftest import PROJECT
 from tests.golden.record import ROUNDING, Part, table
@@ -19,6 +20,12 @@ from tests.made_up.comparisons import make_results
 from tests.made_up.settings import write_settings
 
 RECORDED = PROJECT / "docs" / "cifar10-results"
+QUESTIONS = {
+    "cifar10-results": Question(),
+    "cifar10-results at a budget": Question(budget=1.2e13, select="saif"),
+    "cifar10-results, interpolated": Question(budget=1.2e13, interpolate=True, threshold=0.6),
+    "cifar10-results by mosaics": Question(axis="mosaics"),
+}
 
 
 MADE_UP: Mapping[str, Callable[[Results], None]] = {
@@ -38,15 +45,17 @@ MOST_ROWS = 60
 
 def made(folder: Path) -> dict[str, str]:
     """Of each report what it prints, and its CSV files."""
-    found = _report("cifar10-results", RECORDED)
+    found: dict[str, str] = {}
+    for name, question in QUESTIONS.items():
+        found |= _report(name, RECORDED, question)
     for name, write in MADE_UP.items():
         write(make_results(folder / name))
         found |= _report(name, folder / name)
     return found
 
 
-def _report(name: str, results: Path) -> dict[str, str]:
-    conclusions = conclude(results)
+def _report(name: str, results: Path, question: Question | None = None) -> dict[str, str]:
+    conclusions = conclude(results, question)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         conclusions.print()
     files = exports(conclusions.sections)
