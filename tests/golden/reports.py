@@ -22,10 +22,11 @@ from tests.made_up.settings import write_settings
 RECORDED = PROJECT / "docs" / "cifar10-results"
 QUESTIONS = {
     "cifar10-results": Question(),
-    "cifar10-results at a budget": Question(budget=1.2e13, select="saif"),
-    "cifar10-results, interpolated": Question(budget=1.2e13, interpolate=True, threshold=0.6),
+    "cifar10-results at a budget": Question(budget=1.238e13, select="saif"),
+    "cifar10-results, interpolated": Question(budget=1.238e13, interpolate=True, threshold=0.6),
     "cifar10-results by mosaics": Question(axis="mosaics"),
 }
+"""Name -> what is asked of them; some cells spend 1.238e13 FLOPs in half of their budget."""
 
 
 MADE_UP: Mapping[str, Callable[[Results], None]] = {
