@@ -16,8 +16,8 @@ from study.errors import RequestError
 from study.tasks.captions.layout import TITLE, Layout
 from study.tasks.captions.tally import CUT, OUTSIDE, STRAY_BOXES, STRAY_CAPTIONS, WORDLESS, Tally
 from study.tasks.captions.vocabulary import tokenise
-from study.tasks.sources.fetched import why
 from study.tasks.sources.json_values import expect, whole
+from study.tasks.sources.reading import why
 
 _IMAGE: Mapping[str, type] = {"id": int, "file_name": str, "width": int, "height": int}
 _CAPTION: Mapping[str, type] = {"id": int, "image_id": int, "caption": str}

@@ -16,7 +16,7 @@ import numpy as np
 from study.errors import RequestError
 from study.limits import usable_cores
 from study.tasks.captions.tally import DAMAGED_IMAGES, MISSING_IMAGES
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 from study.terminal.working import working
 
 if TYPE_CHECKING:  # a step on noise needs no Pillow

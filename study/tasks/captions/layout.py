@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from study.errors import RequestError
-from study.tasks.sources.fetched import DataSet, why
+from study.tasks.sources.fetched import DataSet
+from study.tasks.sources.reading import why
 
 TITLE = "MSCOCO"
 YEARS = (2014, 2017)

@@ -24,8 +24,9 @@ from study.tasks.captions.image_files import Seen, look_through
 from study.tasks.captions.layout import DATA_SET, PARTS, Layout, find
 from study.tasks.captions.tally import BARE_IMAGES, LEFT_OUT, OTHER_SIZE, Tally
 from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, locked, whole
-from study.tasks.sources.fetched import read_data_set, why
+from study.tasks.sources.fetched import read_data_set
 from study.tasks.sources.places import Places
+from study.tasks.sources.reading import why
 
 _PREPARED_VERSION = 1
 """Raised with what is read, or how."""

@@ -15,7 +15,7 @@ from study.cell.decoder import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.captions.layout import CATEGORY_WORDS
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 
 _WORD = re.compile(
     r"[^\W_]+?(?=n't\b)"  # do of don't

@@ -18,10 +18,11 @@ import numpy as np
 from study.errors import RequestError
 from study.tasks.one_shot.characters import Characters, prepared, resized
 from study.tasks.sources.cache import cache_root
-from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.downloading import downloading
+from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
 from study.tasks.sources.prepared import fingerprint
-from study.tasks.sources.torchvision_download import downloading
+from study.tasks.sources.reading import why
 
 ARCHIVES = (
     "images_background.zip",
@@ -196,7 +197,7 @@ def _download(folder: Path, where: str) -> None:
     Raises:
         RequestError: they cannot be downloaded, see `downloading`.
     """
-    with downloading("Omniglot", 16, folder, where, _ACCEPTED):
+    with downloading("Omniglot", 16, folder, where, f"Pass it with --data-dir DIR: {_ACCEPTED}."):
         from torchvision.datasets import Omniglot
         from torchvision.datasets.utils import download_url
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from study.errors import RequestError, unknown
 from study.tasks.mosaics.classes import class_name
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 
 _COMMENTS = (b"#", b"%")  # the second one is that of older files
 _AGAIN = "Copy the file again, as it was published."

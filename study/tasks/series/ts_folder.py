@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from study.errors import RequestError
 from study.tasks.sources.directory import nothing_in, visible
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 
 ACCEPTED = (
     "one pair of files NAME_TRAIN.ts and NAME_TEST.ts of the UCR/UEA archive, in DIR or in "
