@@ -11,7 +11,6 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import first_alike
-from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources import prepared as prepared_form
 
 VALIDATION_SHARE = 0.1
@@ -89,7 +88,7 @@ class BaseImages:
         ):
             where = f"the {split} images of {source}"
             _check_images(images, max_value, where)
-            check_labels(labels, len(images), len(class_names), where)
+            _check_labels(labels, len(images), len(class_names), where)
         if train_images.shape[1:] != test_images.shape[1:]:
             raise RequestError(
                 f"the images of {source} have different shapes: train "
@@ -151,6 +150,20 @@ def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
     largest = int(images.max())
     if largest > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
+
+
+def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
+    if labels.dtype != np.int64 or labels.shape != (count,):
+        raise RequestError(
+            f"the labels of {where} must be {count} of int64, one an image, "
+            f"got {labels.dtype} of shape {labels.shape}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(wrong):
+        raise RequestError(
+            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
+            f"must be 0..{num_classes - 1}."
+        )
 
 
 def save(base: BaseImages, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from study.errors import RequestError
@@ -35,4 +36,5 @@ def why(error: BaseException) -> str:
     elif isinstance(error, OSError):
         reason = getattr(error, "reason", None) or error.strerror or error
         reason = getattr(reason, "strerror", None) or reason
-    return " ".join(str(reason).split()).rstrip(".") or type(error).__name__
+    text = re.sub(r" <\S* object at \w+>", "", str(reason))  # an address tells nothing
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
