@@ -411,14 +411,6 @@ def test_downloads_without_a_cache(
     )
 
 
-def test_a_relative_cache_is_kept_too(
-    published: Published, tmp_path: Path, monkeypatch: Patch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    published.load("cache")
-    assert entries(published.place.parent) == [published.place.name]
-
-
 def test_a_download_that_another_process_won(published: Published) -> None:
     def won() -> None:
         if not published.place.exists():
@@ -427,14 +419,6 @@ def test_a_download_that_another_process_won(published: Published) -> None:
     published.server.meanwhile = won
     published.assert_whole(published.load())
     assert entries(published.place.parent) == [published.place.name]
-
-
-def test_a_place_that_is_taken_is_named(published: Published) -> None:
-    published.place.parent.mkdir(parents=True)
-    published.place.touch()
-    words = rf"{published.place.name} cannot be written \(Not a dir"
-    with pytest.raises(RequestError, match=words):
-        published.load()
 
 
 def test_a_damaged_download_says_how_to_get_it_again(published: Published) -> None:

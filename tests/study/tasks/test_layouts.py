@@ -62,17 +62,6 @@ def test_every_layout_gives_the_images(tmp_path: Path, names: FileNames, layout:
 
 
 @BOTH
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_official_files_pickled_again_by_python_3(
-    tmp_path: Path, names: FileNames, protocol: int
-) -> None:
-    folder = write_official(
-        tmp_path / "data", names, make(names), lambda value: pickle.dumps(value, protocol)
-    )
-    assert_reads(folder, names, make(names))
-
-
-@BOTH
 def test_official_parent_may_be_given(tmp_path: Path, names: FileNames) -> None:
     write_official(tmp_path / names.folder, names, make(names))
     assert_reads(tmp_path, names, make(names))

@@ -50,19 +50,12 @@ def find_official(data_dir: Path, names: FileNames) -> Found | None:
     return None
 
 
-# The parts of a pickled array. Functions whose names differ between versions of NumPy are taken
-# from an array, so that files of any version can be read.
-_RECONSTRUCT = np.empty(0).__reduce__()[0]
-_FROM_BUFFER = np.empty(1).__reduce_ex__(5)[0]
 _PICKLE_MAY_NAME: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): lambda kind, *_: np.dtype(_text(kind)),  # bytes in old files
-    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy.core.numeric", "_frombuffer"): _FROM_BUFFER,
-    ("numpy._core.numeric", "_frombuffer"): _FROM_BUFFER,
-    ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
+    ("numpy", "dtype"): lambda kind, *_: np.dtype(_text(kind)),
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
 }
+"""The parts of an array, as Python 2 named them."""
 
 
 class _ArrayUnpickler(pickle.Unpickler):

@@ -95,15 +95,6 @@ def test_nothing_is_looked_through_twice(tmp_path: Path, monkeypatch: pytest.Mon
     assert read(folder).parts["val"][0].sha256 == first.parts["val"][1].sha256
 
 
-def test_a_damaged_prepared_form_is_made_again(tmp_path: Path) -> None:
-    folder = write_coco(tmp_path / "coco", coco(3, 3))
-    first = read(folder)
-    (kept,) = (tmp_path / "cache" / "prepared").glob("mscoco-*/captioned.json")
-    os.truncate(kept, 100)
-    assert read(folder).parts == first.parts
-    assert kept.stat().st_size > 100
-
-
 # What is left out
 
 

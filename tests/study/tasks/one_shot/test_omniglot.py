@@ -121,15 +121,6 @@ def test_a_changed_archive_is_read_again(tmp_path: Path) -> None:
     assert before.digest != after.digest
 
 
-def test_a_damaged_prepared_form_is_made_again(tmp_path: Path) -> None:
-    first = load(write_omniglot(tmp_path / "data"))
-    (prepared,) = (path for path in (tmp_path / "cache" / "prepared").iterdir() if path.is_dir())
-    np.save(prepared / "images.npy", np.zeros_like(first.images))
-    again = load(tmp_path / "data")
-    assert again.digest == first.digest
-    assert again.images.any()
-
-
 @pytest.mark.parametrize("pixels", [None, 3, 106])
 def test_pixels_out_of_range_are_refused(pixels: int | None) -> None:
     words = rf"omniglot takes pixels from 4 to 105, got {pixels or 'none'}"
