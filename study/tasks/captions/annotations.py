@@ -1,6 +1,6 @@
 """Reads the annotations of MSCOCO: images, their captions and the boxes of their categories.
 
-No message quotes a caption; messages name the file and the id.
+No message quotes a caption.
 """
 
 from __future__ import annotations

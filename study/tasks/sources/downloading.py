@@ -41,10 +41,10 @@ def downloading(
             working(f"downloading {title}", megabytes, "MB", lambda: _size(folder, megabytes)),
             _impatient(),
             contextlib.redirect_stderr(io.StringIO()),
-            _no_warnings(),
+            warnings.catch_warnings(action="ignore"),  # of libraries
         ):
             yield
-    except Exception as error:  # torchvision has no error of its own
+    except Exception as error:  # libraries have no error of their own
         _close(error)
         damaged = isinstance(error, RuntimeError | ValueError)
         reason = "what arrived is damaged or incomplete" if damaged else why(error)
@@ -68,14 +68,6 @@ def _close(error: BaseException | None) -> None:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         error = error.__context__
-
-
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Silences warnings of libraries, which do not concern the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextlib.contextmanager

@@ -428,8 +428,8 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "text that is called an image": (
         lambda folder: _write(folder / "heron" / "0.png", b"<html>"),
-        "{folder}/heron/0.png cannot be read (cannot identify image file). Replace the image, or "
-        "take it away.",
+        "{folder}/heron/0.png cannot be read (cannot identify image file). Replace it, or take it "
+        "away.",
     ),
     "truncated": (
         lambda folder: os.truncate(folder / "reed" / "3.png", 60),
@@ -486,7 +486,7 @@ OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no label column": (
         lambda folder: write_own_parquet(folder / "a.parquet", [1, 2, 3], column="kind"),
-        "a.parquet cannot be read (it has no column label, only image, kind). Give all files",
+        "a.parquet cannot be read (it has no column label, only image, kind). All files need",
     ),
     "labels are lists": (
         lambda folder: write_own_parquet(folder / "a.parquet", [[1], [2], [3]]),

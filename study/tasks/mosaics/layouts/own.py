@@ -45,7 +45,8 @@ ACCEPTED = (
 LEAST_CLASSES = 3
 """Two of the foreground, one of the background."""
 
-_MEND = "Replace the image, or take it away."
+_ALIKE = "All files need the same columns, with labels that are written alike."
+_MEND = "Replace it, or take it away."
 
 
 class Own(NamedTuple):
@@ -276,7 +277,7 @@ def _parquet_names(paths: Sequence[Path]) -> FileNames:
 
     values: set[Any] = set()
     for path in paths:
-        with reading(path, "Give all files the same columns, and write all labels alike."):
+        with reading(path, _ALIKE):
             schema = pq.read_schema(path)
             if path == paths[0]:
                 column = _label_column(schema)
