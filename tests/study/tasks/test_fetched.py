@@ -21,7 +21,6 @@ import fsspec
 import pytest
 
 from study import run, tasks
-from study.cell import Options
 from study.errors import RequestError
 from study.storage.storage import Storage
 from study.tasks.mosaics.base_images import prepared
@@ -108,16 +107,6 @@ def test_a_copy_is_the_data_set(tmp_path: Path, cache: Path, layout: str) -> Non
     assert len(entries(cache / "fetched")) == 2
 
 
-def test_posts_are_copied_alike(tmp_path: Path, cache: Path) -> None:
-    folder = write_posts(tmp_path / "data" / "Data")
-    options = Options(label_rule="majority", rationale_rule="majority", min_count=1)
-    here = tasks.load("hatexplain", Places(str(folder)), options=options)
-    for place in (folder, folder.parent):
-        assert (
-            tasks.load("hatexplain", Places(place.as_uri()), options=options).facts == here.facts
-        )
-
-
 def test_copies_once_and_changed_data_anew(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,8 +169,6 @@ def test_what_is_wrong_with_a_copy_names_where_it_is_from(tmp_path: Path, cache:
             "{tmp}/none holds no file of CIFAR-10. Accepted: cifar-10-batches-p",
         ),
         ("memory://none", "memory://none holds no file of CIFAR-10. Accepted: cifar-10"),
-        ("nosuch://bucket/x", "cannot open the data directory nosuch://bucket/x (Protocol not"),
-        ("s3://key:secret@bucket/x", "the s3:// URL of the data directory holds a user or a pass"),
     ],
 )
 def test_an_unusable_url_is_one_clear_line(
@@ -190,7 +177,6 @@ def test_an_unusable_url_is_one_clear_line(
     (tmp_path / "empty").mkdir()
     got = refusal(lambda: load_cifar10(Places(url.format(tmp=tmp_path))))
     assert got.startswith(message.format(tmp=tmp_path))
-    assert "secret" not in got
     assert not cache.exists()
 
 
@@ -655,32 +641,3 @@ def test_a_download_is_kept_on_s3(
     assert [each.key for each in bucket.objects.all()] == [
         f"cache/downloads/fruit/{n}" for n in kept
     ]
-
-
-@pytest.mark.faults
-def test_what_is_wrong_on_s3_is_one_clear_line(
-    bucket: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import s3fs
-
-    def refused(url: str) -> str:
-        s3fs.S3FileSystem.clear_instance_cache()
-        by_data_dir = refusal(lambda: read_data_set(fruit(), Places(url), contents))
-        by_cache_dir = refusal(lambda: read_data_set(fruit(), Places(None, url), contents))
-        for text in (by_data_dir, by_cache_dir):
-            assert "test-" not in text
-            assert "results" not in text.replace("BUCKET/results", "")
-        return by_data_dir
-
-    assert refused("s3://").startswith("s3:// names no bucket")
-    assert refused("s3://no-such-bucket/x").startswith("there is no bucket no-such-bucket, for t")
-    here = f"s3://{bucket.name}/x"
-    s3fs.S3FileSystem.clear_instance_cache()
-    message = refusal(lambda: read_data_set(fruit(), Places(here), contents))
-    assert message == f"{here} holds no file of Fruit. Accepted: files of fruit."
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    other = f"s3://{bucket.name}/y"  # of the first a process knows that it may list it
-    unlocated = f"cannot open the data directory {other} (Unable to locate credentials). Set "
-    assert refused(other).startswith(unlocated)
-    assert not (cache / "fetched").exists() or entries(cache / "fetched") == []

@@ -213,11 +213,8 @@ LINE_4 = "{folder}/train.jsonl, line 4 cannot be read ("
 TWO = ["a", SECRET]
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (_line(b'{"tokens": ["nobody may'), LINE_4),
-    "no UTF-8": (_line(b'{"tokens": ["\xe8"]}'), LINE_4),
-    "no object": (_line(b"[1, 2]"), LINE_4),
     "no tokens": (_changed(tokens=None), f"{LINE_4}it has no 'tokens')."),
     "no label": (_changed(label=None), f"{LINE_4}it has no 'label')."),
-    "a blank label": (_changed(label=" "), f"{LINE_4}its label is no text"),
     "a label is NaN": (_changed(label=math.nan), f"{LINE_4}its label is no text"),
     "tokens are text": (_changed(tokens=SECRET), f"{LINE_4}its tokens are no list of words)."),
     "a token is a number": (_changed(tokens=["a", 3]), LINE_4),
@@ -260,10 +257,6 @@ def test_a_fault_is_one_line_that_quotes_no_text(tmp_path: Path, case: str) -> N
 
 ALONE: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda _: None, "{folder} is empty: no texts of your own found. Accepted layouts"),
-    "another format": (
-        lambda folder: (folder / "texts.csv").touch(),
-        "{folder} holds only texts.csv: no texts of your own found. Accepted layouts: JSONL or",
-    ),
     "one class": (
         _all("a.jsonl", rows(9, labels=("warm", "warm"))),
         "{folder}: all texts are of one class, 'warm'. Add texts of another one.",
