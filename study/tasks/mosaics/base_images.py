@@ -141,12 +141,11 @@ def made_up_images(
 
 
 def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
-    if len(images) == 0:
-        raise RequestError(f"there are no images among {where}.")
-    if images.dtype != np.uint8:
-        raise RequestError(f"{where} must be uint8, got {images.dtype}.")
-    if images.ndim != 4 or 0 in images.shape:
-        raise RequestError(f"{where} must be (N, H, W, C), none of them 0, got {images.shape}.")
+    if images.dtype != np.uint8 or images.ndim != 4 or 0 in images.shape:
+        raise RequestError(
+            f"{where} must be uint8 (N, H, W, C), none of them 0, got {images.dtype} "
+            f"{images.shape}."
+        )
     largest = int(images.max())
     if largest > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
@@ -155,8 +154,7 @@ def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
 def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
     if labels.dtype != np.int64 or labels.shape != (count,):
         raise RequestError(
-            f"the labels of {where} must be {count} of int64, one an image, "
-            f"got {labels.dtype} of shape {labels.shape}."
+            f"the labels of {where} must be int64 ({count},), got {labels.dtype} {labels.shape}."
         )
     wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
     if len(wrong):

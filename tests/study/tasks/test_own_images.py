@@ -404,12 +404,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a file that is no image": (
         lambda folder: _write(folder / "heron" / "notes.txt", b"x"),
-        "{folder}/heron/notes.txt is in no accepted format, among images of the class heron. Move "
-        "it away;",
-    ),
-    "a folder in a class": (
-        lambda folder: (folder / "heron" / "young").mkdir(),
-        "{folder}/heron/young is a folder, among images of the class heron. Move it away;",
+        "{folder}/heron/notes.txt is no image, among images of the class heron. Move it away;",
     ),
     "text that is called an image": (
         lambda folder: _write(folder / "heron" / "0.png", b"<html>"),

@@ -227,9 +227,8 @@ def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
         entries = visible(folder)
         others = [each for each in entries if each.suffix.lower() not in IMAGE_SUFFIXES]
         if others and len(others) < len(entries):
-            what = "a folder" if others[0].is_dir() else "in no accepted format"
             raise RequestError(
-                f"{others[0]} is {what}, among images of the class {folder.name}. Move it away; "
+                f"{others[0]} is no image, among images of the class {folder.name}. Move it away; "
                 f"images are {', '.join(IMAGE_SUFFIXES)}."
             )
         images = () if others else entries
