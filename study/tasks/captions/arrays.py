@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 
 from study.errors import RequestError
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 
 _FILE = "array.npy"
 

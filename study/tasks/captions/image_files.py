@@ -9,14 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from study.errors import RequestError
 from study.limits import usable_cores
-from study.tasks.captions.tally import DAMAGED_IMAGES, MISSING_IMAGES
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import reading
 from study.terminal.working import working
 
 if TYPE_CHECKING:  # a step on noise needs no Pillow
@@ -33,20 +31,8 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Seen(NamedTuple):
-    """A whole image.
-
-    Attributes:
-        sha256: of the file, in hexadecimal digits.
-        size: (width, height) in pixels.
-    """
-
-    sha256: str
-    size: tuple[int, int]
-
-
-def look_through(folder: Path, files: Sequence[str]) -> Iterator[Seen | str]:
-    """What is in each file: an image, or the sort of its fault, see `study.tasks.captions.tally`.
+def look_through(folder: Path, files: Sequence[str]) -> Iterator[str | None]:
+    """The SHA-256 of each file in hexadecimal digits; None: it is missing or no whole image.
 
     All are read and decoded, by several threads, so that a truncated one is noticed.
     """
@@ -95,32 +81,26 @@ def encoded(image: Image.Image) -> bytes:
 def _squashed(path: Path, side: int) -> Image.Image:
     from PIL import Image
 
-    try:
-        with Image.open(path, formats=_FORMATS) as image:
-            # Bilinear with antialiasing: Pillow widens the filter where it shrinks an image.
-            return image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
-    except Exception as error:  # a damaged image can raise anything
-        raise RequestError(
-            f"{path} cannot be decoded any more ({why(error)}). Leave the data set as it is while "
-            "a study runs, and run the command again."
-        ) from error
+    with (
+        reading(path, "Leave the data set as it is while a study runs."),
+        Image.open(path, formats=_FORMATS) as image,
+    ):
+        # Bilinear with antialiasing: Pillow widens the filter where it shrinks an image.
+        return image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
 
 
-def _look(path: Path) -> Seen | str:
+def _look(path: Path) -> str | None:
     from PIL import Image
 
     try:
         content = path.read_bytes()
         with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
-            size = image.size
             # A JPEG is decoded whole, but at an eighth of its size, which takes a third the time.
             image.draft("RGB", (1, 1))
             image.load()
-    except FileNotFoundError:
-        return MISSING_IMAGES
     except Exception:  # a damaged image can raise anything
-        return DAMAGED_IMAGES
-    return Seen(hashlib.sha256(content).hexdigest(), size)
+        return None
+    return hashlib.sha256(content).hexdigest()
 
 
 def _in_order(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:

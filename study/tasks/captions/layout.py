@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from study.errors import RequestError
-from study.tasks.sources.fetched import DataSet, why
+from study.tasks.sources.directory import listed
+from study.tasks.sources.fetched import DataSet
 
 TITLE = "MSCOCO"
 YEARS = (2014, 2017)
@@ -70,13 +71,8 @@ def find(folder: Path) -> Layout:
             of the one that lacks least.
     """
     layouts = [Layout(folder, year) for year in YEARS]
-    try:
-        if not folder.is_dir():
-            fault = "is not a directory" if folder.exists() else "does not exist"
-            raise RequestError(f"{folder} {fault}. Pass {TITLE} with --data-dir DIR: {ACCEPTED}.")
+    with listed(folder, TITLE):
         missing = [layout.missing() for layout in layouts]
-    except OSError as error:
-        raise RequestError(f"{folder} cannot be read ({why(error)}).") from error
     lacks, layout = min(zip(missing, layouts, strict=True), key=lambda pair: len(pair[0]))
     if lacks:
         raise RequestError(

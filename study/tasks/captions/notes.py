@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from study.tasks.captions.captions import NumberedCaptions
 from study.tasks.captions.mscoco import Coco
-from study.tasks.captions.tally import LEFT_OUT, MENDED, NAMED
 from study.tasks.captions.vocabulary import END, FIRST_WORD, UNKNOWN
+
+_NAMED = 3  # of each sort
 
 _FEW_IMAGES = 10_000
 """Training images below which nothing reproduces the paper, which has 82,783 of them."""
@@ -48,10 +49,11 @@ def notes(
         f"objects, of categories with exactly one box in an image: {_each(objects)}",
     ]
     sentences += _unscored(coco, scored)
-    if left_out := coco.tally.listed(LEFT_OUT):
-        sentences.append(f"left out: {left_out}")
-    if mended := coco.tally.listed(MENDED):
-        sentences.append(f"mended: {mended}")
+    sentences += [
+        f"left out: {sort}: {len(files):,} ({_first(files)})"
+        for sort, files in coco.left_out.items()
+        if files
+    ]
     if len(train.rows) < _FEW_IMAGES:
         sentences.append(
             f"{len(train.rows):,} training images: a try-out, no reproduction of the paper"
@@ -71,11 +73,14 @@ def _unscored(coco: Coco, scored: Mapping[int, object]) -> list[str]:
     if not numbers:
         return []
     names = [coco.categories[number] for number in sorted(set(numbers))]
-    first = ", ".join([*names[:NAMED], "..."] if len(names) > NAMED else names)
     return [
-        f"not scored: {len(numbers):,} objects of {len(names)} categories ({first}), of whose "
-        "single words none is in the vocabulary"
+        f"not scored: {len(numbers):,} objects of {len(names)} categories ({_first(names)}), of "
+        "whose single words none is in the vocabulary"
     ]
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], "..."] if len(names) > _NAMED else names)
 
 
 def _coverage(part: NumberedCaptions) -> str:

@@ -15,7 +15,7 @@ from study.cell.decoder import UNKNOWN as UNKNOWN
 from study.errors import RequestError
 from study.storage.urls import expanded
 from study.tasks.captions.layout import CATEGORY_WORDS
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import reading
 
 _WORD = re.compile(
     r"[^\W_]+?(?=n't\b)"  # do of don't
@@ -81,31 +81,19 @@ def read_category_words(
         RequestError: the file is missing, cannot be read, or has other categories.
     """
     path = expanded(chosen) if chosen else folder / CATEGORY_WORDS
-    try:
+    remedy = (
+        f"It must have one line for each of the {len(categories)} categories, in the order of "
+        "their ids, with its words separated by commas. Mend it, or pass another one with "
+        "--category-words FILE."
+    )
+    with reading(path, remedy):
         lines = path.read_text(encoding="utf-8-sig").strip().splitlines()
-    except FileNotFoundError as error:
-        raise RequestError(
-            f"{path} is missing: the words that stand for each of the {len(categories)} "
-            f"categories, one line a category in the order of their ids, separated by commas. Put "
-            f"it there, or pass another one with --category-words FILE."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else why(error)
-        raise RequestError(f"{path} cannot be read ({reason}).") from error
-    if len(lines) != len(categories):
-        raise RequestError(
-            f"{path} has {len(lines)} lines, must have one for each of the {len(categories)} "
-            "categories, in the order of their ids. Mend it, or pass another one with "
-            "--category-words FILE."
-        )
-    words = {}
-    for number, (category, line) in enumerate(zip(categories, lines, strict=True), 1):
-        phrases = [" ".join(tokenise(phrase)) for phrase in line.split(",")]
-        if " ".join(tokenise(category)) not in phrases:
-            raise RequestError(
-                f"{path}, line {number} does not name its category, {category!r}: the lines must "
-                "be in the order of the categories' ids. Mend it, or pass another one with "
-                "--category-words FILE."
-            )
-        words[category] = tuple(sorted({p for p in phrases if p and " " not in p}))
+        if len(lines) != len(categories):
+            raise ValueError(f"it has {len(lines)} lines")
+        words = {}
+        for category, line in zip(categories, lines, strict=True):
+            phrases = [" ".join(tokenise(phrase)) for phrase in line.split(",")]
+            if " ".join(tokenise(category)) not in phrases:
+                raise ValueError(f"the line of {category!r} does not name it")
+            words[category] = tuple(sorted({p for p in phrases if p and " " not in p}))
     return words

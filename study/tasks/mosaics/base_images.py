@@ -11,7 +11,6 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.mosaics.base_segments import first_alike
-from study.tasks.mosaics.layouts.common import check_labels
 from study.tasks.sources import prepared as prepared_form
 
 VALIDATION_SHARE = 0.1
@@ -89,7 +88,7 @@ class BaseImages:
         ):
             where = f"the {split} images of {source}"
             _check_images(images, max_value, where)
-            check_labels(labels, len(images), len(class_names), where)
+            _check_labels(labels, len(images), len(class_names), where)
         if train_images.shape[1:] != test_images.shape[1:]:
             raise RequestError(
                 f"the images of {source} have different shapes: train "
@@ -142,15 +141,27 @@ def made_up_images(
 
 
 def _check_images(images: np.ndarray, max_value: int, where: str) -> None:
-    if len(images) == 0:
-        raise RequestError(f"there are no images among {where}.")
-    if images.dtype != np.uint8:
-        raise RequestError(f"{where} must be uint8, got {images.dtype}.")
-    if images.ndim != 4 or 0 in images.shape:
-        raise RequestError(f"{where} must be (N, H, W, C), none of them 0, got {images.shape}.")
+    if images.dtype != np.uint8 or images.ndim != 4 or 0 in images.shape:
+        raise RequestError(
+            f"{where} must be uint8 (N, H, W, C), none of them 0, got {images.dtype} "
+            f"{images.shape}."
+        )
     largest = int(images.max())
     if largest > max_value:
         raise RequestError(f"pixel out of range: {largest} in {where}, must be 0..{max_value}.")
+
+
+def _check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
+    if labels.dtype != np.int64 or labels.shape != (count,):
+        raise RequestError(
+            f"the labels of {where} must be int64 ({count},), got {labels.dtype} {labels.shape}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(wrong):
+        raise RequestError(
+            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
+            f"must be 0..{num_classes - 1}."
+        )
 
 
 def save(base: BaseImages, folder: Path) -> None:

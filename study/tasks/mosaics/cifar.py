@@ -9,10 +9,10 @@ from pathlib import Path
 from study.tasks.mosaics.base_images import BaseImages, prepared
 from study.tasks.mosaics.layouts import FileNames, find, may_belong, read
 from study.tasks.sources.cache import cache_root
+from study.tasks.sources.downloading import downloading
 from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import NO_PLACES, Places
 from study.tasks.sources.prepared import fingerprint
-from study.tasks.sources.torchvision_download import downloading
 
 CIFAR10_CLASSES = (
     "airplane",
@@ -150,7 +150,8 @@ def _download(names: FileNames, folder: Path, where: str) -> None:
     Raises:
         RequestError: it cannot be downloaded, see `downloading`.
     """
-    with downloading(names.title, 170, folder, where, names.accepted_layouts):
+    remedy = f"Pass it with --data-dir DIR: {names.accepted_layouts}."
+    with downloading(names.title, 170, folder, where, remedy):
         from torchvision import datasets
 
         images = {"CIFAR-10": datasets.CIFAR10, "CIFAR-100": datasets.CIFAR100}[names.title]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import shlex
 import sys
@@ -111,15 +112,17 @@ def _read(data_dir: Path, own: Own, pixels: int) -> BaseImages:
     repeated = repeated_note(train.images, test.images, "images", files)
     if all((each.images == each.images[..., :1]).all() for each in (train, test)):
         train, test = (Images(each.images[..., :1], each.labels) for each in (train, test))
-    return BaseImages.create(
+    classes = own.names.class_names
+    base = BaseImages.create(
         *train,
         *test,
-        class_names=own.names.class_names,
+        class_names=classes,
         max_value=_MAX_VALUE,
         source=str(data_dir),
-        notes=(*_notes(note, own.names.class_names, train.labels, test.labels), *repeated),
         by_content=True,
     )
+    notes = _notes(note, classes, base.train_labels, base.test_labels)
+    return dataclasses.replace(base, notes=(*notes, *repeated))
 
 
 def _drawn(images: Images) -> tuple[Images, Images]:

@@ -7,21 +7,20 @@ images_background.zip and share Greek and Latin; a drawing that is in several co
 from __future__ import annotations
 
 import io
-import os
 import re
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from study.errors import RequestError
 from study.tasks.one_shot.characters import Characters, prepared, resized
 from study.tasks.sources.cache import cache_root
-from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.directory import listed, nothing_in
+from study.tasks.sources.downloading import downloading
+from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
 from study.tasks.sources.prepared import fingerprint
-from study.tasks.sources.torchvision_download import downloading
+from study.tasks.sources.reading import reading
 
 ARCHIVES = (
     "images_background.zip",
@@ -38,6 +37,7 @@ CHARACTERS = 1_623
 """Of the whole data set."""
 
 _ACCEPTED = f"its zip archives, one or more of {', '.join(ARCHIVES)}"
+_AGAIN = "Copy the data set again."
 _PREPARED_VERSION = 1
 """Part of the prepared form's name; raise it when the reader returns something else."""
 
@@ -77,22 +77,11 @@ def _find(data_dir: Path) -> list[Path]:
     Raises:
         RequestError: there are none.
     """
-    found = [data_dir / name for name in ARCHIVES if os.path.isfile(data_dir / name)]
+    with listed(data_dir, "Omniglot") as entries:
+        found = [data_dir / name for name in ARCHIVES if (data_dir / name).is_file()]
     if not found:
-        unpacked = next(
-            (f"{name}/" for name in map(_stem, ARCHIVES) if os.path.isdir(data_dir / name)), None
-        )
-        hint = f" {unpacked} is unpacked: the archive is needed." if unpacked else ""
-        there = "holds no file of Omniglot" if data_dir.is_dir() else "is no directory"
-        raise RequestError(
-            f"{data_dir} {there}.{hint} Pass the directory that holds "
-            f"{_ACCEPTED}, with --data-dir."
-        )
+        raise nothing_in(data_dir, entries, "archive of Omniglot", _ACCEPTED)
     return found
-
-
-def _stem(archive: str) -> str:
-    return archive.removesuffix(".zip")
 
 
 def _read(data_dir: Path, archives: list[Path], pixels: int) -> Characters:
@@ -100,6 +89,8 @@ def _read(data_dir: Path, archives: list[Path], pixels: int) -> Characters:
     drawings: dict[tuple[str, str], np.ndarray] = {}
     for path in archives:
         _add(path, pixels, drawings)
+    if not drawings:
+        raise nothing_in(data_dir, archives, "drawing of Omniglot", _ACCEPTED)
     keys = sorted(drawings)
     names = sorted({character for character, _ in keys})
     place = {name: number for number, name in enumerate(names)}
@@ -117,77 +108,29 @@ def _add(path: Path, pixels: int, drawings: dict[tuple[str, str], np.ndarray]) -
     """Adds an archive's drawings, (character, drawing) -> (pixels, pixels) uint8, but known ones.
 
     Raises:
-        RequestError: the archive is damaged or of another data set.
+        RequestError: the archive is damaged.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [(member, _key(path, member.filename)) for member in archive.infolist()]
-            if not any(key for _, key in members):
-                raise RequestError(
-                    f"{path} holds no drawing of Omniglot, such as "
-                    f"{_stem(path.name)}/Greek/character01/0394_01.png. Pass {_ACCEPTED}, with "
-                    "--data-dir."
-                )
-            for member, key in members:
-                if key is not None and key not in drawings:
-                    where = f"{member.filename} in {path}"
+    with reading(path, _AGAIN), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            match = _MEMBER.fullmatch(member.filename)
+            if match and match.groups() not in drawings:
+                with reading(f"{member.filename} in {path}", _AGAIN):
                     if member.file_size > _LARGEST_FILE:
-                        raise RequestError(
-                            f"{where} has {member.file_size:,} bytes, must have at most "
-                            f"{_LARGEST_FILE:,}. Copy the data set again."
-                        )
-                    drawings[key] = _drawing(archive.read(member), where, pixels)
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read ({why(error)}).") from error
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        ValueError,
-        RuntimeError,  # encrypted, or NotImplementedError: an unknown compression
-    ) as error:
-        raise RequestError(
-            f"{path} is damaged, incomplete or no zip archive ({why(error)}). Copy the data set "
-            "again."
-        ) from error
+                        raise ValueError(f"it has {member.file_size:,} bytes")
+                    drawings[match["character"], match["drawing"]] = _drawing(
+                        archive.read(member), pixels
+                    )
 
 
-def _key(path: Path, member: str) -> tuple[str, str] | None:
-    """(alphabet/character, drawing) of a member; None if it is no drawing.
-
-    Raises:
-        RequestError: its path leads out of the archive.
-    """
-    parts = re.split(r"[/\\]", member)
-    if parts[0] == "" or parts[0].endswith(":") or ".." in parts:
-        raise RequestError(
-            f"{path} has a member whose path leads out of it ({member!r}), as no published one "
-            "has. Take the archive from its publisher."
-        )
-    match = _MEMBER.fullmatch(member)
-    return (match["character"], match["drawing"]) if match else None
-
-
-def _drawing(encoded: bytes, where: str, pixels: int) -> np.ndarray:
-    """A drawing with high ink: (pixels, pixels) uint8."""
+def _drawing(encoded: bytes, pixels: int) -> np.ndarray:
+    """A drawing with high ink: (pixels, pixels) uint8; of a bad one any exception."""
     from PIL import Image
 
-    try:
-        with Image.open(io.BytesIO(encoded), formats=("PNG",)) as image:
-            width, height = image.size
-            square = width == height <= _LARGEST_SIDE
-            grey = resized(image, pixels) if square else None
-    except Exception as error:  # a damaged image can raise anything
-        reason = "unknown format" if "cannot identify" in str(error) else why(error)
-        raise RequestError(
-            f"{where} is damaged or no PNG image ({reason}). Copy the data set again."
-        ) from error
-    if grey is None:
-        raise RequestError(
-            f"{where} is {width} x {height} pixels, must be square, as the published {SIDE} x "
-            f"{SIDE}. Copy the data set again."
-        )
-    return 255 - grey
+    with Image.open(io.BytesIO(encoded), formats=("PNG",)) as image:
+        width, height = image.size
+        if not width == height <= _LARGEST_SIDE:
+            raise ValueError(f"it is {width} x {height} pixels, must be {SIDE} x {SIDE}")
+        return 255 - resized(image, pixels)
 
 
 def _download(folder: Path, where: str) -> None:
@@ -196,7 +139,7 @@ def _download(folder: Path, where: str) -> None:
     Raises:
         RequestError: they cannot be downloaded, see `downloading`.
     """
-    with downloading("Omniglot", 16, folder, where, _ACCEPTED):
+    with downloading("Omniglot", 16, folder, where, f"Pass it with --data-dir DIR: {_ACCEPTED}."):
         from torchvision.datasets import Omniglot
         from torchvision.datasets.utils import download_url
 

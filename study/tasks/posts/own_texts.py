@@ -2,14 +2,13 @@
 
     {"tokens": ["a", "fine", "film"], "label": "good", "rationale": [0, 1, 0]}
 
-No message quotes a text; messages name the file and the line or row.
+Messages name the file and the line or row; they quote no text.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 from study.cell.seeds import share_of_each
 from study.errors import RequestError, as_seen
 from study.tasks.base import SPLITS
-from study.tasks.posts.posts import Posts
+from study.tasks.posts.posts import Posts, checked_marks, checked_tokens
 from study.tasks.sources.directory import (
     SPLIT_NAMES,
     files_by_split,
@@ -26,9 +25,9 @@ from study.tasks.sources.directory import (
     nothing_in,
     split_named,
 )
-from study.tasks.sources.fetched import DataSet, read_data_set, why
-from study.tasks.sources.json_values import expect, kind_of, shown, whole
+from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
+from study.tasks.sources.reading import reading
 
 TASK = "texts"
 """Its name, which is part of the seeds."""
@@ -43,8 +42,7 @@ _ACCEPTED = (
     "and, where it is known, rationale (0 or 1 for each token); files whose names begin with "
     "train, validation and test, or files of no split, maybe with a column split"
 )
-_SHOWN = r"[\w .:/-]{1,40}"
-"""The form of a label or split. Anything else might be a text, and is not quoted."""
+_MEND = "Mend it, or leave the text out."
 
 
 class _Text(NamedTuple):
@@ -124,7 +122,7 @@ def _load_from(data_dir: Path) -> Posts:
             if label not in there:
                 alike = [text.content for text in every if text.label == label]
                 raise RequestError(
-                    f"{data_dir}: the {split} split has no text of the class {_shown(label)}, of "
+                    f"{data_dir}: the {split} split has no text of the class {label!r:.40}, of "
                     f"which there are {len(alike)} in all, {len(set(alike))} of them different. "
                     "Add texts of it, or leave it out."
                 )
@@ -180,18 +178,14 @@ def _classes(texts: Sequence[_Text], data_dir: Path) -> dict[str | int, int]:
     Raises:
         RequestError: labels are text and numbers, or there is one class only.
     """
-    first = texts[0]
-    for text in texts:
-        if type(text.label) is not type(first.label):
-            raise RequestError(
-                f"{text.where}: the label is {kind_of(text.label)}, that of {first.where} is "
-                f"{kind_of(first.label)}. Write all labels alike."
-            )
+    if len({type(text.label) for text in texts}) > 1:
+        raise RequestError(
+            f"{data_dir}: some labels are text, others are numbers. Write all labels alike."
+        )
     labels: list[Any] = sorted({text.label for text in texts})
     if len(labels) < 2:
         raise RequestError(
-            f"{data_dir}: all texts are of one class, {_shown(labels[0])}. Add texts of another "
-            "one."
+            f"{data_dir}: all texts are of one class, {labels[0]!r:.40}. Add texts of another one."
         )
     return {label: number for number, label in enumerate(labels)}
 
@@ -255,122 +249,59 @@ def _drawn(
 # Rows
 
 
-def _read(path: Path) -> Iterator[_Text]:
+def _read(path: Path) -> list[_Text]:
     """The checked rows of a file.
 
     Raises:
         RequestError: it is damaged or empty, or a row is wrong; it names the line or row.
     """
-    rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _json_rows(path)
-    count = 0
-    for where, row in rows:
-        try:
-            text = _text(where, row)
-        except RequestError as error:
-            raise RequestError(f"{where}: {error}") from error
-        yield text
-        count += 1
-    if count == 0:
+    texts = []
+    with reading(path):
+        for where, row in _rows(path):
+            with reading(where, _MEND):
+                texts.append(_text(where, row))
+    if not texts:
         raise RequestError(f"{path} holds no text. Fill it, or take it away.")
+    return texts
 
 
-def _json_rows(path: Path) -> Iterable[tuple[str, Any]]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read ({why(error)}).") from error
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        where = f"{path}, line {number}"
-        try:
-            text = line.decode("utf-8-sig")  # files that were joined have a mark within
-            if not text.strip():
-                continue
-            row = json.loads(text)
-        except UnicodeDecodeError as error:
-            raise RequestError(f"{where} is not UTF-8. Write the file in UTF-8.") from error
-        except json.JSONDecodeError as error:
-            raise RequestError(
-                f"{where} is no JSON: {error.msg}, column {error.colno}. Write one object a line."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise RequestError(
-                f"{where} holds a number or lists that are too large. Write one object a line."
-            ) from error
-        yield where, row
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Place and content of each row; of JSONL as it is written."""
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
 
-
-def _parquet_rows(path: Path) -> Iterable[tuple[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    row = 0
-    try:
         with pq.ParquetFile(path) as file:
             known = [name for name in _Text._fields if name in file.schema_arrow.names]
-            for batch in file.iter_batches(columns=known):
-                for each in batch.to_pylist():
-                    yield f"{path}, row {row}", each
-                    row += 1
-    except (pa.ArrowException, OSError) as error:
-        raise RequestError(
-            f"{path} is damaged or no Parquet file ({why(error)}). Copy it again."
-        ) from error
+            batches = file.iter_batches(columns=known)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows))
+    else:
+        for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+            if line.strip():
+                yield f"{path}, line {number}", line
 
 
 def _text(where: str, row: Any) -> _Text:
-    """Checks a row.
-
-    Raises:
-        RequestError: it is incomplete or wrong; the message names neither file nor line.
-    """
-    expect(row, dict, "a text")
-    for name in ("tokens", "label"):
-        if row.get(name) is None:
-            raise RequestError(f"{name!r} is missing. Each text has tokens and a label.")
-    tokens, label = row["tokens"], row["label"]
-    expect(tokens, list, "tokens")
-    for number, token in enumerate(tokens, start=1):
-        if not isinstance(token, str):  # without a call for each of many words
-            expect(token, str, f"token {number}")
-    if not any(token.strip() for token in tokens):
-        raise RequestError("tokens holds no word. Leave the text out.")
-    try:
-        "".join(tokens).encode()
-    except UnicodeEncodeError:
-        raise RequestError("a token holds half a character (a lone surrogate).") from None
-    label = as_seen(label) if isinstance(label, str) else whole(label)
-    if label == "" or label != label:  # NaN, as pandas writes what is missing
-        raise RequestError("the label is empty. Write one, or leave the text out.")
-    if not isinstance(label, str | int) or isinstance(label, bool):
-        raise RequestError(f"label must be text or a whole number, got {shown(label)}.")
-    return _Text(where, tokens, label, _rationale(row.get("rationale"), len(tokens)), _split(row))
+    """Checks a row; raises something if it is incomplete or wrong."""
+    row = json.loads(row) if isinstance(row, bytes) else row
+    tokens, label, marks = checked_tokens(row["tokens"]), row["label"], row.get("rationale")
+    if not "".join(tokens).strip():
+        raise ValueError("its tokens hold no word")
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, str):
+        label = as_seen(label)
+    if type(label) not in (int, str) or label == "":
+        raise ValueError("its label is no text and no whole number")
+    if marks is not None and len(marks) != len(tokens):
+        raise ValueError(f"its rationale has {len(marks)} values for {len(tokens)} tokens")
+    marked = marks is not None and any(checked_marks(marks))
+    rationale = np.array(marks, bool) if marked else None
+    return _Text(where, tokens, label, rationale, _split(row.get("split")))
 
 
-def _rationale(marks: Any, count: int) -> np.ndarray | None:
-    if marks is None:
-        return None
-    expect(marks, list, "rationale")
-    if len(marks) != count:
-        raise RequestError(
-            f"rationale has {len(marks)} values for {count} tokens. Give each token a 0 or a 1."
-        )
-    for place, value in enumerate(marks, start=1):
-        if value not in (0, 1):
-            raise RequestError(f"value {place} of rationale must be 0 or 1, got {shown(value)}.")
-    return np.array(marks, bool) if any(marks) else None
-
-
-def _split(row: Mapping[str, Any]) -> str | None:
-    name = row.get("split")
-    if name is None:
-        return None
-    expect(name, str, "split")
-    split = split_named(name)
-    if split is None:
-        raise RequestError(f"split must be one of {SPLIT_NAMES}, got {_shown(name)}.")
+def _split(name: Any) -> str | None:
+    split = None if name is None else split_named(name)
+    if name is not None and split is None:
+        raise ValueError(f"its split must be one of {SPLIT_NAMES}, not {name!r:.40}")
     return split
-
-
-def _shown(value: str | int) -> str:
-    """A label or split for messages, unless it may be a text."""
-    return repr(value) if re.fullmatch(_SHOWN, str(value)) else "(of an unusual form)"

@@ -1,9 +1,10 @@
-"""Labelled posts of any data set."""
+"""Labelled posts of any data set, and the checks of what files say of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,3 +29,28 @@ class Posts:
     rationales: Mapping[str, Sequence[np.ndarray | None]]
     left_out: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+
+def checked_tokens(tokens: Any) -> list[str]:
+    """The words of a post.
+
+    Raises:
+        TypeError: it is no list of texts.
+        UnicodeEncodeError: a word holds half a character.
+    """
+    if not isinstance(tokens, list):
+        raise TypeError("its tokens are no list of words")
+    "".join(tokens).encode()
+    return tokens
+
+
+def checked_marks(marks: Any) -> list[int]:
+    """Which words of a post are of a rationale.
+
+    Raises:
+        ValueError: it holds something else than 0 and 1.
+        TypeError: it is no list.
+    """
+    if not set(marks) <= {0, 1}:
+        raise ValueError("a rationale must hold a 0 or a 1 for each token")
+    return list(marks)

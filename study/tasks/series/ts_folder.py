@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from study.errors import RequestError
-from study.tasks.sources.directory import nothing_in, visible
-from study.tasks.sources.fetched import why
+from study.tasks.sources.directory import listed, nothing_in, visible
 
 ACCEPTED = (
     "one pair of files NAME_TRAIN.ts and NAME_TEST.ts of the UCR/UEA archive, in DIR or in "
@@ -17,7 +16,6 @@ ACCEPTED = (
 )
 
 _FILE = re.compile(r"(?P<name>[^/]+)_(?P<part>TRAIN|TEST)\.ts", re.IGNORECASE)
-_MOST_NAMED = 12
 
 
 class Pair(NamedTuple):
@@ -47,17 +45,12 @@ def find(data_dir: Path) -> Pair:
     Raises:
         RequestError: there is no such directory; or it has none, half of one, or several.
     """
-    try:
-        if not data_dir.is_dir():
-            fault = "is not a directory" if data_dir.exists() else "does not exist"
-            raise RequestError(f"{data_dir} {fault}. Pass with --data-dir DIR {ACCEPTED}.")
-        entries, halves = visible(data_dir), _halves(data_dir)
+    with listed(data_dir, "a pair of .ts files") as entries:
+        halves = _halves(data_dir)
         if not halves:
             folders = [path for path in entries if path.is_dir()]
             inside = {path.name: _halves(path).get(path.name) for path in folders}
             halves = {name: half for name, half in inside.items() if half is not None}
-    except OSError as error:
-        raise RequestError(f"{data_dir} cannot be read ({why(error)}).") from error
     pairs = {
         name: Pair(name, parts["TRAIN"], parts["TEST"])
         for name, parts in halves.items()
@@ -68,7 +61,7 @@ def find(data_dir: Path) -> Pair:
         return pairs[own] if own in pairs else next(iter(pairs.values()))
     if pairs:
         raise RequestError(
-            f"{data_dir} has several data sets: {_listed(sorted(pairs))}. Pass one: {ACCEPTED}."
+            f"{data_dir} has several data sets: {', '.join(sorted(pairs))}. Pass one: {ACCEPTED}."
         )
     if halves:
         name, parts = next(iter(sorted(halves.items())))
@@ -88,7 +81,3 @@ def _halves(folder: Path) -> dict[str, dict[str, Path]]:
         if (match := _FILE.fullmatch(path.name)) and path.is_file():
             found.setdefault(match["name"], {})[match["part"].upper()] = path
     return found
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from study.errors import RequestError, as_seen
+from study.tasks.sources.reading import reading
 
 _SPLITS = {
     "train": "train",
@@ -48,7 +49,7 @@ def listed(data_dir: Path, title: str) -> Iterator[list[Path]]:
     Raises:
         RequestError: there is no such directory, or it cannot be read.
     """
-    try:
+    with reading(data_dir, "Make it readable, or pass another one with --data-dir."):
         if not data_dir.exists():
             raise RequestError(
                 f"{data_dir} does not exist. Pass the directory that holds {title} "
@@ -60,8 +61,6 @@ def listed(data_dir: Path, title: str) -> Iterator[list[Path]]:
                 "directory with --data-dir."
             )
         yield visible(data_dir)
-    except OSError as error:
-        raise RequestError(f"{data_dir} cannot be read ({error.strerror or error}).") from error
 
 
 def nothing_in(data_dir: Path, entries: Sequence[Path], title: str, accepted: str) -> RequestError:

@@ -34,6 +34,7 @@ from study.storage.storage import ResultsError, Storage
 from study.storage.urls import expanded
 from study.tasks.sources.cache import CACHE_VARIABLE, cache_root, is_url, locked, whole
 from study.tasks.sources.places import Places
+from study.tasks.sources.reading import why
 from study.terminal.working import working
 
 T = TypeVar("T")
@@ -411,11 +412,3 @@ def _can_write(folder: Path) -> bool:
     except OSError:
         return False
     return os.access(folder, os.W_OK | os.X_OK)
-
-
-def why(error: BaseException) -> str:
-    """The reason of an exception, on one line."""
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-    if isinstance(reason, OSError):
-        reason = reason.strerror or reason
-    return " ".join(str(reason).split()) or type(error).__name__

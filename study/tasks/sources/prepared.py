@@ -15,6 +15,7 @@ import numpy as np
 
 from study.errors import RequestError
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
+from study.tasks.sources.reading import reading
 from study.terminal.working import working
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ def load_arrays(
     Raises:
         RequestError: it is missing or damaged.
     """
-    try:
+    with reading(folder, "Delete the folder; the next run makes it again."):
         rest = json.loads((folder / rest_name).read_text(encoding="utf-8"))
         arrays = [
             # As a plain array: a np.memmap would pass its type on to every result.
@@ -110,11 +111,6 @@ def load_arrays(
             for name in names
         ]
         return create(arrays, rest)
-    except (OSError, ValueError, TypeError, EOFError, RequestError) as error:
-        raise RequestError(
-            f"the prepared images in {folder} are missing or damaged ({error}). Delete the "
-            "folder; the next run makes it again."
-        ) from error
 
 
 def check_digest(made: str, saved: str) -> None:
@@ -146,10 +142,8 @@ def fingerprint(version: str, files: Iterable[Path]) -> str:
     """
     digest = hashlib.sha256(version.encode())
     for path in files:
-        try:
+        with reading(path):
             status = path.stat()
-        except OSError as error:
-            raise RequestError(f"{path} cannot be read ({error.strerror}).") from error
         line = f"\n{path.absolute()}\t{status.st_size}\t{status.st_mtime_ns}"
         digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]

@@ -6,7 +6,6 @@ Posts are made up of fruit and colours.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,14 +117,6 @@ def test_the_home_directory_can_be_written_short(
     assert load_posts(Places("~/fruit")).tokens["test"] == [["fig"]]
 
 
-def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
-    write(tmp_path / "without")
-    write(tmp_path / "with", "\ufeff" + json.dumps(fruit()))
-    assert_equal(
-        load_posts(Places(str(tmp_path / "with"))), load_posts(Places(str(tmp_path / "without")))
-    )
-
-
 @pytest.mark.parametrize(
     ("labels", "majority", "first"),
     [
@@ -233,165 +224,40 @@ def test_a_post_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_missing_files(tmp_path: Path) -> None:
-    assert refused(tmp_path / "none").startswith("DIR does not exist. Pass HateXplain with --da")
-    (tmp_path / "file").touch()
-    assert refused(tmp_path / "file").startswith("DIR is not a directory.")
-    assert refused(tmp_path) == (
-        "DIR has no dataset.json and no post_id_divisions.json. HateXplain is dataset.json and "
-        "post_id_divisions.json as in the data set's repository, in DIR or in DIR/Data."
-    )
+    assert "DIR does not exist" in refused(tmp_path / "none")
+    assert "DIR has no dataset.json and no post_id_divisions.json." in refused(tmp_path)
     write(tmp_path / "Data")
     (tmp_path / "Data" / "dataset.json").unlink()
-    assert refused(tmp_path).startswith("DIR/Data has no dataset.json. HateXplain is")
+    assert "DIR/Data has no dataset.json." in refused(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["dataset.json", "post_id_divisions.json"])
-def test_a_file_that_cannot_be_read(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = Path.read_bytes
-
-    def read_bytes(path: Path) -> bytes:
-        if path.name == name:
-            raise PermissionError(13, "Permission denied")
-        return read(path)
-
-    write(tmp_path)
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
-    assert refused(tmp_path) == f"DIR/{name} cannot be read (Permission denied)."
-
-
-def test_a_directory_that_cannot_be_looked_into(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def is_dir(path: Path) -> bool:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "is_dir", is_dir)
-    assert refused(tmp_path) == "DIR cannot be read (Permission denied)."
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-def test_broken_json_is_placed(tmp_path: Path, indent: int | None) -> None:
-    text = json.dumps(fruit(), indent=indent)
-    broken = text.replace('"pear",', '"pear"', 1)
-    write(tmp_path, broken)
-    with pytest.raises(json.JSONDecodeError) as error:
-        json.loads(broken)
-    assert refused(tmp_path) == (
-        f"DIR/dataset.json is no JSON: Expecting ',' delimiter, line {error.value.lineno}, "
-        f"column {error.value.colno}, the last post before it is '2_pear'. Copy the file again, "
-        "as it was published."
-    )
-
-
-def test_a_file_that_ends_early_is_placed(tmp_path: Path) -> None:
-    write(tmp_path, json.dumps(fruit(), indent=1).partition('"fig')[0])
-    message = refused(tmp_path)
-    assert message.startswith("DIR/dataset.json is no JSON: ")
-    assert "the last post before it is '3_fig'." in message
-    write(tmp_path, "")
-    assert "is no JSON: Expecting value, line 1, column 1. Copy" in refused(tmp_path)
-    write(tmp_path, divisions='{"train": ["1_plum",\n "2_pear" "3_fig"]}')
-    assert refused(tmp_path) == (
-        "DIR/post_id_divisions.json is no JSON: Expecting ',' delimiter, line 2, column 11, the "
-        "last post before it is '1_plum'. Copy the file again, as it was published."
-    )
-
-
-def test_a_file_in_another_encoding_is_placed(tmp_path: Path) -> None:
-    write(tmp_path)
-    text = json.dumps({**fruit(), "2_pear": entry(["crème"])}, indent=1, ensure_ascii=False)
-    line = text.partition("crème")[0].count("\n") + 1
-    (tmp_path / "dataset.json").write_bytes(text.encode("latin1"))
-    assert refused(tmp_path) == (
-        f"DIR/dataset.json is not UTF-8: line {line}, the last post before it is '2_pear'. Copy "
-        "the file again, as it was published."
-    )
-    (tmp_path / "dataset.json").write_bytes(text.encode("utf-16"))
-    assert "DIR/dataset.json is not UTF-8: line 1. Copy" in refused(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' + "9" * 10_000 + "}"])
-def test_json_that_python_does_not_read(tmp_path: Path, text: str) -> None:
-    write(tmp_path, text)
-    # How deep is too deep differs between versions of Python.
-    assert re.match("DIR/dataset.json (holds numbers or lists that|is no JSON)", refused(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("content", "got"), [("[]", "a list"), ("null", "null"), ("3", "a number"), ("true", "true")]
-)
-@pytest.mark.parametrize("name", ["dataset.json", "post_id_divisions.json"])
-def test_a_file_of_another_kind(tmp_path: Path, name: str, content: str, got: str) -> None:
-    write(tmp_path)
-    (tmp_path / name).write_text(content)
-    assert f"DIR/{name} must hold an object, got {got}" in refused(tmp_path)
+@pytest.mark.parametrize("content", ["", '{"train": [', "3"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: str) -> None:
+    (write(tmp_path) / name).write_text(content)
+    assert f"DIR/{name} cannot be read (" in refused(tmp_path)
 
 
 BAD_POSTS = {
-    "no object": (["apple"], "a post must be an object, got a list."),
-    "nothing": (None, "a post must be an object, got null."),
-    "no tokens": ({"annotators": [], "rationales": []}, "'post_tokens' is missing."),
-    "no annotators": ({"post_tokens": [], "rationales": []}, "'annotators' is missing."),
-    "no rationales": ({"post_tokens": [], "annotators": []}, "'rationales' is missing."),
-    "a text": (entry("green apple"), "'post_tokens' must be a list, got text."),
-    "a number": (entry(["green", 7]), "token 2 must be text, got a number."),
-    "half a character": (entry(["apple", "\ud83c"]), "a token holds half a character (a lone"),
-    "no annotator": (entry(labels=()), "'annotators' is empty: nobody labelled the post."),
-    "an annotator": (
-        {**entry(), "annotators": [{"label": NORMAL}, NORMAL]},
-        "annotator 2 must be an object, got text.",
-    ),
-    "annotators by key": (
-        {**entry(), "annotators": {"label": [NORMAL]}},
-        "'annotators' must be a list, got an object.",
-    ),
-    "no label": ({**entry(), "annotators": [{}]}, "annotator 1 has no 'label'."),
-    "label number": (entry(labels=(1,)), "the label of annotator 1 must be text, got a number."),
-    "label": (
-        entry(labels=(HATE, "Normal")),
-        "annotator 2: unknown label 'Normal'. Did you mean 'normal'? Valid: hatespeech, normal, "
-        "offensive.",
-    ),
-    "label text": (
-        entry(labels=("green apple",)),
-        "annotator 1: unknown label '(no single word)'. Valid: hatespeech, normal, offensive.",
-    ),
-    "rationales": (entry(rationales=None), "'rationales' must be a list, got null."),
-    "rationale": (entry(rationales=[[1, 0, 0, 0], 1]), "rationale 2 must be a list, got a num"),
-    "value": (
-        entry(rationales=[[0, 0, 2, 0]]),
-        "value 3 of rationale 1 must be 0 or 1, got 2.",
-    ),
-    "negative": (entry(rationales=[[-1] * 4]), "value 1 of rationale 1 must be 0 or 1, got -1."),
-    "fraction": (entry(rationales=[[0.5]]), "value 1 of rationale 1 must be 0 or 1, got 0.5."),
-    "not a number": (
-        entry(rationales=[[float("nan")]]),
-        "value 1 of rationale 1 must be 0 or 1, got nan.",
-    ),
-    "truth": (
-        entry(rationales=[[True]]),
-        "value 1 of rationale 1 must be 0 or 1, got true or false.",
-    ),
-    "word": (entry(rationales=[["apple"]]), "value 1 of rationale 1 must be 0 or 1, got text."),
-    "list": (entry(rationales=[[[1]]]), "value 1 of rationale 1 must be 0 or 1, got a list."),
+    "no object": ["apple"],
+    "no tokens": {"annotators": [{"label": NORMAL}], "rationales": []},
+    "a text": entry("green apple"),
+    "a number": entry(["green", 7]),
+    "half a character": entry(["apple", "\ud83c"]),
+    "no annotator": entry(labels=()),
+    "label": entry(labels=(HATE, "Normal")),
+    "rationale": entry(rationales=[[1, 0, 0, 0], 1]),
+    "value": entry(rationales=[[0, 0, 2, 0]]),
+    "word": entry(rationales=["0100"]),
 }
 
 
-@pytest.mark.parametrize(("bad", "fault"), BAD_POSTS.values(), ids=BAD_POSTS)
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_bad_post_is_placed_and_not_quoted(
-    tmp_path: Path, bad: Any, fault: str, indent: int | None
-) -> None:
-    posts = {**fruit(), "2_pear": bad}
-    write(tmp_path, posts, indent=indent)
-    lines = json.dumps(posts, indent=indent).split("\n")
-    number = next(n for n, line in enumerate(lines, 1) if '"2_pear":' in line)
-    for rules in ({}, {"label_rule": "first", "rationale_rule": "first"}):
-        message = refused(tmp_path, **rules)
-        assert message.startswith(f"DIR/dataset.json, line {number}, post '2_pear': {fault}")
-        assert "apple" not in message
+@pytest.mark.parametrize("bad", BAD_POSTS.values(), ids=BAD_POSTS)
+def test_a_bad_post_is_named_and_not_quoted(tmp_path: Path, bad: Any) -> None:
+    write(tmp_path, {**fruit(), "2_pear": bad})
+    message = refused(tmp_path)
+    assert message.startswith("DIR/dataset.json, post '2_pear' cannot be read (")
+    assert "apple" not in message
 
 
 def test_a_bad_post_in_no_split_harms_nobody(tmp_path: Path) -> None:
@@ -399,73 +265,20 @@ def test_a_bad_post_in_no_split_harms_nobody(tmp_path: Path) -> None:
     assert load_posts(Places(str(tmp_path))).left_out == {"in no split": 1}
 
 
-def test_a_key_that_might_be_a_text_is_not_quoted(tmp_path: Path) -> None:
-    write(tmp_path, {**fruit(), "green apple": None}, splits(train=["green apple"]))
-    message = refused(tmp_path)
-    assert "post without a usual name: a post must be an object" in message
-    assert "apple" not in message
-
-
-def test_an_id_in_other_letters_is_found(tmp_path: Path) -> None:
-    for ascii_only in (True, False):
-        text = json.dumps({**fruit(), "2_pêche": 3}, indent=1, ensure_ascii=ascii_only)
-        write(tmp_path, text, splits(train=["2_pêche"]))
-        number = text.count("\n")
-        assert f"dataset.json, line {number}, post '2_pêche'" in refused(tmp_path)
-
-
-def test_a_key_that_is_there_twice(tmp_path: Path) -> None:
-    text = json.dumps(fruit(), indent=1)
-    write(tmp_path, text.replace('"3_fig"', '"1_plum"'))
-    number = text.partition('"3_fig"')[0].count("\n") + 1
-    assert refused(tmp_path) == (
-        f"DIR/dataset.json, line {number}, post '1_plum' is there more than once. Leave one."
-    )
-    write(tmp_path, divisions=json.dumps(splits(), indent=1).replace('"val"', '"train"'))
-    assert refused(tmp_path) == (
-        "DIR/post_id_divisions.json, line 5, split 'train' is there more than once. Leave one."
-    )
-
-
 BAD_DIVISIONS = {
-    "no split": (
-        {"train": ["1_plum"], "valid": [], "test": ["3_fig"]},
-        " has no split 'val': train, val, test are needed.",
-    ),
-    "no list": (splits(val="2_pear"), ": the split 'val' must be a list, got text."),
-    "number": (
-        splits(val=["2_pear", 3]),
-        ": in the split 'val', entry 2 must be text, got a number.",
-    ),
-    "two splits": (
-        splits(test=["3_fig", "1_plum"]),
-        ", line 10, post '1_plum' is named twice: in the split 'train' and in 'test'. Leave one.",
-    ),
-    "twice": (
-        splits(train=["1_plum", "1_plum"]),
-        ", line 4, post '1_plum' is named twice: in the split 'train' and in 'train'. Leave one.",
-    ),
-    "empty": (splits(val=[]), ": no post of the split 'val' can be used: it names none."),
-    "unknown": (
-        splits(test=["4_kiwi", "5_lime"]),
-        ": no post of the split 'test' can be used: 2 named in a split but not in the data.",
-    ),
+    "no split": ({"train": ["1_plum"], "test": ["3_fig"]}, "it has no 'val'"),
+    "twice": (splits(test=["3_fig", "1_plum"]), "it names a post twice"),
+    "empty": (splits(val=[]), "no post of the split 'val' can be used: it names none"),
+    "unknown": (splits(test=["4_kiwi"]), "'test' can be used: 1 named in a split but not in the"),
 }
 
 
 @pytest.mark.parametrize(("bad", "fault"), BAD_DIVISIONS.values(), ids=BAD_DIVISIONS)
 def test_bad_divisions(tmp_path: Path, bad: Any, fault: str) -> None:
     write(tmp_path, divisions=bad)
-    assert refused(tmp_path) == f"DIR/post_id_divisions.json{fault}"
-
-
-def test_a_split_without_usable_posts_says_why(tmp_path: Path) -> None:
-    posts = {**fruit(), "1_plum": entry(labels=(HATE, NORMAL)), "4_kiwi": entry([])}
-    write(tmp_path, posts, splits(train=["lost", "1_plum", "4_kiwi"]))
-    assert refused(tmp_path) == (
-        "DIR/post_id_divisions.json: no post of the split 'train' can be used: 1 named in a split "
-        "but not in the data, 1 without a token, 1 undecided between labels."
-    )
+    message = refused(tmp_path)
+    assert message.startswith("DIR/post_id_divisions.json")
+    assert fault in message
 
 
 # The rest

@@ -62,17 +62,6 @@ def test_every_layout_gives_the_images(tmp_path: Path, names: FileNames, layout:
 
 
 @BOTH
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_official_files_pickled_again_by_python_3(
-    tmp_path: Path, names: FileNames, protocol: int
-) -> None:
-    folder = write_official(
-        tmp_path / "data", names, make(names), lambda value: pickle.dumps(value, protocol)
-    )
-    assert_reads(folder, names, make(names))
-
-
-@BOTH
 def test_official_parent_may_be_given(tmp_path: Path, names: FileNames) -> None:
     write_official(tmp_path / names.folder, names, make(names))
     assert_reads(tmp_path, names, make(names))
@@ -136,8 +125,8 @@ class _Hostile:
         return self.call[0], self.call[1:]
 
 
-@pytest.mark.parametrize("file", ["data_batch_3", "test_batch", "batches.meta"])
-@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize("file", ["data_batch_3", "batches.meta"])
+@pytest.mark.parametrize("protocol", [0, 4])
 @pytest.mark.parametrize("means", ["system", "open", "eval"])
 def test_a_hostile_pickle_executes_nothing(
     tmp_path: Path, file: str, protocol: int, means: str
@@ -165,37 +154,12 @@ def test_the_hostile_pickle_is_one(tmp_path: Path) -> None:
 # Files that cannot be used: each breaks a whole data set and returns what the message must hold.
 
 
-def no_directory(folder: Path) -> list[str]:
-    shutil.rmtree(folder)
-    return [str(folder), "does not exist", "--data-dir"]
-
-
-def a_file(folder: Path) -> list[str]:
-    shutil.rmtree(folder)
-    folder.touch()
-    return [str(folder), "is not a directory", "Unpack"]
-
-
-def empty(folder: Path) -> list[str]:
-    shutil.rmtree(folder)
-    folder.mkdir()
-    return [str(folder), "is empty", "cifar-10-batches-py/", "Parquet", "class folders"]
-
-
-def other_layout(folder: Path) -> list[str]:
-    shutil.rmtree(folder)
-    folder.mkdir()
-    for name in ("data_batch_1.bin", "test_batch.bin"):
-        (folder / name).touch()
-    return [str(folder), "data_batch_1.bin", "cifar-10-batches-py/", "Parquet", "class folders"]
-
-
-@pytest.mark.parametrize("break_it", [no_directory, a_file, empty, other_layout])
-def test_refuses_directory(tmp_path: Path, break_it: Callable[[Path], list[str]]) -> None:
-    folder = write_class_folders(tmp_path / "data", CIFAR10, make(CIFAR10))
-    expected = break_it(folder)
-    message = refusal(folder)
-    assert all(part in message for part in expected), message
+def test_refuses_a_directory(tmp_path: Path) -> None:
+    assert f"{tmp_path}/none does not exist." in refusal(tmp_path / "none")
+    assert f"{tmp_path} is empty: no CIFAR-10 found. Accepted layouts: " in refusal(tmp_path)
+    (tmp_path / "data_batch_1.bin").touch()
+    assert "is not a directory. Unpack it" in refusal(tmp_path / "data_batch_1.bin")
+    assert f"{tmp_path} holds only data_batch_1.bin: no CIFAR-10 found." in refusal(tmp_path)
 
 
 def rewrite(path: Path, **changes: object) -> Path:
@@ -211,79 +175,33 @@ OFFICIAL = {
         (folder / "data_batch_4").unlink(),
         "data_batch_4 not found",
     ),
-    "missing test split": lambda folder: (
-        (folder / "test_batch").unlink(),
-        "test_batch not found",
-    ),
-    "missing meta": lambda folder: ((folder / "batches.meta").unlink(), "batches.meta not found"),
     "truncated": lambda folder: (
         os.truncate(folder / "data_batch_2", 5000),
-        "data_batch_2 is damaged",
+        "data_batch_2 cannot be read (",
     ),
-    "empty file": lambda folder: (os.truncate(folder / "test_batch", 0), "test_batch is damaged"),
     "no pickle": lambda folder: (
         (folder / "test_batch").write_text("<html>not found</html>"),
-        "test_batch is damaged",
+        "test_batch cannot be read (",
     ),
-    "no dictionary": lambda folder: (
-        (folder / "test_batch").write_bytes(pickle.dumps(5)),
-        "test_batch is damaged or no file of CIFAR-10 (it holds one int, no dictionary).",
-    ),
-    "label out of range": lambda folder: (
-        rewrite(folder / "data_batch_2", labels=[0, 9, 12, 3]),
-        f"labels out of range: 12 at image 2 of {folder / 'data_batch_2'}, must be 0..9.",
-    ),
-    "negative label": lambda folder: (
-        rewrite(folder / "data_batch_2", labels=[0, 9, 1, -1]),
-        f"labels out of range: -1 at image 3 of {folder / 'data_batch_2'}, must be 0..9.",
-    ),
-    "labels are text": lambda folder: (
-        rewrite(folder / "data_batch_2", labels=["a", "b", "c", "d"]),
-        "data_batch_2 must be integers",
-    ),
-    "ragged labels": lambda folder: (
-        rewrite(folder / "data_batch_2", labels=[[1], [1, 2], 3, 4]),
-        "data_batch_2 must be integers",
+    "labels are fractions": lambda folder: (
+        rewrite(folder / "data_batch_2", labels=[0, 9, 1.5, 3]),
+        "data_batch_2 cannot be read (",
     ),
     "too few labels": lambda folder: (
         rewrite(folder / "data_batch_2", labels=[1, 2]),
-        "data_batch_2 must be 4 of int64, one an image, got int64 of shape (2,)",
+        "data_batch_2 cannot be read (",
     ),
     "no labels": lambda folder: (
         rewrite(folder / "data_batch_2", labels=None, fine_labels=[1]),
-        "data_batch_2 is no file of CIFAR-10: it has no 'labels', only",
-    ),
-    "no data": lambda folder: (
-        rewrite(folder / "data_batch_2", data=None),
-        "data_batch_2 is no file of CIFAR-10: it has no 'data'",
+        "data_batch_2 cannot be read (it has no 'labels').",
     ),
     "floats": lambda folder: (
         rewrite(folder / "test_batch", data=np.zeros((10, 3072))),
-        "test_batch must be uint8 (N, 3072), got float64 (10, 3072)",
-    ),
-    "other width": lambda folder: (
-        rewrite(folder / "test_batch", data=np.zeros((10, 784), np.uint8)),
-        "test_batch must be uint8 (N, 3072), got uint8 (10, 784)",
-    ),
-    "data is a list": lambda folder: (
-        rewrite(folder / "test_batch", data=[1, 2]),
-        "test_batch must be uint8 (N, 3072), got list",
-    ),
-    "other class": lambda folder: (
-        rewrite(folder / "batches.meta", label_names=["plane", *CIFAR10.class_names[1:]]),
-        "batches.meta calls class 0 'plane', CIFAR-10 calls it 'airplane'",
+        "test_batch cannot be read (its pixels are float64, must be uint8)",
     ),
     "other order": lambda folder: (
         rewrite(folder / "batches.meta", label_names=list(CIFAR10.class_names[::-1])),
-        "batches.meta calls class 0 'truck'",
-    ),
-    "fewer classes": lambda folder: (
-        rewrite(folder / "batches.meta", label_names=["cat"]),
-        "batches.meta lists another number of classes than CIFAR-10 has: 1, not 10.",
-    ),
-    "no classes": lambda folder: (
-        rewrite(folder / "batches.meta", label_names=None),
-        "batches.meta is no file of CIFAR-10: it has no 'label_names'",
+        "batches.meta cannot be read (it calls class 0 'truck', CIFAR-10 'airplane').",
     ),
 }
 
@@ -299,6 +217,10 @@ def test_refuses_official(tmp_path: Path, case: str) -> None:
 
 def change_table(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     pq.write_table(change(pq.read_table(path)), path)
+
+
+def set_column(path: Path, index: int, column: str, values: list) -> None:
+    change_table(path, lambda table: table.set_column(index, column, pa.array(values)))
 
 
 def set_row(path: Path, column: str, row: int, value: object) -> None:
@@ -323,80 +245,43 @@ def damaged_png() -> bytes:
 
 
 TRAIN_PARQUET = "train-00000-of-00001.parquet"
-ROW_7 = f"row 7 of {{folder}}/{TRAIN_PARQUET}"
 PARQUET: dict[str, tuple[Callable[[Path], object], str]] = {
     "no test split": (
         lambda path: (path.parent / "test-00000-of-00001.parquet").unlink(),
         "{folder} has no test*.parquet: the test split is missing.",
     ),
-    "no train split": (lambda path: path.unlink(), "{folder} has no train*.parquet"),
     "missing shard": (
         lambda path: path.rename(path.with_name("train-00001-of-00003.parquet")),
         "train-00001-of-00003.parquet is one of 3 files, 1 of them found in {folder}.",
     ),
-    "truncated": (lambda path: os.truncate(path, 3000), f"{TRAIN_PARQUET} is damaged"),
-    "empty file": (lambda path: os.truncate(path, 0), f"{TRAIN_PARQUET} is damaged"),
+    "truncated": (lambda path: os.truncate(path, 3000), f"{TRAIN_PARQUET} cannot be read ("),
     "a Git LFS pointer": (
         lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"),
-        f"{TRAIN_PARQUET} is damaged or no Parquet file",
-    ),
-    "label out of range": (
-        lambda path: set_row(path, "label", 7, 10),
-        f"labels out of range: 10 at image 7 of {{folder}}/{TRAIN_PARQUET}, must be 0..9.",
-    ),
-    "hidden label": (
-        lambda path: set_row(path, "label", 7, -1),
-        f"labels out of range: -1 at image 7 of {{folder}}/{TRAIN_PARQUET}, must be 0..9.",
+        f"{TRAIN_PARQUET} cannot be read (",
     ),
     "no label": (
         lambda path: set_row(path, "label", 7, None),
-        f"{{folder}}/{TRAIN_PARQUET} has no label in row 7.",
-    ),
-    "labels are text": (
-        lambda path: change_table(
-            path,
-            lambda table: table.set_column(1, "label", table["label"].cast(pa.string())),
-        ),
-        f"column label of {{folder}}/{TRAIN_PARQUET} must hold whole numbers, got string.",
+        f"{TRAIN_PARQUET} cannot be read (it has no label in row 7).",
     ),
     "no label column": (
         lambda path: change_table(path, lambda table: table.drop_columns("label")),
-        f"{{folder}}/{TRAIN_PARQUET} has no column label, only img.",
-    ),
-    "no image column": (
-        lambda path: change_table(path, lambda table: table.drop_columns("img")),
-        f"{{folder}}/{TRAIN_PARQUET} has no column img, only label.",
+        f"{TRAIN_PARQUET} cannot be read (it has no column label, only img).",
     ),
     "images are no struct": (
-        lambda path: change_table(
-            path, lambda table: table.set_column(0, "img", table["label"].cast(pa.string()))
-        ),
-        f"column img of {{folder}}/{TRAIN_PARQUET} must be a struct {{{{bytes, path}}}}",
+        lambda path: set_column(path, 0, "img", ["x"] * 20),
+        f"{TRAIN_PARQUET} cannot be read (",
     ),
     "damaged image": (
         lambda path: set_row(path, "img", 7, image_row(damaged_png())),
-        f"{ROW_7} is damaged or no PNG, JPEG, BMP or WebP image",
-    ),
-    "truncated image": (
-        lambda path: set_row(path, "img", 7, image_row(damaged_png()[:50])),
-        f"{ROW_7} is damaged",
+        f"row 7 of {{folder}}/{TRAIN_PARQUET} cannot be read (",
     ),
     "no image": (
-        lambda path: set_row(path, "img", 7, image_row(b"GIF89a")),
-        f"{ROW_7} is damaged or no PNG, JPEG, BMP or WebP image (unknown format).",
-    ),
-    "no bytes": (
         lambda path: set_row(path, "img", 7, image_row(None)),
-        f"{ROW_7} holds no image bytes",
+        f"row 7 of {{folder}}/{TRAIN_PARQUET} cannot be read (cannot identify image file).",
     ),
-    "no row": (lambda path: set_row(path, "img", 7, None), ROW_7),
     "other size": (
         lambda path: set_row(path, "img", 7, image_row(encoded(np.zeros((16, 28, 3), np.uint8)))),
-        f"{ROW_7} is 28 x 16 pixels, must be 32 x 32.",
-    ),
-    "16 bits": (
-        lambda path: set_row(path, "img", 7, image_row(encoded(np.zeros((32, 32), np.uint16)))),
-        f"{ROW_7} has more than 8 bits a channel",
+        "(it is 28 x 16 pixels, must be 32 x 32).",
     ),
     "other classes": (
         lambda path: change_table(
@@ -405,11 +290,11 @@ PARQUET: dict[str, tuple[Callable[[Path], object], str]] = {
                 {"huggingface": table.schema.metadata[b"huggingface"].replace(b"frog", b"toad")}
             ),
         ),
-        f"{{folder}}/{TRAIN_PARQUET} calls class 6 'toad', CIFAR-10 calls it 'frog'.",
+        f"{TRAIN_PARQUET} cannot be read (it calls class 6 'toad', CIFAR-10 'frog').",
     ),
     "two data sets": (
         lambda path: shutil.copytree(path.parent, path.parent / "other"),
-        "{folder} holds Parquet files of several data sets, in {folder}, {folder}/other.",
+        "{folder} holds several data sets, in {folder}, {folder}/other.",
     ),
 }
 
@@ -424,9 +309,9 @@ def test_refuses_parquet(tmp_path: Path, case: str) -> None:
 
 def test_refuses_the_other_data_set(tmp_path: Path) -> None:
     ten = write_parquet(tmp_path / "ten", CIFAR10, make(CIFAR10))
-    assert "has no column fine_label, only img, label." in refusal(ten, CIFAR100)
+    assert "(it has no column fine_label, only img, label)." in refusal(ten, CIFAR100)
     hundred = write_parquet(tmp_path / "hundred", CIFAR100, make(CIFAR100))
-    assert "has no column label, only img, fine_label, coarse_label." in refusal(hundred)
+    assert "(it has no column label, only img, fine_label, coarse_label)." in refusal(hundred)
     write_official(tmp_path / "official" / CIFAR100.folder, CIFAR100, make(CIFAR100))
     message = refusal(tmp_path / "official")
     assert "holds only cifar-100-python: no CIFAR-10 found." in message
@@ -441,21 +326,9 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: shutil.rmtree(folder / "test"),
         "{folder} has no folder test/: the test split is missing.",
     ),
-    "no train split": (
-        lambda folder: shutil.rmtree(folder / "train"),
-        "{folder} has no folder train/: the train split is missing.",
-    ),
     "empty split": (
         lambda folder: (shutil.rmtree(folder / "test"), (folder / "test").mkdir()),
         "{folder}/test holds no images in class folders such as airplane/ (.png, .jpg,",
-    ),
-    "images without class folders": (
-        lambda folder: (
-            shutil.rmtree(folder / "test"),
-            (folder / "test").mkdir(),
-            (folder / "test" / "0.png").touch(),
-        ),
-        "{folder}/test holds no images in class folders",
     ),
     "no such class": (
         lambda folder: (folder / "train" / "autombile").mkdir(),
@@ -463,18 +336,12 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "other size": (
         lambda folder: a_png(folder).write_bytes(encoded(np.zeros((64, 48, 3), np.uint8))),
-        "{png} is 48 x 64 pixels, must be 32 x 32.",
+        "{png} cannot be read (it is 48 x 64 pixels, must be 32 x 32).",
     ),
-    "truncated": (lambda folder: os.truncate(a_png(folder), 1000), "{png} is damaged"),
-    "damaged": (lambda folder: a_png(folder).write_bytes(damaged_png()), "{png} is damaged"),
-    "empty file": (lambda folder: os.truncate(a_png(folder), 0), "{png} is damaged"),
-    "a folder": (
-        lambda folder: (folder / "train" / "bird" / "x.png").mkdir(parents=True, exist_ok=True),
-        "{folder}/train/bird/x.png cannot be read (Is a directory).",
-    ),
+    "damaged": (lambda folder: a_png(folder).write_bytes(damaged_png()), "{png} cannot be read ("),
     "an image format of which decoding is not trusted": (
         lambda folder: a_png(folder).write_bytes(encoded(np.zeros((32, 32), np.uint8), "TIFF")),
-        "{png} is damaged or no PNG, JPEG, BMP or WebP image (unknown format).",
+        "{png} cannot be read (cannot identify image file).",
     ),
 }
 

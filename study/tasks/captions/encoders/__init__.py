@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from study.errors import RequestError, unknown
 from study.tasks.sources.places import NO_PLACES, Places
+from study.tasks.sources.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -125,10 +126,8 @@ def _checked(name: str, file: Path) -> dict[str, Tensor]:
 
 
 def _digest(name: str, file: Path) -> str:
-    try:
+    with reading(file, "Pass another file with --weights, or leave the option out."):
         status = file.stat()
-    except OSError as error:
-        raise RequestError(f"{file} cannot be read ({error.strerror}).") from error
     return _digest_once(name, file, status.st_size, status.st_mtime_ns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from study.errors import RequestError
+from study.tasks.sources.reading import reading
 
 
 def read_checked(
@@ -59,22 +61,17 @@ def _fault(entry: str, value: Any, shape: torch.Size) -> str | None:
 
 
 def _stored(file: Path) -> Mapping[str, Any]:
-    try:
-        with open(file, "rb") as opened:
-            can_be_mapped = zipfile.is_zipfile(opened)  # files of the older format are read whole
-    except OSError as error:
-        raise RequestError(f"{file} cannot be read ({error.strerror}).") from error
-    try:
-        with warnings.catch_warnings(action="ignore"):  # about a pickle that is refused anyway
+    with (
+        reading(file, "Pass a state dict of tensors with --weights, or leave the option out."),
+        open(file, "rb") as opened,
+        warnings.catch_warnings(action="ignore"),  # about a pickle that is refused anyway
+    ):
+        can_be_mapped = zipfile.is_zipfile(opened)  # files of the older format are read whole
+        try:
             stored = torch.load(file, map_location="cpu", weights_only=True, mmap=can_be_mapped)
-        if not isinstance(stored, Mapping):
-            raise TypeError(f"it holds a {type(stored).__name__}")
-    except Exception as error:  # of a damaged file anything
-        raise RequestError(
-            f"{file} is damaged, or no state dict of tensors ({type(error).__name__}). Get the "
-            "file of weights again."
-        ) from error
-    return stored
+        except pickle.UnpicklingError as error:  # it advises to unpickle the file all the same
+            raise ValueError("it is damaged, or holds more than tensors") from error
+        return dict(stored)
 
 
 def digest(weights: Mapping[str, Tensor]) -> str:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import http.client
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import torch
 from torch import nn
 
-from study.errors import RequestError
 from study.tasks.sources import fetched
-from study.tasks.sources.fetched import DataSet, read_data_set, why
+from study.tasks.sources.downloading import downloading
+from study.tasks.sources.fetched import DataSet, read_data_set
 from study.tasks.sources.places import Places
-from study.terminal.working import working
 
 T = TypeVar("T")
 
@@ -34,8 +29,6 @@ PREFIX = "features."
 """Of the layers' names in the file."""
 
 _FILE = "vgg19.pth"
-_SILENCE_SECONDS = 20.0
-"""A server that is silent for this long is given up."""
 
 _BLOCKS = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))
 """(channels, number of convolutions) between poolings."""
@@ -77,47 +70,18 @@ def _download(folder: Path, where: str) -> None:
     """Downloads the file into `folder`.
 
     Raises:
-        RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
+        RequestError: it cannot be downloaded, see `downloading`.
     """
-    title = _DOWNLOAD.title
-    print(f"downloading {title} (575 MB) from {URL} to {where}", file=sys.stderr, flush=True)
-    try:
-        _fetch(folder / _FILE)
-    # URLError and time-outs are OSErrors.
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise RequestError(
-            f"{title} are not at hand and could not be downloaded from {URL} ({why(error)}). Pass "
-            "the file with --weights FILE, or --set encoder=lite0, whose weights are in a package."
-        ) from error
-
-
-def _fetch(file: Path) -> None:
-    """Downloads the file.
-
-    Raises:
-        OSError: no connection, a broken one, silence, the server refuses, or a full disk.
-        http.client.HTTPException: less arrived than was announced.
-        ValueError: a wrong checksum.
-    """
-    try:
-        with (
-            urllib.request.urlopen(URL, timeout=_SILENCE_SECONDS) as response,
-            open(file, "wb") as target,
-            working(f"downloading {_DOWNLOAD.title}", 575, "MB") as part,
-        ):
-            while content := response.read(2**20):
-                target.write(content)
-                part.step(len(content) / 1e6)
-    except urllib.error.HTTPError as error:
-        error.close()  # it holds the connection
-        raise
-    with open(file, "rb") as written:
-        if not hashlib.file_digest(written, "sha256").hexdigest().startswith(_SHA256):
-            raise ValueError("the file arrived damaged: its checksum is wrong")
+    remedy = (
+        f"It is {URL}: pass the file with --weights FILE, or --set encoder=lite0, whose weights "
+        "are in a package."
+    )
+    with downloading(_DOWNLOAD.title, 575, folder, where, remedy):
+        torch.hub.download_url_to_file(URL, str(folder / _FILE), _SHA256, progress=False)
 
 
 _DOWNLOAD = DataSet(
-    title="the weights of VGG19",
+    title="VGG19's weights file",
     folder="vgg19-weights",
     accepted=_FILE,
     belongs=lambda name: name == _FILE,

@@ -35,6 +35,7 @@ from study.tasks.mosaics.layouts.own import ACCEPTED, TITLE, find_own, may_be_ow
 from study.tasks.mosaics.layouts.parquet import find_parquet, read_parquet
 from study.tasks.mosaics.layouts.ubyte import read_ubyte
 from study.tasks.sources.directory import listed, nothing_in
+from study.tasks.sources.reading import reading
 
 __all__ = [
     "ACCEPTED", "TITLE", "FileNames", "Found", "Images", "find", "find_own", "may_be_own",
@@ -80,11 +81,11 @@ def read(found: Found, names: FileNames) -> tuple[Images, Images]:
     Without test files, there are no test images.
 
     Raises:
-        RequestError: a file is damaged, of another data set, or holds a label or an image that
-            the data set cannot have.
+        RequestError: a file is damaged or of another data set.
     """
     if found.meta is not None:
-        check_official_classes(found.meta, names)
+        with reading(found.meta, names.mend):
+            check_official_classes(found.meta, names)
     readers: Mapping[str, Callable[[tuple[Path, ...], FileNames], Images]] = {
         "class folders": read_class_folders,
         "ubyte": read_ubyte,
@@ -103,7 +104,10 @@ def read(found: Found, names: FileNames) -> tuple[Images, Images]:
 def _read_each(
     read_file: Callable[[Path, FileNames], Images], paths: tuple[Path, ...], names: FileNames
 ) -> Images:
-    parts = [read_file(path, names) for path in paths]
+    parts = []
+    for path in paths:
+        with reading(path, names.mend):
+            parts.append(read_file(path, names))
     return Images(
         np.concatenate([part.images for part in parts]),
         np.concatenate([part.labels for part in parts]),

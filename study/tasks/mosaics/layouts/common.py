@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from study.errors import RequestError
 from study.tasks.mosaics.classes import class_name
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class FileNames:
         numbered: whether labels in the Parquet layout are numbers; else they are class names.
         pixels: height and width of an image.
         resized: whether images of another size are resized; else they are refused.
-        mend: what to do about a damaged image, for messages.
+        mend: what to do about a damaged file, for messages.
     """
 
     title: str
@@ -60,7 +60,7 @@ class FileNames:
     numbered: bool = True
     pixels: int = SIDE
     resized: bool = False
-    mend: str = "Copy the data set again."
+    mend: str = "Copy the data set again, and pass its directory with --data-dir."
 
     def label(self, called: object) -> int | None:
         """The label of a class name, also in lower case; None if there is no such class."""
@@ -119,63 +119,32 @@ class Images(NamedTuple):
         return cls(np.empty((0, names.pixels, names.pixels, 3), np.uint8), np.empty(0, np.int64))
 
 
-def reason_of(error: BaseException) -> str:
-    """The first sentence of an exception, on one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    text = " ".join(str(error).split())
-    return text.split(". ")[0].rstrip(".")[:200] or type(error).__name__
-
-
-def check_classes(listed: list[str], path: Path, names: FileNames) -> None:
-    """Refuses a file whose class names are not the data set's, in order.
+def check_classes(listed: list[str], names: FileNames) -> None:
+    """Refuses other class names than the data set has, in order.
 
     Raises:
-        RequestError: it names the file and the first class that differs.
+        ValueError: it names the first class that differs.
     """
-    if len(listed) != len(names.class_names):
-        raise RequestError(
-            f"{path} lists another number of classes than {names.title} has: {len(listed)}, not "
-            f"{len(names.class_names)}. Pass the directory that holds {names.title} "
-            "with --data-dir."
-        )
-    for label, (got, expected) in enumerate(zip(listed, names.class_names, strict=True)):
-        if names.label(got) != label:
-            raise RequestError(
-                f"{path} calls class {label} {got!r}, {names.title} calls it {expected!r}. Pass "
-                f"the directory that holds {names.title} with --data-dir."
-            )
+    for label, (got, expected) in enumerate(itertools.zip_longest(listed, names.class_names)):
+        if got is None or names.label(got) != label:
+            raise ValueError(f"it calls class {label} {got!r}, {names.title} {expected!r}")
 
 
-def decode(encoded: bytes | None, where: str, names: FileNames) -> np.ndarray:
+def decode(encoded: bytes | None, names: FileNames) -> np.ndarray:
     """The pixels of an encoded image: (P, P, 3) uint8, see `fitted`.
 
     Raises:
-        RequestError: it is damaged, has more than 8 bits, or another size that is to be refused.
+        ValueError: it has more than 8 bits, or another size that is to be refused.
+        Exception: it is damaged, or in no accepted format.
     """
-    if encoded is None:
-        raise RequestError(f"{where} holds no image bytes. {names.mend}")
     side = names.pixels
-    try:
-        with _opened(encoded) as image:
-            size, mode = image.size, image.mode
-            fits, deep = names.resized or size == (side, side), mode.startswith(("I", "F"))
-            pixels = fitted(image, side) if fits and not deep else None
-    except Exception as error:  # a damaged image can raise anything
-        reason = "unknown format" if "cannot identify" in str(error) else reason_of(error)
-        raise RequestError(
-            f"{where} is damaged or no PNG, JPEG, BMP or WebP image ({reason}). {names.mend}"
-        ) from error
-    if not fits:
-        raise RequestError(
-            f"{where} is {size[0]} x {size[1]} pixels, must be {side} x {side}. Pass the data set "
-            "at its own size."
-        )
-    if pixels is None:  # conversion would clip it
-        raise RequestError(
-            f"{where} has more than 8 bits a channel ({mode}), must have 8. Convert it."
-        )
-    return pixels
+    with _opened(encoded or b"") as image:
+        if image.size != (side, side) and not names.resized:
+            width, height = image.size
+            raise ValueError(f"it is {width} x {height} pixels, must be {side} x {side}")
+        if image.mode.startswith(("I", "F")):  # conversion would clip it
+            raise ValueError(f"it has more than 8 bits a channel ({image.mode})")
+        return fitted(image, side)
 
 
 def _opened(encoded: bytes) -> Image:
@@ -238,22 +207,3 @@ def fitted_all(images: np.ndarray, side: int) -> np.ndarray:
     if images.shape[1:] == (side, side, 3):
         return images
     return np.stack([fitted(Image.fromarray(each), side) for each in images])
-
-
-def check_labels(labels: np.ndarray, count: int, num_classes: int, where: str) -> None:
-    """Refuses labels that are not (count,) int64 in [0, num_classes).
-
-    Raises:
-        RequestError: it names `where`, the first wrong label and its image.
-    """
-    if labels.dtype != np.int64 or labels.shape != (count,):
-        raise RequestError(
-            f"the labels of {where} must be {count} of int64, one an image, "
-            f"got {labels.dtype} of shape {labels.shape}."
-        )
-    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
-    if len(wrong):
-        raise RequestError(
-            f"labels out of range: {labels[wrong[0]]} at image {wrong[0]} of {where}, "
-            f"must be 0..{num_classes - 1}."
-        )

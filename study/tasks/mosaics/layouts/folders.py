@@ -17,9 +17,9 @@ from study.tasks.mosaics.layouts.common import (
     Found,
     Images,
     decode,
-    reason_of,
 )
 from study.tasks.sources.directory import visible
+from study.tasks.sources.reading import reading
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
@@ -85,11 +85,8 @@ def read_class_folders(paths: tuple[Path, ...], names: FileNames) -> Images:
     """
 
     def pixels(path: Path) -> np.ndarray:
-        try:
-            encoded = path.read_bytes()
-        except OSError as error:
-            raise RequestError(f"{path} cannot be read ({reason_of(error)}).") from error
-        return decode(encoded, str(path), names)
+        with reading(path, names.mend):
+            return decode(path.read_bytes(), names)
 
     images = np.empty((len(paths), names.pixels, names.pixels, 3), np.uint8)
     with ThreadPoolExecutor(usable_cores()) as pool:  # Pillow decodes without Python's lock

@@ -12,16 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from study.errors import RequestError
+from study.errors import RequestError, as_seen
 from study.tasks.mosaics.classes import class_names
 from study.tasks.mosaics.layouts.common import FileNames, Found
 from study.tasks.mosaics.layouts.folders import IMAGE_SUFFIXES, natural
 from study.tasks.mosaics.layouts.official import find_official
 from study.tasks.mosaics.layouts.parquet import (
     image_column_of,
-    is_missing,
     listed_classes,
-    opened,
     require_whole,
     whole,
 )
@@ -36,6 +34,7 @@ from study.tasks.sources.directory import (
     split_named,
     visible,
 )
+from study.tasks.sources.reading import reading
 
 TITLE = "images of your own"
 ACCEPTED = (
@@ -46,7 +45,8 @@ ACCEPTED = (
 LEAST_CLASSES = 3
 """Two of the foreground, one of the background."""
 
-_MEND = "Replace the image, or take it away."
+_ALIKE = "All files need the same columns, with labels that are written alike."
+_MEND = "Replace it, or take it away."
 
 
 class Own(NamedTuple):
@@ -227,9 +227,8 @@ def _classes(folders: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
         entries = visible(folder)
         others = [each for each in entries if each.suffix.lower() not in IMAGE_SUFFIXES]
         if others and len(others) < len(entries):
-            what = "a folder" if others[0].is_dir() else "in no accepted format"
             raise RequestError(
-                f"{others[0]} is {what}, among images of the class {folder.name}. Move it away; "
+                f"{others[0]} is no image, among images of the class {folder.name}. Move it away; "
                 f"images are {', '.join(IMAGE_SUFFIXES)}."
             )
         images = () if others else entries
@@ -275,62 +274,36 @@ def _parquet_names(paths: Sequence[Path]) -> FileNames:
     """The classes of Parquet files, and how their labels are written."""
     import pyarrow.parquet as pq
 
-    with opened(paths[0]):
-        schema = pq.read_schema(paths[0])
-    column = _label_column(schema, paths[0])
-    classes = listed_classes(schema.metadata, column)
-    if classes is not None:
-        return FileNames(TITLE, tuple(classes), label_column=column)
     values: set[Any] = set()
     for path in paths:
-        with opened(path):
-            names = pq.read_schema(path).names
-            if column not in names:
-                raise RequestError(
-                    f"{path} has no column {column}, only {', '.join(names)}. Give all files the "
-                    "same columns."
-                )
-            labels = pq.read_table(path, columns=[column])[column].unique()
-            found = whole(labels, path).to_pylist()
-            values.update(label for label in found if not is_missing(label))
-    if len({type(value) for value in values}) > 1:
-        raise RequestError(
-            f"the column {column} of {paths[0].parent} holds numbers in one file and text in "
-            "another. Write all labels alike."
-        )
-    called = class_names(sorted(values), paths[0].parent)
-    return FileNames(TITLE, called, label_column=column, numbered=False)
+        with reading(path, _ALIKE):
+            schema = pq.read_schema(path)
+            if path == paths[0]:
+                column = _label_column(schema)
+                classes = listed_classes(schema.metadata, column)
+                if classes is not None:
+                    return FileNames(TITLE, tuple(classes), label_column=column)
+            labels = whole(pq.read_table(path, columns=[column])[column].unique()).to_pylist()
+            values.update(each for each in labels if each is not None and as_seen(str(each)))
+            called = sorted(values)
+    names = class_names(called, paths[0].parent)
+    return FileNames(TITLE, names, label_column=column, numbered=False)
 
 
-def _label_column(schema: Any, path: Path) -> str:
-    """The column of the labels: `label` or `labels`, else the only one that names classes."""
-    import pyarrow as pa
+def _label_column(schema: Any) -> str:
+    """The column of the labels: `label` or `labels`, else the only one that names classes.
 
+    Raises:
+        ValueError: there is none, or no column of images.
+    """
+    names = schema.names
     if image_column_of(schema) is None:
-        raise RequestError(
-            f"{path} has no column of images (a struct {{bytes, path}}), only "
-            f"{', '.join(schema.names)}. Pass images in Hugging Face's layout."
+        raise ValueError(
+            f"it has no column of images (a struct {{bytes, path}}), only {', '.join(names)}"
         )
-    usable = [
-        name
-        for name in schema.names
-        if pa.types.is_integer(each := schema.field(name).type)
-        or pa.types.is_floating(each)  # as pandas writes integers some of which are missing
-        or pa.types.is_string(each)
-        or pa.types.is_large_string(each)
-        or pa.types.is_dictionary(each)  # as pandas writes categories
-    ]
-    labels = [name for name in ("label", "labels") if name in schema.names]
-    named = [name for name in labels if name in usable]
-    classes = [name for name in usable if listed_classes(schema.metadata, name) is not None]
-    if len(found := named[:1] or classes) != 1:
-        if labels:
-            raise RequestError(
-                f"the column {labels[0]} of {path} must hold whole numbers or text, got "
-                f"{schema.field(labels[0]).type}."
-            )
-        raise RequestError(
-            f"{path} has no column label of whole numbers or text, only "
-            f"{', '.join(schema.names)}. Call the column of the classes label."
-        )
+    labels = [name for name in ("label", "labels") if name in names]
+    classes = [name for name in names if listed_classes(schema.metadata, name) is not None]
+    found = labels[:1] or classes
+    if len(found) != 1:
+        raise ValueError(f"it has no column label, only {', '.join(names)}")
     return found[0]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from study.errors import RequestError, as_seen
+from study.errors import RequestError
 from study.tasks.mosaics.classes import class_name
 from study.tasks.mosaics.layouts.common import (
     FileNames,
     Found,
     Images,
     check_classes,
-    check_labels,
     decode,
-    reason_of,
 )
-from study.tasks.sources.directory import visible
+from study.tasks.sources.directory import files_by_split
+from study.tasks.sources.reading import reading
 
 _BATCH_ROWS = 4096
 
@@ -33,41 +30,17 @@ def find_parquet(data_dir: Path, entries: list[Path], names: FileNames) -> Found
     Raises:
         RequestError: a split or shard is missing, or there are several data sets.
     """
-    folders = [data_dir, *(entry for entry in entries if entry.is_dir())]
-    shards = {
-        folder: [path for path in visible(folder) if path.name.lower().endswith(".parquet")]
-        for folder in folders
-    }
-    holding = [
-        folder
-        for folder, paths in shards.items()
-        if any(path.name.lower().startswith(("train", "test")) for path in paths)
-    ]
-    if not holding:
+    parts = files_by_split(data_dir, entries, (".parquet",))
+    if not parts:
         return None
-    if len(holding) > 1:
-        raise RequestError(
-            f"{data_dir} holds Parquet files of several data sets, in "
-            f"{', '.join(str(folder) for folder in holding)}. Pass the one of {names.title} "
-            "with --data-dir."
-        )
-    folder = holding[0]
-    return Found(
-        "parquet",
-        train=_split_shards(folder, shards[folder], "train"),
-        test=_split_shards(folder, shards[folder], "test"),
-    )
-
-
-def _split_shards(folder: Path, shards: list[Path], split: str) -> tuple[Path, ...]:
-    """The files of a split; refuses one that is missing or incomplete."""
-    paths = tuple(path for path in shards if path.name.lower().startswith(split))
-    if not paths:
-        raise RequestError(
-            f"{folder} has no {split}*.parquet: the {split} split is missing. Both are needed."
-        )
-    require_whole(paths)
-    return paths
+    for split in ("train", "test"):
+        if split not in parts:
+            raise RequestError(
+                f"{data_dir} has no {split}*.parquet: the {split} split is missing. Both are "
+                "needed."
+            )
+        require_whole(parts[split])
+    return Found("parquet", train=parts["train"], test=parts["test"])
 
 
 def require_whole(paths: tuple[Path, ...]) -> None:
@@ -86,50 +59,29 @@ def require_whole(paths: tuple[Path, ...]) -> None:
 
 
 def read_parquet(path: Path, names: FileNames) -> Images:
-    """The images of one Parquet file.
-
-    Raises:
-        RequestError: it is damaged, of another schema, or holds a damaged image or label.
-    """
+    """The images of one Parquet file; of a bad one any exception."""
     import pyarrow.parquet as pq
 
-    with opened(path), pq.ParquetFile(path) as file:
-        image_column = _check_schema(file.schema_arrow, path, names)
+    with pq.ParquetFile(path) as file:
+        image_column = _check_schema(file.schema_arrow, names)
         count = file.metadata.num_rows
         images = np.empty((count, names.pixels, names.pixels, 3), np.uint8)
         labels = np.empty(count, np.int64)
         row = 0
         columns = [f"{image_column}.bytes", names.label_column]
         for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
-            found = whole(batch.column(names.label_column), path)
-            missing = [is_missing(label) for label in found.to_pylist()]
-            if True in missing:
-                raise RequestError(
-                    f"{path} has no {names.label_column} in row {row + missing.index(True)}."
+            values = whole(batch.column(names.label_column)).to_pylist()
+            found = values if names.numbered else [names.label(value) for value in values]
+            if None in found:
+                raise ValueError(
+                    f"it has no {names.label_column} in row {row + found.index(None)}"
                 )
-            labels[row : row + len(found)] = _labels(found, names)
+            labels[row : row + len(found)] = found
             for encoded in batch.column(image_column).field("bytes"):
-                images[row] = decode(encoded.as_py(), f"row {row} of {path}", names)
+                with reading(f"row {row} of {path}", names.mend):
+                    images[row] = decode(encoded.as_py(), names)
                 row += 1
-    check_labels(labels, count, len(names.class_names), str(path))
     return Images(images, labels)
-
-
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[None]:
-    """Reads a Parquet file in its body.
-
-    Raises:
-        RequestError: it is damaged or no Parquet file.
-    """
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise RequestError(
-            f"{path} is damaged or no Parquet file ({reason_of(error)}). Copy it again."
-        ) from error
 
 
 def image_column_of(schema: Any) -> str | None:
@@ -145,63 +97,35 @@ def image_column_of(schema: Any) -> str | None:
     return next((name for name in ("img", "image") if name in schema.names), next(encoded, None))
 
 
-def whole(labels: Any, path: Path) -> Any:
+def whole(labels: Any) -> Any:
     """A column of labels; whole numbers that are written as floats become integers, NaN null.
 
     Raises:
-        RequestError: another number is among them.
+        pyarrow.ArrowInvalid: another number is among them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_floating(labels.type):
         return labels
-    try:
-        return pc.if_else(pc.is_nan(labels), None, labels).cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise RequestError(
-            f"the labels of {path} must be whole numbers or text ({reason_of(error)})."
-        ) from error
+    return pc.if_else(pc.is_nan(labels), None, labels).cast(pa.int64())
 
 
-def is_missing(label: object) -> bool:
-    """Whether a label of a column is null or blank."""
-    return label is None or not as_seen(str(label))
+def _check_schema(schema: Any, names: FileNames) -> str:
+    """The name of the image column.
 
-
-def _labels(found: Any, names: FileNames) -> Any:
-    """The labels of a column without missing values."""
-    if names.numbered:
-        return found.to_numpy(zero_copy_only=False)
-    return [names.label(value) for value in found.to_pylist()]
-
-
-def _check_schema(schema: Any, path: Path, names: FileNames) -> str:
-    """The name of the image column; refuses a file of another schema or other classes."""
-    import pyarrow as pa
-
-    image_column = image_column_of(schema)
-    missing = [] if image_column else ["img"]
-    missing += [] if names.label_column in schema.names else [names.label_column]
-    if image_column is None or missing:
-        raise RequestError(
-            f"{path} has no column {' and no column '.join(missing)}, only "
-            f"{', '.join(schema.names)}. Pass the directory that holds {names.title} "
-            "with --data-dir."
-        )
-    image = schema.field(image_column).type
-    if not pa.types.is_struct(image) or image.get_field_index("bytes") < 0:
-        raise RequestError(
-            f"column {image_column} of {path} must be a struct {{bytes, path}}, got {image}."
-        )
-    label = schema.field(names.label_column).type
-    if names.numbered and not (pa.types.is_integer(label) or pa.types.is_floating(label)):
-        raise RequestError(
-            f"column {names.label_column} of {path} must hold whole numbers, got {label}."
+    Raises:
+        ValueError: a column is missing, or the classes are others.
+    """
+    image_column = image_column_of(schema) or "img"
+    missing = [each for each in (image_column, names.label_column) if each not in schema.names]
+    if missing:
+        raise ValueError(
+            f"it has no column {' and no column '.join(missing)}, only {', '.join(schema.names)}"
         )
     listed = listed_classes(schema.metadata, names.label_column)
     if listed is not None:
-        check_classes(listed, path, names)
+        check_classes(listed, names)
     return image_column
 
 

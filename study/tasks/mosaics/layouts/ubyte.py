@@ -7,8 +7,6 @@ numbers.
 from __future__ import annotations
 
 import gzip
-import math
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,9 @@ from study.tasks.mosaics.layouts.common import (
     FileNames,
     Found,
     Images,
-    check_labels,
     fitted_all,
-    reason_of,
 )
+from study.tasks.sources.reading import reading
 
 _FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -70,22 +67,20 @@ def read_ubyte(paths: tuple[Path, ...], names: FileNames) -> Images:
         RequestError: one is damaged, or holds other labels than the classes.
     """
     images, labels = (_array(path, axes) for path, axes in zip(paths, (3, 1), strict=True))
-    labels = labels.astype(np.int64)
-    check_labels(labels, len(images), len(names.class_names), str(paths[1]))
+    with reading(paths[1], names.mend):
+        labels = labels.astype(np.int64).reshape(len(images))
     return Images(fitted_all(images, names.pixels), labels)
 
 
 def _array(path: Path, axes: int) -> np.ndarray:
     """The bytes of a file: two zeros, their type, the number of axes, their sizes, the values."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read()
-    except (OSError, EOFError, zlib.error) as error:
-        raise RequestError(
-            f"{path} cannot be read ({reason_of(error)}). Copy it again."
-        ) from error
-    start = 4 + 4 * axes
-    shape = [int.from_bytes(data[place : place + 4], "big") for place in range(4, start, 4)]
-    if data[:4] != bytes((0, 0, _BYTES, axes)) or len(data) != start + math.prod(shape):
-        raise RequestError(f"{path} is damaged or no file of {axes} axes of bytes. Copy it again.")
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+    with (
+        reading(path),
+        gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file,
+    ):
+        data = file.read()
+        start = 4 + 4 * axes
+        shape = [int.from_bytes(data[place : place + 4], "big") for place in range(4, start, 4)]
+        if data[:4] != bytes((0, 0, _BYTES, axes)):
+            raise ValueError(f"it is no file of {axes} axes of bytes")
+        return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

@@ -75,11 +75,11 @@ def test_category_words_that_are_missing_or_wrong_are_refused(tmp_path: Path) ->
         return message.replace(str(tmp_path), "DIR")
 
     message = refused()
-    assert message.startswith("DIR/category_words.txt is missing: the words that stand for each ")
-    assert message.endswith("Put it there, or pass another one with --category-words FILE.")
-    assert "has 2 lines, must have one for each of the 3 categories" in refused(b"cat\ndog")
-    assert "line 1 does not name its category, 'cat'" in refused(b"dog\ncat\ntraffic light")
-    assert refused(b"\xff") == "DIR/category_words.txt cannot be read (it is not UTF-8)."
+    assert message.startswith("DIR/category_words.txt cannot be read (No such file or directory).")
+    assert message.endswith("Mend it, or pass another one with --category-words FILE.")
+    assert "(it has 2 lines). It must have one line for each of the 3" in refused(b"cat\ndog")
+    assert "(the line of 'cat' does not name it)" in refused(b"dog\ncat\ntraffic light")
+    assert "category_words.txt cannot be read (" in refused(b"\xff")
 
 
 def test_a_home_directory_can_be_written_short(

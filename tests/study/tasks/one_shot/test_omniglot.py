@@ -17,7 +17,7 @@ from study.cell import Options
 from study.errors import RequestError
 from study.tasks.one_shot import omniglot
 from study.tasks.one_shot.characters import Characters
-from study.tasks.one_shot.omniglot import ARCHIVES, load_omniglot
+from study.tasks.one_shot.omniglot import load_omniglot
 from study.tasks.sources.places import Places
 from tests.conftest import REAL_DATA, needs_data
 from tests.made_up.omniglot import (
@@ -121,15 +121,6 @@ def test_a_changed_archive_is_read_again(tmp_path: Path) -> None:
     assert before.digest != after.digest
 
 
-def test_a_damaged_prepared_form_is_made_again(tmp_path: Path) -> None:
-    first = load(write_omniglot(tmp_path / "data"))
-    (prepared,) = (path for path in (tmp_path / "cache" / "prepared").iterdir() if path.is_dir())
-    np.save(prepared / "images.npy", np.zeros_like(first.images))
-    again = load(tmp_path / "data")
-    assert again.digest == first.digest
-    assert again.images.any()
-
-
 @pytest.mark.parametrize("pixels", [None, 3, 106])
 def test_pixels_out_of_range_are_refused(pixels: int | None) -> None:
     words = rf"omniglot takes pixels from 4 to 105, got {pixels or 'none'}"
@@ -153,52 +144,26 @@ def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
 
 
-def _flipped(path: Path) -> None:
-    """One bit of a drawing's data is another one, so that its checksum is wrong."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in _whole().items():
-            archive.writestr(zipfile.ZipInfo(name), data)
-    content = bytearray(path.read_bytes())
-    content[content.index(b"IDAT") + 8] ^= 1
-    path.write_bytes(content)
-
-
 FIRST = member(BACKGROUND, 0, 1)
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no zip": (
-        lambda path: path.write_bytes(b"<html>"),
-        "{path} is damaged, incomplete or no zip",
-    ),
-    "empty": (lambda path: path.touch(), "{path} is damaged, incomplete or no zip"),
-    "truncated": (_cut, "{path} is damaged, incomplete or no zip"),
-    "checksum": (_flipped, "{path} is damaged, incomplete or no zip archive (Bad CRC-32 for file"),
+    "no zip": (lambda path: path.write_bytes(b"<html>"), "{path} cannot be read (File is not a"),
+    "truncated": (_cut, "{path} cannot be read ("),
     "foreign": (
         lambda path: write_archive(path, {"photos/cat/1.png": b"?"}),
-        "{path} holds no drawing of Omniglot, such as images_background/Greek/character01/",
+        "{path.parent} holds only images_background.zip: no drawing of Omniglot found",
     ),
-    "up": (
-        _with("images_background/../../evil.png", b"?"),
-        "{path} has a member whose path leads out of it ('images_background/../../evil.png')",
-    ),
-    "up, backslash": (_with("a\\..\\..\\evil", b""), "{path} has a member whose path leads out"),
-    "absolute": (_with("/etc/evil.png", b"?"), "{path} has a member whose path leads out"),
-    "drive": (_with("C:/evil.png", b"?"), "{path} has a member whose path leads out"),
-    "no image": (_with(FIRST, b"?"), FIRST + " in {path} is damaged or no PNG image (unknown for"),
+    "no image": (_with(FIRST, b"?"), FIRST + " in {path} cannot be read (cannot identify image"),
     "half an image": (
         _with(FIRST, png(stroke(0, 1))[:-30]),
-        FIRST + " in {path} is damaged or no PNG image (",
+        FIRST + " in {path} cannot be read (",
     ),
     "not square": (
         _with(FIRST, png(Image.new("1", (105, 104)))),
-        FIRST + " in {path} is 105 x 104 pixels, must be square",
-    ),
-    "huge": (
-        _with(FIRST, png(Image.new("1", (3_000, 3_000)))),
-        FIRST + " in {path} is 3000 x 3000 pixels, must be square",
+        FIRST + " in {path} cannot be read (it is 105 x 104 pixels, must be 105 x 105)",
     ),
     "a bomb": (
         _with(FIRST, bytes(2_000_000)),
-        FIRST + " in {path} has 2,000,000 bytes, must have",
+        FIRST + " in {path} cannot be read (it has 2,000,000 bytes)",
     ),
     "one drawing": (
         lambda path: write_archive(
@@ -228,17 +193,8 @@ def test_what_is_wrong_is_named(tmp_path: Path, fault: str) -> None:
 
 
 def test_a_directory_without_an_archive_is_refused(tmp_path: Path) -> None:
-    folders = {tmp_path: "holds no file of Omniglot", tmp_path / "nowhere": "is no directory"}
-    for folder, words in folders.items():
-        with pytest.raises(RequestError) as caught:
-            load(folder)
-        assert str(caught.value).startswith(f"{folder} {words}. Pass the")
-        assert all(name in str(caught.value) for name in ARCHIVES)
-
-
-def test_an_unpacked_archive_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "images_evaluation").mkdir()
-    words = r"no file of Omniglot\. images_evaluation/ is unpacked: the archive is needed\. Pass"
+    words = f"{tmp_path} holds only images_evaluation: no archive of Omniglot found"
     with pytest.raises(RequestError, match=words):
         load(tmp_path)
 

@@ -52,7 +52,7 @@ def test_names_may_be_in_small_letters_and_hidden_files_are_left_alone(tmp_path:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ((), r"data does not exist\. Pass with --data-dir DIR one pair of files NAME_TRAIN\.ts"),
+        ((), r"data does not exist\."),
         (("notes.txt",), r"data holds only notes\.txt: no pair of \.ts files found\."),
         (("Foo.ts",), r"data holds only Foo\.ts: no pair of \.ts files found\."),
         (("A_TRAIN.ts",), r"data has A_TRAIN\.ts, but no A_TEST\.ts\. Pass both"),
@@ -74,11 +74,6 @@ def test_what_is_missing_or_too_much_is_named(
     with pytest.raises(RequestError, match=message) as caught:
         find(folder)
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_is_no_directory(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"A_TRAIN\.ts is not a directory\. Pass with --data"):
-        find(touched(tmp_path, "A_TRAIN.ts") / "A_TRAIN.ts")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "A_TRAIN.arff", "A/B_TRAIN.ts", "x/A/A_TRAIN.ts"])

@@ -1,20 +1,18 @@
-"""Downloads through torchvision: with a time limit, quietly, and with errors for people."""
+"""Downloads with a time limit, quietly, and with errors for people."""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import io
 import socket
 import sys
-import tarfile
 import urllib.error
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from study.errors import RequestError
-from study.tasks.sources.fetched import why
+from study.tasks.sources.reading import why
 from study.terminal.working import working
 
 _SILENCE_SECONDS = 20.0
@@ -23,20 +21,19 @@ _SILENCE_SECONDS = 20.0
 
 @contextlib.contextmanager
 def downloading(
-    title: str, megabytes: int, folder: Path, where: str, accepted: str
+    title: str, megabytes: int, folder: Path, where: str, remedy: str
 ) -> Iterator[None]:
-    """Announces a download and lets torchvision carry it out in its body.
+    """Announces a download, which its body carries out.
 
     Args:
         title: of the data set.
         megabytes: its size.
         folder: which the body fills.
         where: its place, for the announcement.
-        accepted: the accepted layouts, for the message.
+        remedy: what to do without it, a sentence.
 
     Raises:
-        RequestError: no connection, a broken connection, a wrong checksum, a full disk, or no
-            torchvision.
+        RequestError: no connection, a broken connection, a wrong checksum, or a full disk.
     """
     print(f"downloading {title} ({megabytes} MB) to {where}", file=sys.stderr, flush=True)
     try:
@@ -44,24 +41,16 @@ def downloading(
             working(f"downloading {title}", megabytes, "MB", lambda: _size(folder, megabytes)),
             _impatient(),
             contextlib.redirect_stderr(io.StringIO()),
-            _no_warnings(),
+            warnings.catch_warnings(action="ignore"),  # of libraries
         ):
             yield
-    except (
-        ImportError,
-        OSError,  # URLError and time-outs are among them
-        http.client.HTTPException,
-        RuntimeError,  # a wrong checksum
-        tarfile.TarError,
-        EOFError,
-    ) as error:
+    except Exception as error:  # libraries have no error of their own
         _close(error)
-        reason = why(error)
-        if isinstance(error, RuntimeError):
-            reason = "the archive arrived damaged: its checksum is wrong"
+        damaged = isinstance(error, RuntimeError | ValueError)
+        reason = "what arrived is damaged or incomplete" if damaged else why(error)
         raise RequestError(
-            f"{title} is not at hand and could not be downloaded ({reason}). Pass it with "
-            f"--data-dir DIR: {accepted}. The study digits needs no download."
+            f"{title} is not at hand and could not be downloaded ({reason}). {remedy} The study "
+            "digits needs no download."
         ) from error
 
 
@@ -74,7 +63,7 @@ def _size(folder: Path, most: float) -> float:
 
 
 def _close(error: BaseException | None) -> None:
-    """Closes the connections that refusals hold, of all attempts; torchvision leaves them open."""
+    """Closes the connections that refusals hold, of all attempts; else they stay open."""
     while error is not None:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
@@ -82,16 +71,8 @@ def _close(error: BaseException | None) -> None:
 
 
 @contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Silences torchvision's warnings, which do not concern the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
 def _impatient() -> Iterator[None]:
-    """Lets connections fail after `_SILENCE_SECONDS`; torchvision sets no limit."""
+    """Lets connections fail after `_SILENCE_SECONDS`."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_SILENCE_SECONDS)
     try:

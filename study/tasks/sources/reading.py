@@ -1,0 +1,40 @@
+"""The one gate for files that others wrote: what a reader raises of a bad one is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from study.errors import RequestError
+
+
+@contextlib.contextmanager
+def reading(what: object, mend: str = "Copy it again.") -> Iterator[None]:
+    """Reads a file in its body, whatever may be in it.
+
+    Args:
+        what: the file, or a place in it.
+        mend: what to do about a bad one.
+
+    Raises:
+        RequestError: the body raised something, whose reason it tells.
+    """
+    try:
+        yield
+    except RequestError:
+        raise
+    except Exception as error:  # of a damaged file a library can raise anything
+        raise RequestError(f"{what} cannot be read ({why(error)}). {mend}") from error
+
+
+def why(error: BaseException) -> str:
+    """The reason of an exception, on one line."""
+    reason: object = error
+    if isinstance(error, KeyError):
+        reason = f"it has no {error}"
+    elif isinstance(error, OSError):
+        reason = getattr(error, "reason", None) or error.strerror or error
+        reason = getattr(reason, "strerror", None) or reason
+    text = re.sub(r" <\S* object at \w+>", "", str(reason))  # an address tells nothing
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
