@@ -291,7 +291,7 @@ def test_metadata_that_cannot_be_read_do_not_damage_an_image(chunk: bytes, behin
     place = len(png) - 12 if behind else 33  # before the end, or behind the header
     broken = png[:place] + chunk + png[place:]
     np.testing.assert_array_equal(decode(broken, names), pixels)
-    with pytest.raises(OSError, match="truncated|cannot identify"):
+    with pytest.raises(OSError, match=r"truncated|identify|broken"):
         decode(broken[:60] + broken[-12:], names)
 
 
