@@ -29,7 +29,7 @@ class Share:
     """
 
     def __init__(self, shard: Shard, grid: Plan, confirm: Sequence[int] = ()) -> None:
-        self._shard = shard
+        self.shard = shard
         self._confirm = {seed: number for number, seed in enumerate(confirm)}
         groups = _grouped(grid.cells)
         self._groups = {group: number for number, group in enumerate(groups)}
@@ -57,7 +57,7 @@ class Share:
         return self._groups[group] * len(self._confirm) + self._confirm[seed]
 
     def _takes(self, number: int) -> bool:
-        return number % self._shard.of == self._shard.number - 1
+        return number % self.shard.of == self.shard.number - 1
 
 
 def _grouped(cells: Iterable[AnyCell]) -> dict[tuple[str, str], list[AnyCell]]:
