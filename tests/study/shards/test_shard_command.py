@@ -130,11 +130,20 @@ def test_a_shard_without_cells_has_nothing_to_do(call: Call) -> None:
     assert "shard 100/100 of digits: 0 cells, 0 done already, 0 to run" in printed
 
 
+def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, url: str) -> None:
+    status, printed, _ = call("1/1", "--minutes", "1e-9")
+    assert (status, Results(url).finished()) == (DONE, set())
+    assert "would not have ended in time" in printed
+    assert "this share is done" not in printed
+    assert call("1/1", "--minutes", "60")[0] == DONE
+    assert len(Results(url).finished()) == CELLS
+
+
 def test_what_failed_is_told_and_tried_again(
     call: Call, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     bug = Failure("bug", "ZeroDivisionError: of a test", ("x",))
-    monkeypatch.setattr(shards, "train_here", lambda *_: [bug])
+    monkeypatch.setattr(shards, "train_in_turn", lambda *_: ([bug], []))
     status, printed, errors = call("1/3")
     assert status == FAILED
     assert "cell x failed: bug: ZeroDivisionError" in errors
