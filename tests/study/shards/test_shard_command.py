@@ -193,10 +193,10 @@ def beside(request: Request, url: str) -> Iterator[Storage]:
 
 
 OTHER = {
-    "another number": ([*SEEDS, "--shard", "1/2"], "3 shards of digits are running, not 2"),
-    "another grid": (["--set", "seed=2", "confirm=100,101"], "(6 cells, here 3)"),
-    "other seeds to confirm": (["--set", "seed=0,1", "confirm=7"], "confirming seeds"),
-    "another choice": ([*SEEDS, "--select", "saif"], "or another --select"),
+    "another number": ([*SEEDS, "--shard", "1/2"], "shards 3, here 2."),
+    "another grid": (["--set", "seed=2", "confirm=100,101"], "grid 6 "),
+    "other seeds": (["--set", "seed=0,1", "confirm=7"], "confirm [100, 101], here [7]."),
+    "another choice": ([*SEEDS, "--select", "saif"], "select accuracy, here saif."),
 }
 
 
@@ -251,7 +251,7 @@ def test_shards_of_another_study_wait_but_its_data_are_its_own(call: Call, url: 
     with shared(url, other.text, other.why_not):
         status, _, errors = call("1/3")
         assert status == UNUSABLE
-        assert "shards of other are running with the results directory. Wait" in errors
+        assert "study other, here digits" in errors
     assert call("1/3")[0] == DONE
 
 
