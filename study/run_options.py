@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from search_spaces import SearchSpace, all_studies
+from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts
@@ -17,12 +18,13 @@ from study.request import Request, Shard
 from study.search.space import in_order
 from study.terminal.command import Parser
 from study.terminal.options import (
-    add_training_options,
+    add_places,
     at_least,
     minutes,
     number,
     places_of,
     positive,
+    seconds,
 )
 from study.train.steps import packs
 
@@ -155,7 +157,22 @@ def parser() -> argparse.ArgumentParser:
         "another axis, AXIS@hard@m:20=V where both hold",
     )
     add_parts(built)
-    add_training_options(built)
+    add("--results", default="results", metavar="DIR", help="results directory (./results)")
+    add_places(built)
+    add(
+        "--micro-batch",
+        type=positive,
+        metavar="N",
+        help="mosaics, posts or captions a forward and backward pass; fewer take less memory "
+        "(default: by device)",
+    )
+    add(
+        "--checkpoint-every",
+        type=seconds,
+        default=DEFAULT_INTERVAL,
+        metavar="S",
+        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+    )
     add(
         "--shard",
         type=_shard,
