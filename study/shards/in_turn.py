@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from study import tasks
@@ -48,7 +47,7 @@ def train_in_turn(plan: Plan, work: Work, end: float) -> tuple[list[Failure], li
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     pace = Pace(plan, end)
-    waiting = deque(_packs(plan))
+    waiting = _packs(plan)
     score = tasks.modality(plan.cells[0].task).score
     progress = Progress(plan.to_run, plan.seconds, 1, len(plan.finished), score=score)
     failures: list[Failure] = []
@@ -62,7 +61,7 @@ def train_in_turn(plan: Plan, work: Work, end: float) -> tuple[list[Failure], li
                     progress.ended(cell_id, status)
             elif ended.kind == "out of memory" and len(pack) > 1:
                 half = math.ceil(len(pack) / 2)
-                waiting.extendleft((pack[half:], pack[:half]))
+                waiting[:0] = [pack[:half], pack[half:]]
                 _note(progress, ended, f"tried again in packs of {half}")
                 for cell in pack:
                     progress.waiting(cell.id)
@@ -134,25 +133,14 @@ def _packs(plan: Plan) -> list[Pack]:
     return sorted(form(plan.to_run, plan.packing), key=lambda pack: place[pack[0].id])
 
 
-def _next(waiting: deque[Pack], pace: Pace) -> Pack:
-    """Takes the first pack that would end in time, else the first part of one; empty: none."""
-    part = (0, 0)
+def _next(waiting: list[Pack], pace: Pace) -> Pack:
+    """Takes the first pack, or the first cells of one, that would end in time; empty: none."""
     for number, pack in enumerate(waiting):
-        count = pace.in_time(pack)
-        if count == len(pack):
-            return _take(waiting, number, count)
-        if count and not part[1]:
-            part = (number, count)
-    return _take(waiting, *part) if part[1] else ()
-
-
-def _take(waiting: deque[Pack], number: int, count: int) -> Pack:
-    """Takes the first cells of a pack; what is left of it keeps its place."""
-    pack = waiting[number]
-    del waiting[number]
-    if pack[count:]:
-        waiting.insert(number, pack[count:])
-    return pack[:count]
+        if count := pace.in_time(pack):
+            rest = pack[count:]
+            waiting[number : number + 1] = [rest] if rest else []
+            return pack[:count]
+    return ()
 
 
 def _train(pack: Pack, work: Work, progress: Progress) -> dict[str, str] | Failure:
