@@ -94,15 +94,17 @@ class Pace:
         self._plan = plan
         self._end = end
         self._clock = clock
-        self._slowness = 1.0
+        self._took = self._expected = 0.0
 
     def learn(self, pack: Pack, seconds: float) -> None:
-        """Where a pack took longer than estimated, others are expected to do so, too."""
-        self._slowness = max(self._slowness, seconds / self._estimate(pack))
+        """Where packs took longer than estimated, on the whole, others are expected to do so."""
+        self._took += seconds
+        self._expected += self._estimate(pack)
 
     def seconds(self, pack: Pack) -> float:
         """What a pack takes at most."""
-        return MARGIN * self._slowness * self._estimate(pack)
+        slowness = max(1.0, self._took / self._expected) if self._expected else 1.0
+        return MARGIN * slowness * self._estimate(pack)
 
     def in_time(self, pack: Pack) -> int:
         """How many cells of a pack, the first ones, would end in time as one pack."""
