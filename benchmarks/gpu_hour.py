@@ -9,8 +9,9 @@ most 8 files, of which `analysis.report` reads the Parquet files. In this order 
 1. notes the machine, and decodes the data;
 2. once: runs the tests that need a GPU;
 3. once: measures steps and packs;
-4. trains cells of Table 1 with `study.trial`, seed by seed, in packs as large as were fastest.
-   None starts that would not end in time, and none is recorded that has not ended.
+4. trains cells of Table 1 as the only shard of their study, see `study.run --minutes`. None
+   begins that would not end in time, and none is recorded that has not ended. Packs are as large
+   as is fastest: give `--set confirm=100-103` first, where the hour may not do for all seeds.
 
 Each step is a process with a time limit: one that fails or hangs is recorded as such, and the next
 one begins. A step that ran out of time is tried again by the next slice. Files are replaced as a
@@ -29,7 +30,6 @@ import platform
 import shlex
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -48,12 +48,9 @@ from study import tasks
 from study.cell import PRECISIONS
 from study.cell.version import code_version
 from study.errors import RequestError
-from study.launch.cell_list import CellList
-from study.plan.estimate import WORTHWHILE
-from study.plan.listed import left_to_run
 from study.plan.planning import planned
 from study.plan.stages import staged
-from study.results import Results, Survey
+from study.results import Results
 from study.results.compaction import files_for
 from study.run_options import requested
 from study.tasks.sources.places import Places
@@ -82,8 +79,7 @@ BENCHMARKS = {
     "steps, m=20": "train_step.py --m 20 --paradigm soft --rounds 3",
     "steps, m=5": "train_step.py --m 5 --paradigm soft hard lvml --rounds 3",
 }
-"""What is measured, the most important first. Packs are among these sizes: with larger ones of
-m=20, a slice would end before it has all paradigms."""
+"""What is measured, the most important first."""
 
 BENCHMARK_SECONDS = 150
 """Of all benchmarks together."""
@@ -91,7 +87,7 @@ BENCHMARK_SECONDS = 150
 LEAST_SECONDS = 30
 """With less than that left, no tests and no benchmark begin."""
 
-SLOW_M, FAST_ENOUGH = "20", 15e12
+SLOW_M, FAST_ENOUGH = 20, 15e12
 """FLOP/s of float32 below which cells of this m train in a lower precision."""
 
 CLOSING_SECONDS = 10.0
@@ -262,8 +258,7 @@ def _run(argv: Sequence[str] | None) -> int:
             progress(this)  # refuses --set before anything runs
             tests(this)
             benchmarks(this)
-            for m in sizes(args):
-                train(this, m)
+            train(this)
             return close(this)
         except OSError as error:
             raise RequestError(str(error)) from error
@@ -302,106 +297,56 @@ def measured(out: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def figures_of(this: Slice, name: str) -> Sequence[Mapping[str, Any]]:
-    """The figures of a benchmark; none if it has not run."""
-    found: list[Mapping[str, Any]] = measured(this.out).get(name, {}).get("figures", [])
-    return found
-
-
 def compares(found: Mapping[str, Any]) -> bool:
     """Whether a benchmark got as far as to compare; its first figure is what others relate to."""
     return len(found.get("figures", ())) > 1
 
 
-def fastest_pack(figures: Sequence[Mapping[str, Any]]) -> int:
-    """Members of the packs with the largest mean speedup; 1 if none is worthwhile.
-
-    The mean is over the paradigms that were measured: soft and lvml stand for all.
-    """
-    speedups: dict[int, list[float]] = {}
-    for each in figures:
-        if each["way"] == "side by side":
-            speedups.setdefault(each["members"], []).append(each["times_alone"])
-    means = {members: statistics.mean(each) for members, each in speedups.items()}
-    best = max(means, key=means.__getitem__, default=1)
-    return best if means.get(best, 0.0) >= WORTHWHILE else 1
-
-
-def precision_of(this: Slice, m: str, figures: Sequence[Mapping[str, Any]]) -> str:
-    """The precision in which cells of this m train.
+def precision_of(this: Slice) -> str:
+    """The precision in which cells of SLOW_M train.
 
     It is that of the cells that there are, since precisions are not compared with each other. Else
-    it is float32, but with m of SLOW_M the first of `PRECISIONS` that is fast enough here, or the
-    fastest.
+    it is the first of `PRECISIONS` that is fast enough here, or the fastest; float32 if none was
+    measured.
     """
     if this.results.finished():
         rows = this.results.cells(columns=["m", "precision"])
-        for precision in rows.loc[rows["m"] == int(m), "precision"]:
+        for precision in rows.loc[rows["m"] == SLOW_M, "precision"]:
             return str(precision)
     reached: dict[str, float] = {}
-    for each in figures:
+    for each in measured(this.out).get(f"steps, m={SLOW_M}", {}).get("figures", ()):
         if str(each.get("step", "baseline")).startswith("study"):
             rate = each["flops_per_second"]
             reached[each["precision"]] = max(rate, reached.get(each["precision"], 0.0))
-    if m != SLOW_M or not reached:
-        return PRECISIONS[0]
     enough = (name for name in PRECISIONS if reached.get(name, 0.0) >= FAST_ENOUGH)
-    return next(enough, max(reached, key=reached.__getitem__))
+    return next(enough, max(reached, key=reached.__getitem__, default=PRECISIONS[0]))
 
 
-def train(this: Slice, m: str) -> None:
-    """Trains cells of one m as long as there is time."""
-    pack = fastest_pack(figures_of(this, f"packs, m={m}"))
-    precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
-    listed = cells(this.args, m, precision, this.results.survey())
-    if not listed.cells or this.left < CLOSING_SECONDS:
+def train(this: Slice) -> None:
+    """Trains cells as long as there is time."""
+    done, every = progress(this)
+    if done == every or this.left < CLOSING_SECONDS:
         return
-    file = this.scratch / f"cells-{m}.json"
-    listed.write(file)
-    this.say(f"m={m}: {len(listed.cells)} cells to train in {precision}, packs of {pack}")
-    command = (
-        f"-m study.trial --cells {quoted(file)} --results {quoted(this.results.url)} "
-        f"--data-dir {quoted(this.args.data)} --device {this.args.device} --pack {pack} "
-        f"--minutes {this.left / 60:.3f}"
-    )
-    this.run(f"cells, m={m}", command, this.left + CLOSING_SECONDS / 2, this.publish)
+    command = shlex.join(["-m", "study.run", *asked(this), "--results", this.results.url])
+    seconds = this.left + CLOSING_SECONDS / 2
+    this.run("cells", f"{command} --minutes {this.left / 60:.3f}", seconds, this.publish)
 
 
-def cells(args: argparse.Namespace, m: str, precision: str, held: Survey) -> CellList:
-    """The cells of one m that are to train, seed by seed; of one option each, so none tunes."""
-    values = {**settings(args), "m": m, "precision": precision}
-    assigned = [f"{axis}={value}" for axis, value in values.items()]
-    options = ["--preset", PRESET, "--plan", "--data-dir", str(args.data)]
-    request = requested([STUDY, *options, "--set", *assigned])
-    plan = staged(planned(request), request.confirm, held.cells, held.statuses, lambda tuned: {})
-    return left_to_run(request, plan)
-
-
-def sizes(args: argparse.Namespace) -> list[str]:
-    """The values of m, in the order in which they train.
-
-    Raises:
-        RequestError: one is no number.
-    """
-    values = settings(args)["m"].split(",")
-    if not all(map(str.isdecimal, values)):
-        raise RequestError(f"--set m=...: must be numbers such as 5,20, got {','.join(values)!r}")
-    return values
+def asked(this: Slice) -> list[str]:
+    """The cells, as arguments of `study.run`."""
+    values = {**TABLE_ONE, **dict(each.split("=", 1) for each in this.args.set)}
+    if str(SLOW_M) in values["m"].split(","):
+        values[f"precision@m:{SLOW_M}"] = precision_of(this)
+    options = ["--preset", PRESET, "--data-dir", str(this.args.data), "--shard", "1/1"]
+    device = ["--gpus-per-trial", "0"] if this.args.device == "cpu" else []
+    return [STUDY, *options, *device, "--set", *(f"{k}={v}" for k, v in values.items())]
 
 
 def progress(this: Slice) -> tuple[int, int]:
-    """How many cells are done, and how many there are."""
-    finished = this.results.finished()
-    ids = set()
-    for m in sizes(this.args):
-        precision = precision_of(this, m, figures_of(this, f"steps, m={m}"))
-        ids |= {cell.id for cell in cells(this.args, m, precision, Survey({}, ())).cells}
-    return len(ids & finished), len(ids)
-
-
-def settings(args: argparse.Namespace) -> dict[str, str]:
-    """The values of axes, --set included."""
-    return {**TABLE_ONE, **dict(each.split("=", 1) for each in args.set)}
+    """How many cells are done, and how many there are; of one option each, so none tunes."""
+    request, held = requested(asked(this)), this.results.survey()
+    plan = staged(planned(request), request.confirm, held.cells, held.statuses, lambda tuned: {})
+    return len(plan.finished), len(plan.cells)
 
 
 def close(this: Slice) -> int:

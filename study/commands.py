@@ -12,7 +12,6 @@ from study.terminal.command import DONE, guarded, run_as_command
 
 COMMANDS = {
     "run": ("study.run", "runs a study"),
-    "trial": ("study.trial", "trains listed cells here, without Ray"),
     "check": ("study.check", "checks parts of your own against what the project promises"),
     "repeat": ("study.repeat", "trains a recorded cell once more"),
     "compact": ("study.compact", "joins the files of a results directory"),

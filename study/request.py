@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -42,9 +42,9 @@ class Request:
         changes: the assignments of --set, as typed.
         results: results directory, local path or fsspec URL, as typed.
         places: of the tasks' files; local paths are absolute.
-        write_cells: file for the cells that the plan leaves to run; None: not written.
         then: `train`; `plan`: only print the plan; `dry run`: two steps of each kind of cell.
         shard: trains its share alone, in this process; None: the whole study, with Ray.
+        minutes: of a shard, in which its cells have to end.
         select: validation metric that chooses options.
         tracking: MLflow tracking URI, or `none`; None: by the environment.
         pack: `auto`, or one of `study.train.steps.packs.AXES`.
@@ -73,8 +73,8 @@ class Request:
     results: str = "results"
     places: Places = NO_PLACES
     then: Literal["train", "plan", "dry run"] = "train"
-    write_cells: str | None = None
     shard: Shard | None = None
+    minutes: float = math.inf
     select: Literal["accuracy", "saif"] = "accuracy"
     tracking: str | None = None
     pack: str = "auto"
@@ -97,15 +97,6 @@ class Request:
             raise RequestError("--search needs --num-samples K, the number of its suggestions.")
         if self.num_samples and not self.search:
             raise RequestError("--num-samples is of a search: add --search optuna.")
-        if self.write_cells is not None and (self.then != "plan" or self.search):
-            raise RequestError(
-                "--write-cells lists the cells of a grid's plan: add --plan"
-                + (", and leave --search out." if self.search else ".")
-            )
-        if self.write_cells is not None:
-            file = os.path.abspath(self.write_cells)
-            if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
-                raise RequestError(f"--write-cells {file}: name a file in a folder that is there.")
         if self.objective and not self.search:
             raise RequestError("--objective is of a search: add --search optuna --num-samples K.")
         if self.search and self.scheduler and len(self.metrics) > 1:
@@ -121,6 +112,8 @@ class Request:
             _require_fresh(self.axes)
         if self.shard:
             self._require_shard()
+        elif self.minutes < math.inf:
+            raise RequestError("--minutes is of a shard: add --shard 1/1.")
         if self.scheduler and possible_values(self.axes["alpha"]) != (None,):
             raise RequestError(
                 "--scheduler asha compares options at equal compute, which cells with a held "
@@ -139,7 +132,6 @@ class Request:
             ("--max-retries", self.max_retries != 3, f"{alone}, whose workers could be lost"),
             ("--gpus-per-trial", self.gpus_per_trial, f"{alone}, on one GPU; 0 trains on CPUs"),
             ("--tracking", self.tracking not in (None, "none"), f"no shard logs; {at_end}"),
-            ("--write-cells", self.write_cells is not None, "the list is of the whole study"),
             ("--dry-run", self.then == "dry run", "it is of the whole study"),
         ):
             if given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from study.terminal.command import DONE, guarded, importing, run_as_command
@@ -15,6 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    began = time.monotonic()
     with importing():
         from study.run_options import requested
 
@@ -23,14 +25,13 @@ def _run(argv: Sequence[str] | None) -> int:
         with importing(), working("starting"):
             from study.shards.run import run_shard
 
-        return run_shard(request, request.shard)
+        return run_shard(request, request.shard, began)
     with importing(), working("starting"):
         from study.concluding.choice import Choice
         from study.concluding.closing import close
         from study.drive import opened, train, work_of
         from study.plan.describe import describe
         from study.plan.dry_run import dry_run
-        from study.plan.listed import left_to_run
         from study.plan.networks import with_networks_first
         from study.plan.planning import divided, planned
         from study.plan.stages import staged
@@ -51,12 +52,6 @@ def _run(argv: Sequence[str] | None) -> int:
         if request.then == "plan":
             for damage in place.survey.damaged:
                 print(f"note: {damage.name} is damaged ({damage.reason}); a run sets it aside")
-            if request.write_cells is not None:
-                listed = next((each for each in plans if each.to_run), plan)
-                left_to_run(request, listed).write(request.write_cells)
-                print(f"cells to run: {request.write_cells}, for `python -m study.trial --cells`")
-                if plan.to_come or listed is not plans[-1]:
-                    print("once they are recorded, the same command lists the cells that follow")
             return DONE
         if request.then == "dry run":
             for each in plans:

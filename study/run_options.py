@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from search_spaces import SearchSpace, all_studies
+from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError, unknown
 from study.kinds import KINDS
 from study.parts import add_parts, load_parts
@@ -17,11 +18,13 @@ from study.request import Request, Shard
 from study.search.space import in_order
 from study.terminal.command import Parser
 from study.terminal.options import (
-    add_training_options,
+    add_places,
     at_least,
+    minutes,
     number,
     places_of,
     positive,
+    seconds,
 )
 from study.train.steps import packs
 
@@ -140,11 +143,6 @@ def parser() -> argparse.ArgumentParser:
     add("study", metavar="STUDY", help=", ".join(studies))
     add("--preset", default="quick", help="quick (default), paper, or another one of the study")
     then = built.add_mutually_exclusive_group().add_argument
-    add(
-        "--write-cells",
-        metavar="FILE",
-        help="with --plan: write the cells that are left to run, for `python -m study.trial`",
-    )
     then(
         "--plan", action="store_true", help="print what would run, its cost and time; run nothing"
     )
@@ -159,13 +157,36 @@ def parser() -> argparse.ArgumentParser:
         "another axis, AXIS@hard@m:20=V where both hold",
     )
     add_parts(built)
-    add_training_options(built)
+    add("--results", default="results", metavar="DIR", help="results directory (./results)")
+    add_places(built)
+    add(
+        "--micro-batch",
+        type=positive,
+        metavar="N",
+        help="mosaics, posts or captions a forward and backward pass; fewer take less memory "
+        "(default: by device)",
+    )
+    add(
+        "--checkpoint-every",
+        type=seconds,
+        default=DEFAULT_INTERVAL,
+        metavar="S",
+        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
+    )
     add(
         "--shard",
         type=_shard,
         metavar="K/N",
         help="train the K-th of N shares of the cells in this process, without Ray and MLflow, "
         "beside the other shards; the same command without it then writes the report",
+    )
+    add(
+        "--minutes",
+        type=minutes,
+        default=math.inf,
+        metavar="M",
+        help="of a shard: begin no cell that would not end within so many; the same command goes "
+        "on",
     )
     add(
         "--select",
@@ -260,8 +281,8 @@ examples:
   python -m study.run cifar10 --preset paper --set m=5 seed=0-5
   python -m study.run digits --set lr=0.01,0.05 m=5,10 paradigm=soft,hybrid
   python -m study.run digits --set lr=0.01,0.03 lr@hard=0.005 lr@hybrid=0.01 hard_lr=0.005
-  python -m study.run cifar10 --preset paper --plan --write-cells cells.json
   python -m study.run cifar10 --preset paper --shard 3/16
+  python -m study.run cifar10 --preset paper --shard 1/1 --minutes 30
   python -m study.run digits --with my_parts.py --set paradigm=soft,my-paradigm
   python -m study.run digits --search optuna --num-samples 20 --set lr=0.001,0.3 seed=0-2
 """

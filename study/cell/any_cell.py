@@ -94,6 +94,11 @@ class AnyCell(ABC):
         """What is compared, e.g. its paradigm."""
 
     @property
+    def group(self) -> tuple[str, str]:
+        """What is compared, and with which cells."""
+        return self.comparison_id, self.label
+
+    @property
     @abstractmethod
     def text(self) -> str:
         """The cell for people, but for its seed."""

@@ -233,10 +233,6 @@ class Cell(AnyCell):
         """
         return self.hash_without("schedule", "seed")
 
-    @property
-    def group(self) -> Group:
-        return self.comparison_id, self.paradigm
-
     @cached_property
     def setting(self) -> tuple[str, bool]:
         """Content hash of all but the schedule, the seed and alpha, and whether alpha is held."""

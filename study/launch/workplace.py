@@ -75,19 +75,6 @@ class Workplace:
 
 
 @contextlib.contextmanager
-def opened_here(url: str) -> Iterator[Workplace]:
-    """Opens the place for a command that trains in its own process.
-
-    Raises:
-        RequestError: the directory cannot be read, or another command runs there.
-    """
-    results = results_in(url)
-    with contextlib.ExitStack() as stack:
-        is_locked = locked_if_there(results, stack)
-        yield Workplace(results, results.survey(), None, False, stack, is_locked)
-
-
-@contextlib.contextmanager
 def shared(url: str, mark: str, why_not: Callable[[str, bool], str | None]) -> Iterator[Workplace]:
     """Opens the place for one of several commands that train at the same time, each its own cells.
 

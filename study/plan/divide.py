@@ -51,15 +51,11 @@ def with_packing(
         slots = room(threads)
         concurrent = min(slots, len(form(plan.cells, packing, slots)) + plan.num_to_come)
     else:
-        gpus, cores = torch.cuda.device_count(), usable_cores()
+        gpus, cores = torch.cuda.device_count(), cores_for(threads)
         if (plan.gpus_per_trial or 0) > gpus:
             raise RequestError(
                 f"--gpus-per-trial {plan.gpus_per_trial:g}, but this machine has "
                 f"{counted(gpus, 'GPU')}. Leave it out to use what is there."
-            )
-        if (threads or 0) > cores:
-            raise RequestError(
-                f"--threads {threads}, but this process may use {counted(cores, 'core')}."
             )
         slots = gpu_slots(gpus, plan.gpus_per_trial)
         trials = len(form(plan.cells, packing, slots or cores)) + plan.num_to_come
@@ -78,6 +74,20 @@ def with_packing(
         share=share and not packed,
         no_share_reason="packed cells do not fork" if packed else no_share_reason,
     )
+
+
+def cores_for(threads: int | None) -> int:
+    """The cores that this process may use.
+
+    Raises:
+        RequestError: they are fewer than the threads that were asked for.
+    """
+    cores = usable_cores()
+    if (threads or 0) > cores:
+        raise RequestError(
+            f"--threads {threads}, but this process may use {counted(cores, 'core')}."
+        )
+    return cores
 
 
 def gpu_slots(gpus: int, gpus_per_trial: float | None) -> int:

@@ -11,17 +11,19 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from study.cell import Cell
+from study.cell import AnyCell, Cell
 from study.cell.axis import as_typed, fresh_seeds
 from study.cell.cell import Group
 from study.cell.work import CONFIRM
 from study.errors import RequestError
 from study.kinds import KINDS
 from study.plan.plan import Plan, ToCome
+
+C = TypeVar("C", bound=AnyCell)
 
 Choose = Callable[[Mapping[Group, Collection[str]]], Mapping[Group, Cell]]
 """Gives a cell of the chosen option of each group, which is named with the ids of tuning cells; a
@@ -106,9 +108,9 @@ def unchosen(cells: Collection[Any], confirm: Collection[int]) -> list[Any]:
     return [first for group, (first, *_) in grouped(cells).items() if group not in confirmed]
 
 
-def grouped(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
+def grouped(cells: Iterable[C]) -> dict[Group, list[C]]:
     """Group -> its cells, in their order."""
-    groups: defaultdict[Group, list[Cell]] = defaultdict(list)
+    groups: defaultdict[Group, list[C]] = defaultdict(list)
     for cell in cells:
         groups[cell.group].append(cell)
     return dict(groups)

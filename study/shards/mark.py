@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from study.plan.plan import Plan
 from study.request import Request, Shard
-from study.terminal import counted
+
+_WAIT = "Wait for their end, or choose another directory with --results DIR."
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,17 @@ class Mark:
     Attributes:
         study: its name.
         shards: how many there are.
-        cells: of the grid.
-        grid: a digest of the cells and of what decides which options are confirmed.
+        grid: how many cells it has, and a digest of their ids.
+        confirm: seeds that confirm the chosen options.
+        select: validation metric that chooses them.
         data: each task, with what its data are made with -> the digest of the data.
     """
 
     study: str
     shards: int
-    cells: int
     grid: str
+    confirm: list[int]
+    select: str
     data: Mapping[str, str]
 
     @classmethod
@@ -43,13 +45,20 @@ class Mark:
             shard: one of those that share the study.
             grid: the plan of all cells of the study, before it is compared with what is recorded.
         """
-        decides = [[cell.id for cell in grid.cells], request.confirm, request.select]
-        digest = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]
+        ids = json.dumps([cell.id for cell in grid.cells])
+        digest = hashlib.sha256(ids.encode()).hexdigest()[:16]
         data = {}
         for (task, options), facts in grid.facts.items():
             made_with = [f"{k}={v}" for k, v in options._asdict().items() if v is not None]
             data[" ".join([task, *made_with])] = facts.digest
-        return cls(grid.study, shard.of, len(grid.cells), digest, data)
+        return cls(
+            grid.study,
+            shard.of,
+            f"{len(grid.cells)} ({digest})",
+            list(request.confirm),
+            request.select,
+            data,
+        )
 
     @property
     def text(self) -> str:
@@ -67,9 +76,7 @@ class Mark:
         """
         other = _read(there)
         if other is None or other == self:  # of another command, or fenced off by one
-            if not running:
-                return None
-            return f"another command took the results directory over. {_WAIT}"
+            return f"another command took the results directory over. {_WAIT}" if running else None
         if other.study == self.study:
             for name in sorted(other.data.keys() & self.data.keys()):
                 if other.data[name] != self.data[name]:
@@ -81,30 +88,14 @@ class Mark:
                     )
         if not running:
             return None
-        return f"{self._difference(other)}. {_WAIT}"
-
-    def _difference(self, other: Mark) -> str:
-        if other.study != self.study:
-            return f"shards of {other.study} are running with the results directory"
-        if other.shards != self.shards:
-            there = counted(
-                other.shards, f"shard of {self.study} is", f"shards of {self.study} are"
-            )
-            return f"{there} running, not {self.shards}"
-        return (
-            f"shards of {self.study} are running with another grid "
-            f"({counted(other.cells, 'cell')}, here {self.cells}), other confirming seeds or "
-            "another --select"
-        )
-
-
-_WAIT = "Wait for their end, or choose another directory with --results DIR."
+        theirs, mine = asdict(other), asdict(self)
+        differ = [f"{k} {theirs[k]}, here {mine[k]}" for k in mine if theirs[k] != mine[k]]
+        return f"other shards are running with the results directory: {'; '.join(differ)}. {_WAIT}"
 
 
 def _read(text: str) -> Mark | None:
     """The mark of that text; None if no shard left it."""
     try:
-        values: dict[str, Any] = json.loads(text)
-        return Mark(**values)
+        return Mark(**json.loads(text))
     except (TypeError, ValueError):  # of a driver
         return None

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from study import hardware
 from study.cell import AnyCell
 from study.concluding.choice import Choice
 from study.drive import work_of
 from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
-from study.in_process import set_up, tell, train_here
 from study.kinds import KINDS
 from study.launch.failures import Failure
-from study.launch.pace import Pace
 from study.launch.workplace import Workplace, looked_at, shared
 from study.plan.describe import describe
+from study.plan.divide import cores_for
 from study.plan.estimate import cell_seconds, choose_packing
 from study.plan.networks import with_networks_first
 from study.plan.overhead import Overhead
@@ -24,6 +25,7 @@ from study.plan.plan import Plan
 from study.plan.planning import planned
 from study.plan.stages import staged
 from study.request import Request, Shard
+from study.shards.in_turn import train_in_turn
 from study.shards.mark import Mark
 from study.shards.share import Share
 from study.terminal import counted
@@ -31,8 +33,13 @@ from study.terminal.command import DONE, FAILED, terminating
 from study.terminal.working import working
 
 
-def run_shard(request: Request, shard: Shard) -> int:
+def run_shard(request: Request, shard: Shard, began: float) -> int:
     """Trains what is known of a share, or prints the plan of it; the exit status.
+
+    Args:
+        request: what was asked for.
+        shard: which share.
+        began: when the command did, in seconds of `time.monotonic`.
 
     Raises:
         RequestError: a command runs with the results directory that is no shard of this study, or
@@ -42,9 +49,10 @@ def run_shard(request: Request, shard: Shard) -> int:
     """
     with working("planning"):
         grid = planned(request)
-    gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
-    threads, device = set_up(request.threads, gpu)
-    gpu = device.type == "cuda"
+    cores = cores_for(request.threads)
+    threads = request.threads or cores
+    may_use_gpu = KINDS[grid.kind].trains and request.gpus_per_trial != 0
+    gpu = hardware.set_up(threads, may_use_gpu).type == "cuda"
     if not gpu and any(cell.precision == "tf32" for cell in grid.cells):
         raise RequestError(TF32_NEEDS_GPU)
     grid = replace(
@@ -71,33 +79,35 @@ def run_shard(request: Request, shard: Shard) -> int:
                 f"shard {shard} is running with the results directory {place.results.url}. Wait "
                 "for its end, or start another shard."
             )
-        return _train(request, shard, grid, place, share, mark.text)
+        end = began + 60 * request.minutes
+        return _train(request, grid, place, share, mark.text, end)
 
 
 def _train(
-    request: Request, shard: Shard, grid: Plan, place: Workplace, share: Share, mark: str
+    request: Request, grid: Plan, place: Workplace, share: Share, mark: str, end: float
 ) -> int:
     """Trains what is known of a share, and what that makes known."""
     known, waiting = _known(request, grid, place, share)
-    done, left = len(known.finished), len(known.to_run)
+    cells, done = counted(len(known.cells), "cell"), len(known.finished)
     print(
-        f"shard {shard} of {known.study}: {counted(done + left, 'cell')}, {done} done already, "
-        f"{left} to run",
+        f"shard {share.shard} of {known.study}: {cells}, {done} done already, "
+        f"{len(known.to_run)} to run",
         flush=True,
     )
     failures: list[Failure] = []
-    while known.to_run and not failures:
+    left: list[AnyCell] = []
+    while known.to_run and not (failures or left):
         work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0, mark=mark)
-        failures = train_here(known, work, Pace(known.seconds))
+        failures, left = train_in_turn(known, work, end)
         place.survey = place.results.survey()
         known, waiting = _known(request, grid, place, share)
-    tell(failures)
+    _tell(failures)
     for skip in known.skipped:
         print(f"skipped: {skip.what}: {skip.reason}")
     print(f"results: {place.results.url}")
     if to_come := _still_to_come(known, waiting):
         print(to_come, end="")
-    elif not failures:
+    elif not (failures or left):
         print("this share is done; once all are, the same command without --shard reports")
     return FAILED if failures else DONE
 
@@ -117,6 +127,18 @@ def _known(
         mine = replace(mine, packing=choose_packing(mine, request.pack, share=False))
         seconds = cell_seconds(mine, [*mine.to_run, *mine.examples])
     return replace(mine, seconds=seconds), waiting
+
+
+def _tell(failures: Sequence[Failure]) -> None:
+    """Says what failed."""
+    for failure in failures:
+        ids = ", ".join(failure.cell_ids)
+        print(f"cell {ids} failed: {failure.kind}: {failure.reason}", file=sys.stderr)
+    bug = next((failure for failure in failures if failure.kind == "bug"), None)
+    if bug is not None:
+        print(f"\nthe first bug:\n{bug.text}", file=sys.stderr)
+    if failures:
+        print("the same command tries the failed cells again", file=sys.stderr)
 
 
 def _still_to_come(plan: Plan, waiting: Sequence[AnyCell]) -> str:

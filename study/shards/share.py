@@ -8,7 +8,6 @@ by then.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from study.cell import AnyCell
 from study.kinds import KINDS
 from study.plan.plan import Plan
+from study.plan.stages import grouped
 from study.request import Shard
 
 
@@ -29,9 +29,9 @@ class Share:
     """
 
     def __init__(self, shard: Shard, grid: Plan, confirm: Sequence[int] = ()) -> None:
-        self._shard = shard
+        self.shard = shard
         self._confirm = {seed: number for number, seed in enumerate(confirm)}
-        groups = _grouped(grid.cells)
+        groups = grouped(grid.cells)
         self._groups = {group: number for number, group in enumerate(groups)}
         self._numbers = {**_numbers(KINDS[grid.kind].needs(grid.cells)), **_numbers(grid.cells)}
 
@@ -39,7 +39,7 @@ class Share:
         """Whether the shard trains a cell: of the grid, a network of it, or one that confirms."""
         number = self._numbers.get(cell.id)
         if number is None:
-            number = self._number(_group(cell), cell.seed)
+            number = self._number(cell.group, cell.seed)
         return self._takes(number)
 
     def of(self, plan: Plan) -> Plan:
@@ -57,22 +57,10 @@ class Share:
         return self._groups[group] * len(self._confirm) + self._confirm[seed]
 
     def _takes(self, number: int) -> bool:
-        return number % self._shard.of == self._shard.number - 1
-
-
-def _grouped(cells: Iterable[AnyCell]) -> dict[tuple[str, str], list[AnyCell]]:
-    groups: defaultdict[tuple[str, str], list[AnyCell]] = defaultdict(list)
-    for cell in cells:
-        groups[_group(cell)].append(cell)
-    return dict(groups)
-
-
-def _group(cell: AnyCell) -> tuple[str, str]:
-    """As `study.cell.Cell.group`, of cells of every kind."""
-    return cell.comparison_id, cell.label
+        return number % self.shard.of == self.shard.number - 1
 
 
 def _numbers(cells: Iterable[AnyCell]) -> dict[str, int]:
     """Cell id -> its number, group by group."""
-    in_order = (cell.id for group in _grouped(cells).values() for cell in group)
+    in_order = (cell.id for group in grouped(cells).values() for cell in group)
     return {cell_id: number for number, cell_id in enumerate(in_order)}

@@ -9,7 +9,6 @@ import os
 from typing import TYPE_CHECKING
 
 from study.cell.axis import whole
-from study.cell.work import DEFAULT_INTERVAL
 from study.errors import RequestError
 from study.terminal.command import importing
 
@@ -103,24 +102,3 @@ def places_of(args: argparse.Namespace) -> Places:
         if file and not os.path.isfile(file):
             raise RequestError(f"--{place.replace('_', '-')} {file}: there is no such file.")
     return places
-
-
-def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of all commands that train: where, on which data, and how carefully."""
-    add = parser.add_argument
-    add("--results", default="results", metavar="DIR", help="results directory (./results)")
-    add_places(parser)
-    add(
-        "--micro-batch",
-        type=positive,
-        metavar="N",
-        help="mosaics, posts or captions a forward and backward pass; fewer take less memory "
-        "(default: by device)",
-    )
-    add(
-        "--checkpoint-every",
-        type=seconds,
-        default=DEFAULT_INTERVAL,
-        metavar="S",
-        help=f"seconds of a cell that a kill may cost ({DEFAULT_INTERVAL:g})",
-    )

@@ -88,25 +88,11 @@ COMMANDS = {
             "digits --shard 1/2 --max-retries 0": "--max-retries cannot be combined with --shard",
             "digits --shard 1/2 --gpus-per-trial 2": "without Ray, on one GPU; 0 trains on CPUs",
             "digits --shard 1/2 --tracking sqlite:///x": "no shard logs; the same command without",
-            "digits --shard 1/2 --plan --write-cells x": "--write-cells cannot be combined with",
             "digits --shard 1/2 --dry-run": "--dry-run cannot be combined with --shard 1/2",
+            "digits --shard 1/2 --minutes 0": "argument --minutes: must be minutes > 0, got '0'",
+            "digits --minutes 5": "--minutes is of a shard: add --shard 1/1",
         },
         "study.plan.planning.planned",
-        "the same command goes on where this one ended",
-    ),
-    "study.trial": Command(
-        f"--cells {PROJECT / 'tests' / 'made_up' / 'cells.json'} --results {{}}",
-        "--cells --results --data-dir --device --threads --pack --minutes --micro-batch",
-        {
-            "": "the following arguments are required: --cells",
-            "--cells missing.json": "missing.json cannot be read (No such file",
-            "--cells README.md": "README.md is not JSON",
-            "--cells tests": "tests cannot be read (Is a directory)",
-            "--cells none --device gpu": "argument --device: invalid choice: 'gpu'",
-            "--cells none --pack 0": "argument --pack: must be a whole number >= 1, got '0'",
-            "--cells none --minutes 0": "argument --minutes: must be minutes > 0, got '0'",
-        },
-        "study.plan.listed.plan_listed",
         "the same command goes on where this one ended",
     ),
     "study.repeat": Command(
@@ -173,8 +159,8 @@ COMMANDS = {
 OF_RESULTS = [name for name in COMMANDS if name != "study.prune"]
 """Commands that read or make results."""
 
-READERS = [name for name in OF_RESULTS if name not in ("study.run", "study.trial")]
-"""Commands that need results; these two make them."""
+READERS = [name for name in OF_RESULTS if name != "study.run"]
+"""Commands that need results; that one makes them."""
 
 
 Called = Callable[[str, str], tuple[int, str, str]]
@@ -310,7 +296,7 @@ def test_a_damaged_file_is_named(
     assert contents(Path(results.url)) == before
 
 
-@pytest.mark.parametrize("name", ["study.run", "study.trial", "study.track", "study.compact"])
+@pytest.mark.parametrize("name", ["study.run", "study.track", "study.compact"])
 def test_a_running_study_is_let_alone(name: str, results: Results, call: Called) -> None:
     write(results, CELL)
     before = contents(Path(results.url))

@@ -18,7 +18,7 @@ from study.tasks.mosaics.mosaics import MosaicTask
 PROJECT = Path(__file__).parents[2]
 
 STOREYS = [
-    ["study.commands", "study.run", "study.trial"],
+    ["study.commands", "study.run"],
     ["study.concluding.closing", "study.shards", "study.track", "analysis.report"],
     ["study.concluding", "analysis.watch"],
     ["analysis.conclude"],
@@ -35,7 +35,7 @@ STOREYS = [
         "analysis.section",
         "analysis.comparison",
     ],
-    ["study.drive", "study.in_process", "study.check"],
+    ["study.drive", "study.check"],
     ["study.plan", "analysis.figures"],
     ["study.search", "study.launch", "study.tracking", "study.compact"],
     ["analysis.recording"],

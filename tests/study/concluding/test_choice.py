@@ -11,7 +11,7 @@ from analysis.comparison.compare import compare_results
 from analysis.conclude import chosen
 from study.cell import Cell
 from study.concluding.choice import Choice
-from study.launch.workplace import opened_here
+from study.launch.workplace import looked_at
 from study.results import Results
 from study.run_options import requested
 from tests.made_up.comparisons import make_cell, write
@@ -56,8 +56,7 @@ def test_it_is_made_among_all_that_the_directory_holds() -> None:
     write(results, other, 0.8, study="another", stage=None)
     write(results, make_cell(lr=0.3, seed=100), 0.99, stage="confirm")
     write(results, make_cell("hard"), 0.9, stage="tune")
-    with opened_here(results.url) as place:
-        choose = Choice(requested(["digits"]), place)
+    choose = Choice(requested(["digits"]), looked_at(results.url))
     write(results, mine, 0.7, stage="tune")
     assert choose({mine.group: [mine.id]}) == {mine.group: other}
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from study import compact, repeat, run, trial
+from study import compact, repeat, run
 from study.models import kept
 from study.results import Results
 from study.terminal.command import DONE, FAILED
@@ -126,23 +126,6 @@ def test_a_cell_repeats_to_its_numbers(
     )
     assert status == DONE, errors
     assert "largest difference 0 " in printed
-
-
-def test_lists_run_one_after_the_other(
-    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """First the networks, then what takes them apart; the numbers are the same."""
-    listed, results = str(tmp_path / "cells.json"), str(tmp_path / "results")
-    for more in (True, False):
-        _, printed, _ = main(
-            capsys, *TINY, "--plan", "--write-cells", listed, "--results", results
-        )
-        assert ("the same command lists the cells that follow" in printed) == more
-        status, _, errors = called(
-            trial.main, capsys, "--cells", listed, "--results", results, "--threads", "1"
-        )
-        assert status == DONE, errors
-    pd.testing.assert_frame_equal(table(finished[0]), table(results))
 
 
 def test_results_are_the_same_in_one_file(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from study.launch.workplace import opened_here
+from study.drive import opened
 from study.results import ResultsError, compaction
+from study.run_options import requested
 from tests.made_up.comparisons import make_cell, make_results, write
 from tests.made_up.tables import contents, frames
 
@@ -22,7 +23,7 @@ def test_a_start_merges_what_earlier_commands_left(
     write(results, make_cell(seed=4), status="censored", points=(0.25,), steps=10)
     before = frames(results)
     notes: list[str] = []
-    with opened_here(str(tmp_path)) as place:
+    with opened(requested(["digits", "--results", str(tmp_path)])) as place:
         place.prepare()
         tables = [name.partition("/")[0] for name in contents(results)]
         assert tables.count("cells") == 1 + 2  # one is left, and one that may go on
@@ -44,7 +45,7 @@ def test_no_worker_of_an_earlier_command_records_what_is_merged(
     for seed in range(3):
         results.require_mark(mark)
         write(results, make_cell(seed=seed))
-        with opened_here(str(tmp_path)) as place:
+        with opened(requested(["digits", "--results", str(tmp_path)])) as place:
             place.prepare()
     with pytest.raises(ResultsError, match="another command runs with it now"):
         results.require_mark(mark)
@@ -63,7 +64,7 @@ def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
     monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 1)
     results = make_results(tmp_path)
     notes: list[str] = []
-    with opened_here(str(tmp_path)) as place:
+    with opened(requested(["digits", "--results", str(tmp_path)])) as place:
         place.prepare()
         cells = [write(results, make_cell(seed=seed)) for seed in range(2)]
 

@@ -13,11 +13,10 @@ import pytest
 
 import analysis
 from search_spaces import all_studies
-from study import parts, repeat, run, tasks, trial
+from study import parts, repeat, run, tasks
 from study.cell import Cell, Options
 from study.cell.work import Work
 from study.errors import RequestError
-from study.launch.cell_list import CellList
 from study.launch.trial import train_cells
 from study.launch.tune import carry_out
 from study.plan.axes import resolve
@@ -250,22 +249,3 @@ def test_its_cells_are_recognised_and_repeated(
     with_parts = functools.partial(called, repeat.main, capsys, recorded, cell_id)
     status, printed, _ = with_parts("--with", str(EXAMPLE))
     assert status == DONE, printed
-
-
-def test_listed_cells_train_without_ray(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    listed, results = str(tmp_path / "cells.json"), str(tmp_path / "results")
-    with forgotten():
-        parts.load([str(EXAMPLE)])
-        digest = tasks.load("shapes").facts.digest
-        (one,) = cells("paradigm=sparsemax", "batch_size=16", study="shapes")
-        CellList("shapes", "training", (replace(one, data_digest=digest),)).write(listed)
-    with forgotten():
-        command = ["--cells", listed, "--results", results, "--device", "cpu"]
-        status, line = one_line(trial.main, capsys, *command)
-        assert (status, "sparsemax" in line, "--with" in line) == (2, True, True), line
-    status, printed, _ = called(trial.main, capsys, *command, "--with", str(EXAMPLE))
-    assert status == DONE, printed
-    rows = Results(results).cells()
-    assert list(rows["paradigm"]) == ["sparsemax"]

@@ -16,7 +16,7 @@ from study.concluding.choice import Choice
 from study.errors import RequestError
 from study.launch.failures import Failure
 from study.launch.job_queue import Job, Jobs
-from study.launch.workplace import opened_here
+from study.launch.workplace import looked_at
 from study.plan.describe import describe
 from study.plan.divide import with_packing
 from study.plan.plan import Plan
@@ -67,9 +67,9 @@ class Command:
 
     def plan(self) -> tuple[Plan, Choice, Collection[str]]:
         request = requested(["digits", "--set", *self.sets])
-        with opened_here(self.results.url) as place:
-            choose = Choice(request, place)
-            held, finished = place.survey.cells, place.finished
+        place = looked_at(self.results.url)
+        choose = Choice(request, place)
+        held, finished = place.survey.cells, place.finished
         plan = staged(planned(request), request.confirm, held, finished, choose)
         plan = with_packing(plan, self.packing, self.share)
         seconds = {cell.id: 1.0 for cell in (*plan.to_run, *plan.examples)}

@@ -15,7 +15,7 @@ import pytest
 from mlflow import MlflowClient
 from PIL import Image
 
-from study import compact, repeat, run, trial
+from study import compact, repeat, run
 from study.launch.repetition import compare_evaluations
 from study.results import Results
 from study.terminal.command import DONE
@@ -130,24 +130,6 @@ def test_results_are_the_same_in_one_file(
     assert len(list((merged / "cells").iterdir())) == 1
     for one, other in zip(Results(finished[0]).tables(), Results(merged).tables(), strict=True):
         pd.testing.assert_frame_equal(one.to_pandas(), other.to_pandas())
-
-
-def test_a_list_runs_alone_cell_by_cell_on_the_cpu(
-    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cells, results = str(tmp_path / "cells.json"), str(tmp_path / "results")
-    main(capsys, *TINY, "--plan", "--write-cells", cells, "--results", results)
-    given = ("--cells", cells, "--results", results, "--threads", "1")
-    status, _, errors = called(trial.main, capsys, *given, "--device", "cuda")
-    assert "these cells run on CPUs alone" in errors
-    status, printed, errors = called(trial.main, capsys, *given, "--pack", "2")
-    assert status == DONE, errors
-    assert "none, each cell trains alone (only cells that train are packed)" in printed
-    one, other = (Results(path).evaluations() for path in (finished[0], results))
-    columns = ["cell_id", "split", "loss", "accuracy"]
-    pd.testing.assert_frame_equal(
-        *(each[columns].sort_values(columns, ignore_index=True) for each in (one, other))
-    )
 
 
 def test_a_cell_that_diverged_is_recorded_shown_and_repeated(

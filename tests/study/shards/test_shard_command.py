@@ -130,11 +130,20 @@ def test_a_shard_without_cells_has_nothing_to_do(call: Call) -> None:
     assert "shard 100/100 of digits: 0 cells, 0 done already, 0 to run" in printed
 
 
+def test_a_shard_without_time_leaves_its_cells_to_the_same_command(call: Call, url: str) -> None:
+    status, printed, _ = call("1/1", "--minutes", "1e-9")
+    assert (status, Results(url).finished()) == (DONE, set())
+    assert "would not have ended in time" in printed
+    assert "this share is done" not in printed
+    assert call("1/1", "--minutes", "60")[0] == DONE
+    assert len(Results(url).finished()) == CELLS
+
+
 def test_what_failed_is_told_and_tried_again(
     call: Call, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     bug = Failure("bug", "ZeroDivisionError: of a test", ("x",))
-    monkeypatch.setattr(shards, "train_here", lambda *_: [bug])
+    monkeypatch.setattr(shards, "train_in_turn", lambda *_: ([bug], []))
     status, printed, errors = call("1/3")
     assert status == FAILED
     assert "cell x failed: bug: ZeroDivisionError" in errors
@@ -184,10 +193,10 @@ def beside(request: Request, url: str) -> Iterator[Storage]:
 
 
 OTHER = {
-    "another number": ([*SEEDS, "--shard", "1/2"], "3 shards of digits are running, not 2"),
-    "another grid": (["--set", "seed=2", "confirm=100,101"], "(6 cells, here 3)"),
-    "other seeds to confirm": (["--set", "seed=0,1", "confirm=7"], "confirming seeds"),
-    "another choice": ([*SEEDS, "--select", "saif"], "or another --select"),
+    "another number": ([*SEEDS, "--shard", "1/2"], "shards 3, here 2."),
+    "another grid": (["--set", "seed=2", "confirm=100,101"], "grid 6 "),
+    "other seeds": (["--set", "seed=0,1", "confirm=7"], "confirm [100, 101], here [7]."),
+    "another choice": ([*SEEDS, "--select", "saif"], "select accuracy, here saif."),
 }
 
 
@@ -242,7 +251,7 @@ def test_shards_of_another_study_wait_but_its_data_are_its_own(call: Call, url: 
     with shared(url, other.text, other.why_not):
         status, _, errors = call("1/3")
         assert status == UNUSABLE
-        assert "shards of other are running with the results directory. Wait" in errors
+        assert "study other, here digits" in errors
     assert call("1/3")[0] == DONE
 
 
