@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from analysis.conclude import Conclusions, conclude
@@ -61,17 +60,6 @@ def test_it_is_in_words_and_in_tables(found: Conclusions) -> None:
         assert table.rows[-1] == ["holds / fails / open", *counts]
 
 
-def test_a_line_a_claim(
-    found: Conclusions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    lines = matrix_lines(found.sections)
-    assert len(lines) == 17
-    assert lines[5] == "C6 holds in 0, fails in 0, undecided in 0, not run in 2 of 2 settings"
-    found.print()
-    assert "\n".join(lines) in capsys.readouterr().out
-
-
 def test_one_section_has_none(results: Results, tmp_path: Path) -> None:
     write(results, make_cell())
     alone = conclude(results)
@@ -80,14 +68,3 @@ def test_one_section_has_none(results: Results, tmp_path: Path) -> None:
     with not_drawn():
         alone.write(tmp_path)
     assert not (tmp_path / "claim_matrix.csv").exists()
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_it_is_a_file(found: Conclusions, tmp_path: Path) -> None:
-    found.of(found.sections[0].cells["cell_id"]).write(tmp_path)
-    assert not (tmp_path / "claim_matrix.csv").exists()
-    two = [cell_id for each in found.sections[:2] for cell_id in each.cells["cell_id"]]
-    found.of(two).write(tmp_path)
-    written = pd.read_csv(tmp_path / "claim_matrix.csv", dtype=str)
-    expected = claim_matrix(found.sections[:2])
-    assert written.to_dict("records") == expected.to_dict("records")

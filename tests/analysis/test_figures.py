@@ -61,13 +61,6 @@ def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> N
     assert (outline.get_x(), outline.get_y()) == (3.5, 3.5)
 
 
-def test_one_panel_a_paradigm_in_order() -> None:
-    heatmaps = {name: np.full((5, 5), 0.04) for name in ("lvml", "hard", "other>soft")}
-    figure = heatmap_figure(heatmaps, "$ not mathematics $")
-    assert [axes.get_title() for axes in figure.axes] == ["hard", "lvml", "other>soft"]
-    figure_png(figure, dpi=40)
-
-
 @pytest.mark.parametrize(("heatmaps", "message"), [({}, "none"), ({"soft": np.zeros(25)}, "25")])
 def test_refuses_what_is_no_heat_map(heatmaps: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -87,17 +80,6 @@ def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) 
     assert heatmap_seeds(comparison.chosen, comparison.choice) == {"soft": 2}
     assert heatmaps["soft"][4, 4] == pytest.approx(0.5)
     assert heatmaps["soft"].sum() == pytest.approx(1)
-
-
-def test_curve_by_hand(results: Results) -> None:
-    for seed, saif in enumerate((0.4, 0.6)):
-        write(results, make_cell(seed=seed), saif=saif)
-    curve = learning_curve(_comparison(results).evaluations, "saif")
-    assert curve["budget_fraction"].tolist() == list(POINTS)
-    assert curve["compute_flops"].tolist() == [BUDGET * point - 1 for point in POINTS]
-    assert curve["mean"].tolist() == pytest.approx([0.5 * point for point in POINTS])
-    assert (curve["num_seeds"] == 2).all()
-    assert ((curve["low"] < curve["mean"]) & (curve["mean"] < curve["high"])).all()
 
 
 def test_curve_ends_at_the_number_of_the_table(results: Results) -> None:
@@ -213,17 +195,6 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     assert "%" in axes.get_ylabel()
     assert -2 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 102
     assert axes.lines[0].get_xdata()[-1] == pytest.approx((BUDGET - 1) / 1e5)
-
-
-@pytest.mark.parametrize("points", [None, ()])
-def test_compute_figure_of_one_seed_or_none_that_lived(
-    results: Results, points: tuple[float, ...] | None
-) -> None:
-    write(results, make_cell(), status="done" if points is None else "diverged", points=points)
-    assert figure_png(
-        compute_figure(learning_curve(_comparison(results).evaluations, "accuracy"), "accuracy"),
-        dpi=40,
-    )
 
 
 # --- heat maps at another threshold, and what styles promise

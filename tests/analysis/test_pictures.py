@@ -123,20 +123,6 @@ def test_another_axis_and_threshold_are_named_everywhere(results: Results) -> No
     assert "FLOPs" not in "".join(picture.caption for picture in found.values())
 
 
-def test_order_of_the_rows_changes_no_picture(results: Results) -> None:
-    _write_searched(results)
-    evaluations = analysis.load(results)
-    tables = evaluations, evaluations.sample(frac=1, random_state=1)
-    first, second = (pictures(compare(table)[0]) for table in tables)
-    for one, other in zip(first, second, strict=True):
-        assert one.caption == other.caption
-    drawn = [
-        [figure_png(picture.figure, dpi=50) for picture in found if picture.name.endswith("saif")]
-        for found in (first, second)
-    ]
-    assert drawn[0] == drawn[1]
-
-
 def test_no_false_reason_for_a_missing_mark(results: Results) -> None:
     for seed in range(2):
         for lr in (0.1, 0.2, 0.3):

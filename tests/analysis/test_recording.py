@@ -23,7 +23,7 @@ from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
 from analysis.comparison.report.text import unusual_cut
 from analysis.recording.table import is_taken
-from study import repeat, track
+from study import repeat
 from study.results import Results, ResultsError
 from study.results.compaction import compact
 from tests.made_up.commands import called, one_line
@@ -318,17 +318,6 @@ def test_lost_last_evaluations_lower_no_mean(results: Results) -> None:
     assert compared(results).summary["dice"].tolist() == pytest.approx(means.tolist())
 
 
-def test_functions_take_what_load_gives(results: Results) -> None:
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
-    evaluations = analysis.load(results)
-    (comparison,) = analysis.compare(evaluations)
-    pd.testing.assert_frame_equal(comparison.paired, compared(results).paired)
-    at_budget = analysis.equal_compute(evaluations)
-    choice = analysis.choose(at_budget, "dice")
-    summary = analysis.summarise(at_budget, choice, measures=["dice"])
-    assert summary["dice"].tolist() == compared(results).summary["dice"].tolist()
-
-
 # --- measures
 
 
@@ -449,27 +438,6 @@ def test_the_report_speaks_of_what_was_recorded(
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()
     assert pd.read_csv(tmp_path / "cells.csv")["dice"].notna().all()
-
-
-def test_mlflow_has_the_measures(
-    results_with_store: Results, no_pictures: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from mlflow import MlflowClient
-
-    results = results_with_store
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
-    assert called(track.main, capsys, results.url)[0] == 0
-    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
-    (experiment,) = [e for e in client.search_experiments() if e.name == "recorded"]
-    held = client.search_runs([experiment.experiment_id], max_results=100)
-    last = {run.data.tags["cell_id"]: run for run in held if "cell_id" in run.data.tags}
-    loaded = analysis.load(results).query("split == 'test' and compute_flops == 1_000")
-    assert {i: run.data.metrics["test/dice"] for i, run in last.items()} == dict(
-        zip(loaded["cell_id"], loaded["dice"], strict=True)
-    )
-    summaries = {run.data.params.get("paradigm"): run for run in held if "group" in run.data.tags}
-    assert summaries["b"].data.tags["mlflow.note.content"].count("dice")
-    assert summaries["b"].data.metrics["dice"] > summaries["a"].data.metrics["dice"]
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:

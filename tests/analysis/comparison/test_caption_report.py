@@ -19,8 +19,6 @@ from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, further_cells
 from analysis.conclude import Conclusions, Question
-from analysis.page.exports import exports
-from analysis.report import main
 from analysis.section.picture import FILE_STEM
 from study.kinds import kind_of
 from study.results import Results, ResultsError
@@ -184,18 +182,6 @@ def test_without_examples_there_is_no_such_picture(tmp_path: Path) -> None:
     assert not [each for each in pictures(found) if each.name.startswith("captions")]
 
 
-def test_cells_have_the_columns_of_captions(comparison: Comparison) -> None:
-    with not_drawn():
-        files = exports([Compared(comparison)])
-    cells = pd.read_csv(io.BytesIO(files["cells.csv"]))
-    assert set(cells["encoder"]) == {"lite0"}
-    assert set(cells["optimiser"]) == {"adam"}
-    assert set(cells["teacher_forcing"]) == {1.0}
-    assert {"bleu_1", "cider", "min_count", "encoder_lr"} <= set(cells)
-    assert not {"label_rule", "token_f1", "auprc"} & set(cells)
-    assert "Bleu-4" in files["table1.tex"].decode()
-
-
 def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:
     cells = results.cells()
     of = {"done": {"heatmap.png", "captions.png"}, "diverged": {"heatmap.png"}}
@@ -205,14 +191,3 @@ def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:
         evaluations = results.evaluations([row["cell_id"]])
         assert set(kind_of(row).artifacts(row, evaluations)) == names
         assert kind_of(row).run_name(row).startswith(f"{row['paradigm']} lite0 m=49")
-
-
-def test_the_command_prints_it(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with not_drawn():
-        assert main([results.url, "--published", "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "paper Bleu-4 %" in printed
-    assert "in Bleu-4" in printed
-    assert "accuracy" not in printed

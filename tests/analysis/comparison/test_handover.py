@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,13 +11,10 @@ import pandas as pd
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.report import chapter
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
-from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
 SAIF = {"hard": 0.3, "soft": 0.4, "lvml": 0.8}
@@ -52,18 +47,6 @@ def groups(usual: Comparison) -> dict[str, GroupSummary]:
 
 def by_paradigm(comparison: Comparison) -> dict[str, GroupSummary]:
     return {group.params["paradigm"]: group for group in Compared(comparison).summaries()}
-
-
-def test_there_is_one_a_paradigm_and_comparison_in_the_order_of_the_table(tmp_path: Path) -> None:
-    found = comparisons(tmp_path, seeds=1, ms=(5, 10))
-    groups = [group for comparison in found for group in Compared(comparison).summaries()]
-    assert [group.name.rpartition(" (")[0] for group in groups] == [
-        f"digits m={m} {paradigm}" for m in (5, 10) for paradigm in ("hard", "soft", "lvml")
-    ]
-    assert len({group.key for group in groups}) == len({group.name for group in groups}) == 6
-    for group in groups:
-        assert group.key == f"{group.comparison_id}/{group.params['paradigm']}"
-        assert group.comparison_id[:8] in group.name
 
 
 def test_metrics_are_those_of_the_summary(
@@ -164,37 +147,6 @@ def test_the_digest_follows_the_numbers_of_its_comparison(tmp_path: Path) -> Non
     }
 
 
-def test_files_are_drawn_once_and_when_asked_for(
-    usual: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-    drawn = chapter.pictures(usual)
-
-    def counted(comparison: Comparison) -> list[Picture]:
-        calls.append(comparison)
-        return drawn
-
-    monkeypatch.setattr(chapter, "pictures", counted)
-    section = Compared(usual)
-    groups = section.summaries()
-    assert calls == []
-    with not_drawn():
-        first, *others = [group.files() for group in groups]
-    assert section.pictures == drawn
-    assert calls == [usual]
-    assert all(other == first for other in others)
-    names = {f"figures/{picture.name}.png" for picture in drawn}
-    assert names == {name for name in first if name.endswith(".png")}
-    assert len(names) >= 4
-    assert all(first[name].startswith(b"\x89PNG") for name in names)
-    for picture in drawn:
-        assert picture.caption in first["figures/captions.md"].decode()
-    table = pd.read_csv(io.BytesIO(first["tables/summary.csv"]), dtype=str)
-    assert list(map(float, table["saif"])) == list(usual.summary["saif"])  # to the last bit
-    for name in ("paired", "options"):
-        assert len(pd.read_csv(io.BytesIO(first[f"tables/{name}.csv"])))
-
-
 def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     results = make_results(tmp_path)
     write(results, make_cell("soft"))
@@ -203,16 +155,6 @@ def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     alone = make_results(tmp_path / "alone")
     write(alone, make_cell("lvml"), status="censored", points=(0.25,))
     assert Compared(compare(load(alone))[0]).summaries() == []
-
-
-def test_curves_leave_out_what_not_all_seeds_have(tmp_path: Path) -> None:
-    (comparison,) = comparisons(tmp_path, saif={"soft": 0.4})
-    rows = comparison.evaluations
-    lost = (rows["seed"] < 3) & rows["budget_fraction"].isin([0.25, 1.0])
-    (group,) = Compared(dataclasses.replace(comparison, evaluations=rows[~lost])).summaries()
-    assert len(group.curves) == 2 * 3
-    for curve in group.curves.values():
-        assert [x for x, _ in curve] == [BUDGET / 2 - 1, 3 * BUDGET / 4 - 1]
 
 
 def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:

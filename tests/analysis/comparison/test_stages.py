@@ -19,7 +19,7 @@ from analysis.conclude import write_report
 from analysis.groups import paradigm_order
 from analysis.overstated import optimism
 from study.results import Results
-from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
+from tests.made_up.comparisons import make_cell, write
 
 TUNING, FRESH = (0, 1), (100, 101, 102, 103, 104, 105)
 RATES = {0.1: 0.8, 0.3: 0.7}
@@ -94,17 +94,6 @@ def test_options_and_choice_are_those_of_the_tuning_cells_alone(results: Results
     ]
 
 
-def test_whatever_a_tuning_cell_scored_on_test_changes_no_number(results: Results) -> None:
-    table = analysis.load(whole(results))
-    (before,) = compare(table)
-    tested = (table["stage"] == "tune") & (table["split"] == "test")
-    (after,) = compare(
-        table.assign(**{m: table[m].mask(tested, 0.9) for m in ("saif", "accuracy")})
-    )
-    for name in (*NUMBERS, "options", "choice"):
-        pd.testing.assert_frame_equal(getattr(after, name), getattr(before, name))
-
-
 def test_the_functions_one_by_one_say_the_same(results: Results) -> None:
     comparison = only(whole(results))
     at_budget = analysis.equal_compute(analysis.load(results))
@@ -112,16 +101,6 @@ def test_the_functions_one_by_one_say_the_same(results: Results) -> None:
     pd.testing.assert_frame_equal(choice, comparison.choice)
     summary = comparison.summary.drop(columns="cut_at")
     pd.testing.assert_frame_equal(analysis.summarise(at_budget, choice), summary)
-
-
-def test_a_confirmed_option_that_diverges_stays_chosen_and_counts(results: Results) -> None:
-    tune(results, "soft")
-    confirm(results, "soft", seeds=FRESH[1:])
-    write(results, make_cell("soft", 0.1, FRESH[0]), stage="confirm", status="diverged", points=())
-    (row,) = only(results).summary.to_dict("records")
-    assert (row["lr"], row["num_seeds"], row["num_diverged"]) == (0.1, 6, 1)
-    alive = only(results).chosen.query("split == 'test' and not diverged")["accuracy"]
-    assert row["accuracy"] == pytest.approx((alive.sum() + 1 / NUM_CLASSES) / 6)
 
 
 def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
@@ -172,14 +151,6 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     confirm(results, "lvml", lr=0.3)
     text = "lvml was not tuned: one of 2 options was chosen and tested on the same seeds."
     assert text in stages(only(results))
-
-
-def test_one_seed_is_not_called_seeds(results: Results) -> None:
-    tune(results, "hard", seeds=TUNING[:1])
-    confirm(results, "hard", seeds=FRESH[:1])
-    assert stages(only(results)) == [
-        "2 options were tuned on 1 seed; all numbers are of the chosen ones on n=1 fresh seed."
-    ]
 
 
 @pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage

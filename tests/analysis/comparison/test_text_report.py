@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,28 +12,24 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from mlflow import MlflowClient
 
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.paper.claims import claims
 from analysis.comparison.paper.published import TABLE_1, published, setting_differences
-from analysis.comparison.report.chapter import COMPARISONS, Compared
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.data import data_notes, share_notes, share_sentences
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.section import section_title
-from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
-from analysis.comparison.report.tables import comparison_cells, comparison_text, further_cells
-from analysis.comparison.report.text import section_text, verdict_text
+from analysis.comparison.report.table_one import table_one_cells
+from analysis.comparison.report.tables import further_cells
+from analysis.comparison.report.text import section_text
 from analysis.conclude import Conclusions, Question
 from analysis.page.exports import exports
 from analysis.report import main
-from analysis.section.picture import FILE_STEM
-from analysis.words import percent
 from study.launch.repetition import compare_evaluations
-from study.results import METRICS, Results, ResultsError
+from study.results import Results, ResultsError
 from study.tasks import POSTS
-from study.tracking.store import RunStore
 from tests.conftest import not_drawn
 from tests.made_up.comparisons import (
     OF_KNOWN,
@@ -235,15 +230,6 @@ def test_posts_without_any_rationale_are_compared_by_accuracy(
 # --- the words of a report
 
 
-def test_the_report_says_once_which_posts_have_a_rationale(study: _Study) -> None:
-    sentence = "58 % of the validation posts and 59.4 % of the test posts have a rationale"
-    assert study.text.count(sentence) == 1
-    assert study.text.count("No training post has a rationale: no SAIF on the train split.") == 1
-    for line in ("A vocabulary of 9 words covers 90 % of the test tokens.", "12 posts were left"):
-        assert study.text.count(line) == 1
-    assert study.text.index("## Data") < study.text.index("A vocabulary of 9 words")
-
-
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("axis", ["flops", "mosaics"])
 def test_posts_are_never_called_mosaics(
@@ -266,23 +252,6 @@ def test_posts_are_never_called_mosaics(
     assert ("training data seen ($10^{5}$ posts)" in labels) == (axis == "mosaics")
 
 
-def test_mosaics_beside_posts_are_both_named(results: Results) -> None:
-    for cell in (make_cell(), make_cell("hard")):
-        write(results, cell, shares=ALL)
-    for paradigm in ("soft", "hard"):
-        write_text(results, make_text_cell(paradigm))
-    found = compare_results(results)
-    assert [each.noun for each in found] == ["mosaics", "posts"]
-    sections = [Compared(comparison) for comparison in found]
-    blocks = [*COMPARISONS.head(sections), *COMPARISONS.tail(sections)]
-    page = "\n".join(getattr(block, "text", "") for block in blocks)
-    assert "share of test instances" in page
-    assert "of posts the tokens of the rationale" in page
-    assert page.count("have a rationale") == 1
-    assert "n=2000 mosaics" in comparison_text(found[0].summary)
-    assert "n=15000 posts" in comparison_text(found[1].summary)
-
-
 @pytest.mark.parametrize("shares", [None, ALL])
 def test_where_all_is_known_nothing_is_said_about_rationales(
     results: Results, shares: Mapping[str, float] | None
@@ -296,39 +265,7 @@ def test_where_all_is_known_nothing_is_said_about_rationales(
     assert not {"label_rule", "min_count", "token_f1", "foreground_share"} & set(cells)
 
 
-def test_data_that_differ_are_told_with_their_setting(results: Results) -> None:
-    for m, architecture in ((32, "embedding"), (64, "embedding"), (64, "self-attention")):
-        cell = make_text_cell(m=m, architecture=architecture)
-        shares = SHARES | {"test": m / 100}
-        write_text(results, cell, shares=shares, data_notes=f"Cut at {m} tokens.\nNo digits.")
-    found = compare_results(results)
-    assert data_notes(found) == [
-        "hatexplain embedding m=32: Cut at 32 tokens.",
-        "No digits.",
-        "hatexplain embedding m=64 and hatexplain self-attention m=64: Cut at 64 tokens.",
-        "No digits.",
-    ]
-    assert [note.partition(": ")[0] for note in share_notes(found)] == [
-        "hatexplain embedding m=32",
-        "hatexplain embedding m=64 and hatexplain self-attention m=64",
-    ]
-
-
 # --- two models of one task
-
-
-def test_each_figure_says_which_model_it_is_of(study: _Study) -> None:
-    for section, model in zip(study.sections, ARCHITECTURES, strict=True):
-        comparison, drawn = section.comparison, section.pictures
-        assert comparison.architecture == model
-        assert comparison.name == f"hatexplain {model} m=64"
-        for picture in drawn:
-            assert FILE_STEM.fullmatch(picture.name)
-            assert comparison.name in picture.title
-            if not picture.name.startswith("heatmaps"):
-                assert picture.figure.axes[0].get_title(loc="left") == comparison.name
-            else:
-                assert picture.figure.get_suptitle().startswith(comparison.name)
 
 
 def test_heat_maps_of_validation_and_test_and_of_train_where_there_are_any(
@@ -344,29 +281,6 @@ def test_heat_maps_of_validation_and_test_and_of_train_where_there_are_any(
     (comparison,) = compare_results(results)
     names = [each.name for each in pictures(comparison)]
     assert names[:3] == ["heatmaps-test", "heatmaps-validation", "heatmaps-train"]
-
-
-def test_every_name_of_a_comparison_holds_its_model(study: _Study) -> None:
-    titles = [line for line in study.text.splitlines() if line.startswith("## hatexplain")]
-    lines = verdict_text(study.found).splitlines()
-    papers = exports(study.sections)["paired.md"].decode().splitlines()
-    captions = [line for line in papers if line.startswith("**Paired")]
-    assert len(titles) == len(captions) == 2
-    for i, (comparison, model) in enumerate(zip(study.found, ARCHITECTURES, strict=True)):
-        assert f", {model}, " in titles[i]
-        assert "labels by majority, rationales by majority" in titles[i]
-        assert any(line.startswith(f"{comparison.name} (") for line in lines)
-        assert f", {model}, " in comparison_text(comparison.summary).splitlines()[0]
-        assert comparison.name in captions[i]
-        for name in ("table1", "comparison", "paired", "options", "cells", "claims"):
-            table = pd.read_csv(study.folder / f"{name}.csv")
-            assert set(table["architecture"]) == set(ARCHITECTURES), name
-        for group, paradigm in zip(
-            study.sections[i].summaries(), comparison.summary["paradigm"], strict=True
-        ):
-            assert group.name.startswith(f"{comparison.name} {paradigm} (")
-            assert group.params["architecture"] == model
-            assert group.params["label_rule"] == "majority"
 
 
 def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
@@ -387,43 +301,6 @@ def test_an_inference_that_all_share_is_in_every_name(results: Results) -> None:
 
 
 # --- plausibility
-
-
-def test_plausibility_by_hand(results: Results) -> None:
-    for seed, saif in enumerate((0.49, 0.50, 0.51)):
-        write_text(results, make_text_cell(seed=seed), 0.6, saif)
-    (comparison,) = compare_results(results)
-    ((header, rows),) = further_cells(comparison.summary)
-    assert header[::2] == ["paradigm", *["95 % interval"] * 3]
-    assert header[1::2] == ["token F1 %", "IOU F1 %", "AUPRC %"]
-    # half = t_2(.975) s / sqrt 3 = 4.3027 x .01 / 1.7321 = .0248
-    assert rows == [
-        ["soft", "50.0", "47.5 to 52.5", "25.0", "23.8 to 26.2", "16.7", "15.8 to 17.5"]
-    ]
-
-
-def test_plausibility_is_in_the_files_and_in_mlflow(study: _Study) -> None:
-    summary = pd.read_csv(study.folder / "comparison.csv")
-    cells = pd.read_csv(study.folder / "cells.csv")
-    assert "data_notes" not in cells
-    assert set(cells["label_rule"]) == {"majority"}
-    for section in study.sections:
-        comparison, groups = section.comparison, section.summaries()
-        chosen = cells[cells["chosen"] & (cells["architecture"] == comparison.architecture)]
-        for group, row in zip(groups, comparison.summary.to_dict("records"), strict=True):
-            mine = chosen[chosen["paradigm"] == row["paradigm"]]
-            assert set(mine["foreground_share"]) == {SHARES["test"]}
-            written = summary[
-                (summary["paradigm"] == row["paradigm"])
-                & (summary["architecture"] == comparison.architecture)
-            ]
-            for name in ("token_f1", "iou_f1", "auprc"):
-                assert mine[name].mean() == pytest.approx(row[name])
-                assert written[name].item() == pytest.approx(row[name])
-                assert group.metrics[name] == pytest.approx(
-                    row[name], abs=5.0001e-5
-                )  # four digits
-            assert "59.4 % of the test posts" in group.note
 
 
 def test_iou_f1_may_exceed_one_and_no_other(results: Results) -> None:
@@ -457,42 +334,6 @@ def test_the_published_row_follows_the_model_at_any_m() -> None:
     assert published("cifar10", 6, "any").scores == published("digits", 5, "any").scores == {}
 
 
-def test_ours_stand_beside_the_published_row_with_what_differs(study: _Study) -> None:
-    header, rows = table_one_cells(study.found)
-    assert header[2:7] == list(SAIF)
-    assert [row[0] for row in rows] == [
-        "hatexplain (1, embedding)",
-        "hatexplain (2, self-attention)",
-    ]
-    records = table_one(study.found).to_dict("records")
-    for row, numbers, saif in zip(rows, records, (22.6, 19.2), strict=True):
-        assert f"({saif}, " in row[header.index("lvml")]
-        assert f"({saif}, " in row[header.index("lvml-logits")]
-        for paradigm in SAIF:
-            ours, paper = numbers[f"saif_{paradigm}"], numbers[f"saif_{paradigm}_published"]
-            assert numbers[f"saif_{paradigm}_difference"] == pytest.approx(ours - paper)
-    notes = " ".join(table_one_notes(study.found))
-    assert "(15,383 training posts of HateXplain and up to 550 epochs)" in notes
-    assert "CIFAR" not in notes
-    assert "lvml-logits, which trains like that" in notes
-    for words in (
-        "No reproduction, hatexplain embedding m=64: ours have n=15,000 training posts, not 15,",
-        "the compute of 6 epochs of soft, not up to 550",
-        "batch 64, not 256",
-        "labels by majority, not the first annotator's",
-        "words that occur 2 times or more in the training split, not of all 28,041",
-        "each paradigm's own inference, not soft's",
-        "lvml by averaged probabilities, not by averaged logits (lvml-logits does that)",
-    ):
-        assert words in notes
-        assert words in study.text
-    (summary,) = (each.summary for each in study.found[:1])
-    header, rows = comparison_cells(summary, published=True)
-    for cells in rows:
-        scores = published("hatexplain", 64, "embedding").scores[cells[0]]
-        assert cells[-2:] == [percent(score) for score in scores]
-
-
 def test_the_settings_of_the_scripts_differ_by_the_vocabulary_alone() -> None:
     cell = make_text_cell(
         n=15_383, batch_size=256, label_rule="first", rationale_rule="first", min_count=1,
@@ -523,54 +364,6 @@ def test_claims_are_of_the_posts_that_have_a_rationale(study: _Study) -> None:
 
 
 # --- MLflow and repetition
-
-
-def test_mlflow_is_given_what_is_known(
-    results: Results, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copy(empty_database, tmp_path / "results" / "mlflow.db")
-    drawn: list[list[str]] = []
-
-    def draw(heatmaps: Mapping[str, np.ndarray], title: str, modality: object) -> bytes:
-        drawn.append(sorted(heatmaps))
-        return b"png"
-
-    monkeypatch.setattr("study.evaluate.heat_map_image.heatmap_png", draw)
-    cells = [
-        write_text(results, make_text_cell()),
-        write_text(results, make_text_cell("hard"), shares=dict.fromkeys(SHARES, 0.0)),
-        write(results, make_cell(), shares=ALL),
-    ]
-    store = RunStore(results, "hatexplain", None)
-    assert dict(store.log({cell.id: None for cell in cells})) == {c.id: None for c in cells}
-    assert sorted(drawn) == [["test", "train", "validation"], ["test", "validation"]]
-    client = MlflowClient(f"sqlite:///{tmp_path / 'results' / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("hatexplain")
-    assert experiment is not None
-    found = {
-        run.data.tags["cell_id"]: run
-        for run in client.search_runs([experiment.experiment_id])
-        if "cell_id" in run.data.tags
-    }
-    posts, bare, mosaics = (found[cell.id].data for cell in cells)
-    names = {"loss", "accuracy"}
-    known = {*names, *METRICS, *RATIONALES}
-    none, mosaic_metrics = {*names, "foreground_share"}, set(METRICS)
-    wanted = {
-        "posts": {"train": none, "validation": known, "test": known},
-        "bare": dict.fromkeys(SHARES, none),
-        "mosaics": dict.fromkeys(SHARES, mosaic_metrics),
-    }
-    for name, data in (("posts", posts), ("bare", bare), ("mosaics", mosaics)):
-        assert all(math.isfinite(value) for value in data.metrics.values())
-        for split, metrics in wanted[name].items():
-            logged = {key.removeprefix(f"{split}/") for key in data.metrics if split in key}
-            assert logged - {"train_seconds"} == metrics, (name, split)
-    assert posts.params["min_count"] == "2"
-    assert posts.params["rationale_rule"] == "majority"
-    assert "label_rule" not in mosaics.params
-    assert posts.tags["mlflow.runName"] == "soft embedding m=64 lr=0.1 seed=0"
-    assert mosaics.tags["mlflow.runName"] == "soft m=10 lr=0.1 seed=0"
 
 
 def test_missing_equals_missing_in_a_repetition(results: Results) -> None:

@@ -15,9 +15,7 @@ from analysis.fixed_focus.curves import MEASURES, PARADIGMS, Setting, read_setti
 from analysis.fixed_focus.section import FixedFocus
 from analysis.kinds import find
 from analysis.rendering import html, markdown
-from analysis.section.blocks import Heading, Table, Text
-from analysis.section.claim import Claim
-from analysis.section.picture import FILE_STEM
+from analysis.section.blocks import Table, Text
 from study.cell import Schedule
 from study.results import Results
 from study.theory import linear_orthogonal as theory
@@ -254,42 +252,6 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     assert {picture.figure.get_size_inches()[1] > 7 for picture in of_three} == {True}
 
 
-def test_figures_have_six_panels_with_and_without_trained_linear_models(
-    results: Results, usual: FixedFocus
-) -> None:
-    assert usual.closed_row
-    for picture in usual.pictures:
-        assert len(picture.figure.axes) == 6
-        label = picture.figure.axes[3].get_ylabel()
-        assert label.startswith("closed form m=20 C=20\n")
-        assert "nothing was trained" in picture.caption
-    record_all(results, seeds=1, alphas=(0.2,))
-    record_linear(results, alphas=(0.2,))
-    both = only(results)
-    assert both.title == "Fixed focus: digits m=5 and linear-orthogonal m=20 C=20"
-    assert not both.closed_row
-    assert both.key != usual.key
-    for picture in both.pictures:
-        titles = [axes.get_title(loc="left") for axes in picture.figure.axes]
-        assert titles == [
-            f"({letter}) {name}" for letter, name in zip("abcdef", PARADIGMS * 2, strict=True)
-        ]
-        assert picture.figure.axes[3].get_ylabel().startswith("linear-orthogonal m=20 C=20\n")
-        assert "nothing was trained" not in picture.caption
-
-
-def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) -> None:
-    assert [picture.name for picture in usual.pictures] == [
-        "fixed-focus-loss", "fixed-focus-incentive", "fixed-focus-slope",
-    ]  # fmt: skip
-    for picture in usual.pictures:
-        assert FILE_STEM.fullmatch(picture.name)
-        assert "n=2" in picture.caption
-        assert "95 % t interval" in picture.caption
-        assert "train split" in picture.caption
-        assert picture.wide
-
-
 def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> None:
     (setting,) = usual.settings
     loss, _, slope = usual.pictures
@@ -365,20 +327,6 @@ def test_data_have_no_closed_form(usual: FixedFocus) -> None:
 # --- what becomes of it
 
 
-def test_claims_of_each_setting_stand_side_by_side(results: Results) -> None:
-    record_all(results, seeds=1)
-    record_linear(results)
-    found = only(results).claims
-    assert [(c.name, c.setting) for c in found] == [
-        (f"C{number}", setting)
-        for number in range(7, 15)
-        for setting in ("digits m=5", "linear-orthogonal m=20 C=20")
-    ]
-    assert all(isinstance(claim, Claim) for claim in found)
-    line = next(line for line in only(results).text().splitlines() if line.startswith("C7 "))
-    assert "undecided (digits m=5); undecided (linear-orthogonal m=20 C=20)" in line
-
-
 def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
     """Seeds that do not differ leave the sign test, by which nine refute: what Theorem 1 says.
 
@@ -406,36 +354,6 @@ def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
     assert verdicts[60.0]["C7"] == verdicts[60.0]["C8"] == "undecided"
 
 
-def test_tables_are_complete_and_long(results: Results) -> None:
-    record_all(results)
-    record_linear(results, seeds=2)
-    tables = only(results).tables()
-    lines = 2 * len(PARADIGMS) * len(ALPHAS)
-    assert len(tables["fixed-focus-curves"]) == lines * len(TIMES)
-    assert len(tables["fixed-focus-final"]) == lines
-    assert len(tables["fixed-focus-closed-form"]) == lines // 2 * len(TIMES)
-    assert len(tables["fixed-focus-options"]) == 2 * len(PARADIGMS)
-    for table in tables.values():
-        assert set(table["setting"]) <= {"digits m=5", "linear-orthogonal m=20 C=20"}
-    ends = tables["fixed-focus-final"].set_index(["setting", "paradigm", "alpha"])
-    row = ends.loc[("digits m=5", "hard", 0.2)]
-    assert row["loss_share"] == pytest.approx(0.85 / math.log(NUM_CLASSES))
-    assert row["lr"] == 0.1
-
-
-def test_the_section_renders(usual: FixedFocus) -> None:
-    blocks = usual.blocks([], "results")
-    headings = [block.text for block in blocks if isinstance(block, Heading)]
-    assert headings == [
-        "Claims of the paper", "At the end of training", "Choice of the learning rate",
-        "Cells by end state", "Settings", "How this was computed", "Repeat any cell",
-    ]  # fmt: skip
-    page = html.render("title", blocks)
-    for text in ("digits m=5", "C14", "validation accuracy", "0.85"):
-        assert text in page
-    assert "digits m=5" in markdown.render("title", blocks)
-
-
 def test_summaries_for_mlflow(results: Results) -> None:
     record_all(results)
     record_linear(results, alphas=(0.2,))
@@ -456,19 +374,6 @@ def test_summaries_for_mlflow(results: Results) -> None:
     assert {"figures/fixed-focus-loss.png", "tables/fixed-focus-curves.csv"} <= set(files)
     assert all(math.isfinite(value) for value in hard.metrics.values())
     assert "**C7 undecided**" in hard.note
-
-
-def test_digests_change_with_the_numbers(tmp_path: Path) -> None:
-    digests = []
-    for end in (0.5, 0.5, 0.6):
-        results = make_results(tmp_path / str(len(digests)))
-        record_all(results, seeds=1, alphas=(0.2,))
-        record(results, focus_cell("soft", 0.4), end)
-        digests.append({s.key: s.digest for s in only(results).summaries()})
-    assert digests[0] == digests[1]
-    assert digests[0].keys() == digests[2].keys()
-    (soft,) = (key for key in digests[0] if key.endswith("/soft"))
-    assert digests[0][soft] != digests[2][soft]
 
 
 def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Results) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -48,21 +47,6 @@ def test_the_area_is_the_mean_over_all_numbers_of_removed_heads() -> None:
     assert area(np.array([0.9, 0.8, 0.4])) == pytest.approx(0.7)
     assert math.isnan(area(np.array([])))
     assert math.isnan(area(np.array([0.9, math.nan])))
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ([1, 2, 3, 4], [10, 30, 20, 40], 0.8),  # 1 - 6 * (0 + 1 + 1 + 0) / (4 * 15)
-        ([1, 2, 3], [3, 2, 1], -1),
-        ([1, 1, 2], [1, 2, 3], math.sqrt(3) / 2),  # ties have ranks 1.5
-    ],
-)
-def test_the_rank_correlation_is_that_of_a_hand(
-    first: list[float], second: list[float], expected: float
-) -> None:
-    found = rank_correlation(np.array(first, float), np.array(second, float))
-    assert found == pytest.approx(expected)
 
 
 def test_the_rank_correlation_is_that_of_scipy() -> None:
@@ -329,10 +313,3 @@ def test_they_are_of_eight_heads_and_omniglot(results: Results, law: Law) -> Non
     train(results, law)
     setting = only(results)
     assert published.beside(setting, means.trained(setting), means.ranks(setting)).empty
-
-
-def test_a_cell_holds_its_sizes(results: Results) -> None:
-    train(results, Law(heads=3, layers=2))
-    setting = only(results)
-    assert list(setting.heads) == [3, 3]
-    assert json.loads(setting.recorded["cell"].iloc[0])["transformer"]["heads"] == 3

@@ -27,7 +27,6 @@ from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, converg
 from analysis.linear_orthogonal.section import Trajectories
 from analysis.section.base import Question
 from analysis.section.claim import Claim
-from analysis.section.picture import FILE_STEM
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
 from tests.conftest import not_drawn
@@ -331,31 +330,6 @@ def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
 
 
 # --- what a report and MLflow get
-
-
-def test_the_published_settings_are_always_shown(of_one_seed: Trajectories) -> None:
-    assert of_one_seed.pairs == [(5, 3), (20, 20), (100, 1_000)]
-    assert set(of_one_seed.curvatures["num_classes"]) == {20, 1_000}
-    names = [picture.name for picture in of_one_seed.pictures]
-    assert names == ["trajectories", "curvature", "illustration"]
-    assert all(FILE_STEM.fullmatch(name) for name in names)
-
-
-def test_many_settings_are_several_figures(results: Results) -> None:
-    write_study(results, seeds=1, pairs=[(3, 2), (5, 3)])
-    names = [picture.name for picture in found(results).pictures]
-    assert names == ["trajectories", "trajectories-2", "curvature", "illustration"]
-    assert all(FILE_STEM.fullmatch(name) for name in names)
-
-
-def test_the_text_shows_deviations_times_and_verdicts(results: Results) -> None:
-    write_study(results, seeds=2, noise=0)
-    dynamics = found(results)
-    lines = dynamics.text().splitlines()
-    assert sum(line.startswith("m=5, C=3") for line in lines) == 6
-    assert lines[-1].startswith("C15 ")
-    assert "does not hold (m=5, C=3, closed form)" in lines[-1]
-    assert "undecided (m=5, C=3, trained)" in lines[-1]
 
 
 def test_summaries_are_finite_and_change_with_the_numbers(
