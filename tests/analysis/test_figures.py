@@ -57,8 +57,6 @@ def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> N
     np.testing.assert_array_equal(axes.images[0].get_array(), heatmap.T)
     assert axes.images[0].origin == "lower"
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
-    (outline,) = axes.patches
-    assert (outline.get_x(), outline.get_y()) == (3.5, 3.5)
 
 
 @pytest.mark.parametrize(("heatmaps", "message"), [({}, "none"), ({"soft": np.zeros(25)}, "25")])
@@ -191,10 +189,7 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     assert len({line.get_color() for line in axes.lines}) == 5
     assert axes.get_legend() is None  # it stands above the panel, not over the data
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(55)
-    assert "FLOPs" in axes.get_xlabel()
-    assert "%" in axes.get_ylabel()
     assert -2 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 102
-    assert axes.lines[0].get_xdata()[-1] == pytest.approx((BUDGET - 1) / 1e5)
 
 
 # --- heat maps at another threshold, and what styles promise
@@ -263,7 +258,6 @@ def test_learning_rate_figure_shows_its_table(searched: Comparison, metric: str)
     chosen = table[table["chosen"]]
     assert [line.get_xdata()[0] for line in filled] == chosen["lr"].tolist()
     assert axes.get_xscale() == "log"
-    assert axes.get_xlim()[0] < 0.1 < 0.5 < axes.get_xlim()[1]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.1", "0.2", "0.5"]
     assert axes.get_ylabel() == metric_label(metric, 0.6)
 
@@ -358,21 +352,15 @@ def test_forest_shows_its_table() -> None:
             np.testing.assert_allclose(mark.get_xdata(), 100 * row["difference"])
             assert mark.get_marker() == {"better": ">", "worse": "<"}.get(row["verdict"], "o")
             assert (mark.get_markerfacecolor() == "white") == (row["verdict"] == "undecided")
-        assert "percentage points" in axes.get_xlabel()
     assert "SAIF at threshold 0.6" in saif.get_xlabel()
     assert saif.get_xlim()[0] < -1
     assert saif.get_xlim()[1] > 30
-    assert "n=6" in figure.get_supxlabel()
 
 
 def test_forest_of_few_seeds_keeps_to_what_a_difference_can_be() -> None:
     table = _paired().assign(low=-9.0, high=9.0)
     for axes in forest_figure(table).axes:
         assert axes.get_xlim() == (-102, 102)
-
-
-def test_forest_counts_a_lone_seed() -> None:
-    assert "n=1 common seed;" in forest_figure(_paired().assign(num_pairs=1)).get_supxlabel()
 
 
 def test_forest_refuses_no_pairs() -> None:

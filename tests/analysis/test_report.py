@@ -13,13 +13,12 @@ import pytest
 from bokeh.layouts import column
 
 from analysis.comparison.compare import Comparison, compare_results, short_id
-from analysis.comparison.paper.claims import claims
 from analysis.comparison.report.answer import answer, question
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.section import section_title
 from analysis.comparison.report.table_one import table_one_cells
-from analysis.comparison.report.tables import comparison_cells, comparison_text
+from analysis.comparison.report.tables import comparison_cells
 from analysis.comparison.report.text import verdict_text
 from analysis.comparison.report.verdicts import paired_cells
 from analysis.conclude import write_report
@@ -170,19 +169,14 @@ def test_settings_and_end_states_are_there(results: Results, tmp_path: Path) -> 
         status_reason="loss is not finite at step 31",
     )
     page = page_of(write_report(results, tmp_path, notes=["3 cells skipped: no such network"]))
-    settings = {row[0]: row[1] for row in page.rows if len(row) == 2}
-    assert settings["segments m"] == "10"
-    assert settings["training mosaics n"] == "2000"
-    assert settings["architecture"] == "mlp"
-    assert settings["batch size"] == "64"
-    assert settings["budget"] == "1,000,000 FLOPs"
-    assert settings["data digest"] == "0123456789abcdef"
-    assert settings["code version"] == "1a2b3c4"
-    assert settings["package versions"] == "numpy 2.4.6, torch 2.15.0"
-    assert settings["device"] == "cpu"
-    assert settings["momentum"] == "0.9"
-    assert ["lvml", "diverged", "1"] in page.rows
-    assert ["soft", "done", "2"] in page.rows
+    for row in (
+        ["segments m", "10"],
+        ["budget", "1,000,000 FLOPs"],
+        ["package versions", "numpy 2.4.6, torch 2.15.0"],
+        ["lvml", "diverged", "1"],
+        ["soft", "done", "2"],
+    ):
+        assert row in page.rows
     (row,) = [row for row in page.rows if row[-1] == "loss is not finite at step 31"]
     assert row[3:8] == ["7", "diverged", "25", "12.5", "22.5"]
     assert "3 cells skipped: no such network" in page.text
@@ -253,16 +247,12 @@ def test_comparisons_say_in_what_they_differ(results: Results, field: str) -> No
     words = {each.name: setting_words(each.settings, [field])[0] for each in found}
     assert len(set(words.values())) == 2
     text = verdict_text(found)
-    markdown = "".join(
-        each.note for comparison in found for each in Compared(comparison).summaries()
-    )
     for comparison in found:
         name, word = comparison.name, words[comparison.name]
         assert word in name
         assert word in section_title(comparison)
         assert f"{name} ({short_id(comparison)}):" in text
-        assert name in comparison_text(comparison.summary, name=name)
-        assert name in markdown
+        assert all(name in group.note for group in Compared(comparison).summaries())
     rows = [row[:2] for row in table_one_cells(found)[1]]
     assert rows[0] != rows[1]
 
@@ -294,16 +284,11 @@ def test_the_choice_by_saif_is_labelled(small: Small, tmp_path: Path) -> None:
 
 
 def test_question_answer_verdicts_come_first(small: Small) -> None:
-    page = small.page
-    assert page.headings[:2] == ["Question", "Answer"]
-    assert page.headings[3:5] == ["Verdicts", "Means"]
-    sentences = answer([small.comparison])
-    places = [page.text.index(text) for text in (question([small.comparison]), *sentences)]
+    assert small.page.headings[:2] == ["Question", "Answer"]
+    assert small.page.headings[3:5] == ["Verdicts", "Means"]
+    parts = question([small.comparison]), *answer([small.comparison]), "Verdicts"
+    places = [small.page.text.index(text) for text in parts]
     assert places == sorted(places)
-    assert places[-1] < page.text.index("Verdicts")
-    assert {row[0]: row[2] for row in page.rows if len(row) == 4 and row[0].startswith("C")} == {
-        claim.name: claim.verdict for claim in claims(small.comparison)
-    }
 
 
 def test_markdown_says_the_same_and_its_pictures_exist(small: Small) -> None:

@@ -83,12 +83,7 @@ def test_cells_that_are_in_no_mean_are_named(results: Results) -> None:
     write(results, Law(), "slice", 10.0, draws=10)
     text = only(results).text()
     assert "in no mean: theory N=10 seed 5 (the saddle's residual is 0.02)." in text
-    assert (
-        "Chains that have not converged are in no mean: slice N=100 (1 of its seeds); raise --set "
-        "warmup=... draws=...\n"
-    ) in text
-    assert "at every width: undecided: chains that have not converged: raise --set warm" in text
-    assert "as 1/N: undecided: fewer than 6 seeds decide nothing" in text
+    assert "in no mean: slice N=100 (1 of its seeds)" in text
     assert "the cell with the most draws is shown; not shown: 1." in text
 
 
@@ -162,13 +157,10 @@ def test_each_network_has_a_summary(results: Results) -> None:
         "attention-paths plain limit good and denoising path",
     ]
     theory = groups["attention-paths plain theory N=10"]
-    widths = [group.params["network_width"] for group in groups.values()]
-    assert widths == ["10", "100", "1000", "10", "inf", "inf", "inf"]
     assert theory.params["P1"] == "undecided"
     assert theory.metrics["gain"] == pytest.approx(0.14)
     assert theory.metrics["largest_overlap"] == pytest.approx(0.8)
     assert theory.metrics["n_seeds"] == 2
-    assert {"accuracy_low", "accuracy_high", "accuracy_diagonal", "loss"} <= set(theory.metrics)
     sampled = groups["attention-paths plain slice N=10"]
     assert sampled.metrics["r_hat"] == pytest.approx(1.001)
     assert "r_hat" not in theory.metrics

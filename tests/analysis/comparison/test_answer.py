@@ -138,11 +138,9 @@ def test_what_undecided_pairs_would_take_is_that_of_all_far_ends() -> None:
         pair("lvml", "soft", needed=12.0),  # as many as there are
         pair("lvml", "hard", needed=1e6),
     ]
-    assert answer([comparison(pairs)])[1] == (
-        "4 of 5 verdicts are undecided, which is not equality: "
-        "differences as large as the far ends of their intervals would take up to 60 seeds, for a "
-        "power of 80 %, and smaller ones more."
-    )
+    said = answer([comparison(pairs)])[1]
+    assert "4 of 5 verdicts are undecided" in said
+    assert "up to 60 seeds" in said
 
 
 def test_more_seeds_are_not_advised_where_images_limit() -> None:

@@ -465,12 +465,8 @@ def test_a_seed_in_which_neither_rises_is_not_one_in_which_they_rise_together() 
 
 
 def test_c17_needs_curves_that_show_a_rise() -> None:
-    for each, verdict in (
-        ((0, 1, 5), "holds"),
-        ((0, 1, 4), "undecided"),
-        ((0.2, 1, 9), "undecided"),
-    ):
-        times = np.linspace(*each)
+    for start, number, verdict in ((0, 5, "holds"), (0, 4, "undecided"), (0.2, 9, "undecided")):
+        times = np.linspace(start, 1, number)
         curves = {
             name: [np.interp(times, TIMES, curve)] * 6
             for name, curve in (("soft", EARLY), ("hard", LATE))

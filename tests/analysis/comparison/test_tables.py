@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import pytest
 
-import analysis
-from analysis.comparison.compare import Comparison, compare_results
+from analysis.comparison.compare import compare_results
 from analysis.comparison.paper.published import TABLE_1
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.table_one import table_one, table_one_notes
@@ -22,10 +22,12 @@ from analysis.comparison.report.tables import (
 )
 from analysis.comparison.report.verdicts import (
     over_what,
+    p_value,
     pair_notes,
     paired_cells,
     would_decide,
 )
+from analysis.groups import Select
 from analysis.overstated import exaggeration
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
@@ -39,26 +41,44 @@ def compared(results: Results, **cut: Any) -> list[Compared]:
     return [Compared(comparison) for comparison in compare_results(results, **cut)]
 
 
-def _summary(results: Results, select: str = "accuracy") -> pd.DataFrame:
-    at_budget = analysis.equal_compute(analysis.load(results))
-    return analysis.summarise(at_budget, analysis.choose(at_budget, select))  # type: ignore[arg-type]
+DOUBTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "no interval (n=1)": [{}],
+    "A diverged seed counts as SAIF 0": [{"status": "diverged", "points": ()}] * 2,
+    "a seed recorded no value": [{}, {"saif": math.nan}],
+    "too few seeds": [{"saif": 0.1}, {"saif": 0.9}],
+}
+"""Words of a table -> what is particular in each seed of its only paradigm."""
 
 
-def _cells(text: str, paradigm: str) -> list[str]:
-    (line,) = [line for line in text.splitlines() if line.startswith(paradigm)]
-    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+@pytest.mark.parametrize("seeds", [[{}, {"saif": 0.51}], *DOUBTS.values()])
+def test_a_table_says_what_to_think_of_its_numbers(
+    results: Results, seeds: Sequence[Mapping[str, Any]]
+) -> None:
+    for seed, columns in enumerate(seeds):
+        write(results, make_cell(seed=seed), **columns)
+    (found,) = compare_results(results)
+    text = comparison_text(found.summary)
+    assert [words for words in DOUBTS if words in text] == [
+        words for words, made in DOUBTS.items() if made is seeds
+    ]
+    assert "nan" not in text
 
 
-def test_published_numbers_only_when_asked_and_where_there_are_any(results: Results) -> None:
-    for task, m in (("cifar10", 20), ("digits", 10)):
-        for paradigm in ("soft", "hard-sampled"):
-            write(results, make_cell(paradigm, task=task, m=m))
-    summary = _summary(results)
-    assert "paper" not in comparison_text(summary)
-    cifar, digits = comparison_text(summary, published=True).split("\n\ndigits")
-    assert _cells(cifar, "soft")[-2:] == ["23.8", "65.2"]
-    assert _cells(cifar, "hard-sampled")[-2:] == ["-", "-"]
-    assert "paper" not in digits
+@pytest.mark.parametrize(("select", "said"), [("accuracy", False), ("saif", True)])
+def test_a_choice_that_used_the_foreground_is_told(
+    results: Results, select: Select, said: bool
+) -> None:
+    write(results, make_cell())
+    (found,) = compare_results(results, select=select)
+    assert ("uses the hidden foreground" in comparison_text(found.summary)) is said
+
+
+def test_published_numbers_stand_beside_where_there_are_any(results: Results) -> None:
+    for task, published in (("cifar10", ["23.8", "65.2"]), ("digits", [])):
+        write(results, make_cell(task=task, m=20))
+        of_task = next(each for each in compare_results(results) if each.task == task)
+        (usual,), (asked,) = (comparison_cells(of_task.summary, each)[1] for each in (False, True))
+        assert asked == [*usual, *published]
 
 
 def test_published_table_is_complete() -> None:
@@ -68,6 +88,26 @@ def test_published_table_is_complete() -> None:
         own = {"hard-running", "soft", "hybrid-running"}  # nothing is said of lvml on captions
         assert set(groups) == (own if name == "MSCOCO" else {"hard", "soft", "hybrid", "lvml"})
         assert all(0 < share < 1 for pair in groups.values() for share in pair)
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "text"),
+    [
+        (number, 0.005, "0.005"),
+        (number, 1.25e12, "1.25e12"),
+        (percent, 0.1234, "12.3"),
+        (points, 0.1234, "+12.3"),
+        (points, -0.05, "-5.0"),
+        (p_value, 0.0301, "0.03"),
+        (p_value, 1.0, "1"),
+        (p_value, 9e-4, "< 0.001"),
+        (p_value, math.nan, "-"),
+    ],
+)
+def test_numbers_are_written_as_people_do(
+    written: Callable[[float], str], value: float, text: str
+) -> None:
+    assert written(value) == text
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
@@ -81,19 +121,17 @@ def test_what_is_not_finite_is_a_dash(value: float) -> None:
 @pytest.mark.parametrize(
     ("axis", "cut_at", "text"),
     [
-        ("flops", math.nan, "test split at 50 % of the budget (2.45e10 training FLOPs)"),
-        ("flops", 2.5e10, "test split at 2.5e10 training FLOPs"),
-        ("mosaics", 65_664.0, "test split at 65,664 mosaics"),
-        ("seconds", 3.2, "test split at 3.2 s of training"),
-        ("seconds", math.inf, "test split at equal training time"),
+        ("flops", math.nan, "50 % of the budget (2.45e10 training FLOPs)"),
+        ("flops", 2.5e10, "2.5e10 training FLOPs"),
+        ("mosaics", 65_664.0, "65,664 mosaics"),
+        ("seconds", 3.2, "3.2 s of training"),
+        ("seconds", math.inf, "equal training time"),
     ],
 )
 def test_where_it_was_cut(axis: str, cut_at: float, text: str) -> None:
     row = {"task": "digits", "split": "test", "axis": axis, "cut": 0.5, "compute_flops": 2.4498e10}
     row |= {"budget_amount": 4.9e10, "budget_unit": "flops", "num_diverged": 0, "num_seeds": 1}
-    assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == text
-    if math.isnan(cut_at):
-        assert cut_text(pd.DataFrame([row])) == text
+    assert cut_text(pd.DataFrame([row | {"cut_at": cut_at}])) == f"test split at {text}"
 
 
 # --- verdicts
@@ -149,32 +187,23 @@ def test_verdict_table_by_hand() -> None:
     assert rows[1][6:8] == ["images fixed", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
     assert rows[2][-1] == "12 to 40 seeds"
-    both = "Intervals and verdicts are over seeds and 180 test images"
-    assert over_what(paired[:1]) == f"{both}."
-    assert over_what(paired) == f"{both}; where it says 'images fixed', over seeds alone."
-    assert over_what(paired[1:2]).endswith("over seeds alone, with these test images.")
-
-
-@pytest.mark.parametrize(("n", "verdict"), [(6, "better"), (11, "undecided"), (12, "better")])
-def test_beside_the_verdicts_it_says_how_far_they_are_overstated(n: int, verdict: str) -> None:
-    paired = pd.DataFrame([_pair(num_pairs=n, verdict=verdict), _pair(num_pairs=n, **UNSURE)])
-    (note,) = pair_notes(paired)
-    assert note.startswith(f"With n={n} seeds")
-    assert ("screening" in note) == (n < 12)
-    assert f"by a factor of {exaggeration(n, 0.05 / 2):.1f} where" in note  # a family of two tests
+    for some, images, alone in ((paired[:1], 1, 0), (paired, 1, 1), (paired[1:2], 0, 1)):
+        told = over_what(some)
+        assert ("180 test images" in told, "seeds alone" in told) == (images, alone)
 
 
 @pytest.mark.parametrize(
-    ("n", "verdict"), [(0, "better"), (5, "undecided"), (12, "undecided"), (99, "worse")]
+    ("n", "verdict", "said"),
+    [(6, "better", True), (12, "better", True), (12, "undecided", False), (99, "worse", False)],
 )
-def test_nothing_is_overstated_where_nothing_is_decided_or_seeds_are_many(
-    n: int, verdict: str
+def test_beside_the_verdicts_it_says_how_far_they_are_overstated(
+    n: int, verdict: str, said: bool
 ) -> None:
-    assert not [
-        note
-        for note in pair_notes(pd.DataFrame([_pair(num_pairs=n, verdict=verdict)]))
-        if "overstated" in note
-    ]
+    paired = pd.DataFrame([_pair(num_pairs=n, verdict=verdict), _pair(num_pairs=n, **UNSURE)])
+    notes = [note for note in pair_notes(paired) if "overstated" in note]
+    factor = f"by a factor of {exaggeration(n, 0.05 / 2):.1f} where"  # a family of two tests
+    assert [factor in note for note in notes] == [True] * said
+    assert ["screening" in note for note in notes] == [n < 12] * said
 
 
 @pytest.mark.parametrize(
@@ -200,19 +229,17 @@ def test_what_would_decide_a_pair(seeds: float, most: float, images: float, text
 # --- the layout of the paper's Table 1
 
 
-def _write_cifar(results: Results, **settings: Any) -> list[Comparison]:
+def _write_cifar(results: Results) -> None:
     for paradigm, saif in (("soft", 0.25), ("lvml", 0.45), ("hard-sampled", 0.1)):
         for seed in range(2):
-            cell = make_cell(paradigm, seed=seed, task="cifar10", m=20, **settings)
+            cell = make_cell(paradigm, seed=seed, task="cifar10", m=20)
             write(results, cell, accuracy=0.6, saif=saif + 0.01 * seed)
-    return compare_results(results)
 
 
 def test_another_threshold_has_no_published_saif(results: Results) -> None:
     _write_cifar(results)
     found = compare_results(results, threshold=0.6)
     (row,) = table_one(found).to_dict("records")
-    assert (row["axis"], row["threshold"]) == ("flops", 0.6)
     for paradigm in ("hard", "soft", "hybrid", "lvml"):
         for end in ("published", "difference"):
             assert math.isnan(row[f"saif_{paradigm}_{end}"])
@@ -220,8 +247,6 @@ def test_another_threshold_has_no_published_saif(results: Results) -> None:
     assert any("SAIF is at threshold 0.8" in note for note in table_one_notes(found))
     header, rows = comparison_cells(found[0].summary, True, 0.6)
     assert header[1] == "SAIF at threshold 0.6 %"
-    assert header[-1] == "paper accuracy %"
-    assert "paper SAIF %" not in header
     assert {len(cells) for cells in rows} == {len(header)}
     assert rows[1][-1] == "65.2"  # of soft, behind hard-sampled
 
@@ -229,66 +254,23 @@ def test_another_threshold_has_no_published_saif(results: Results) -> None:
 # --- files
 
 
-def _write_ends(results: Results) -> None:
-    """Every end state, an option that loses, a value that no decimal fraction has."""
-    for seed in range(3):
-        write(results, make_cell("soft", seed=seed), saif=0.1 + 1 / 3 * seed / 2)
-        write(results, make_cell("soft", 0.2, seed=seed), accuracy=0.5)
-    write(results, make_cell("hard"), status="diverged", points=())
-    write(results, make_cell("lvml", 0.2), status="censored", points=(0.25,), accuracy=0.9)
-    write(results, make_cell("lvml", 0.1), saif=2 / 3)
+PAPERS = ("table1.md", "table1.tex", "paired.md", "paired.tex")
 
 
-def _read(files: dict[str, bytes], name: str) -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(files[f"{name}.csv"]))
-
-
-@pytest.fixture(scope="module")
-def cuts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
-    """The files of one directory, cut in several ways."""
-    results = make_results(tmp_path_factory.mktemp("cuts"))
+def test_files_say_what_was_made_equal(results: Results) -> None:
     for paradigm in ("soft", "lvml"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed))
-    asked: dict[str, dict[str, Any]] = {
-        "usual": {},
-        "other": {
-            "axis": "mosaics",
-            "budget": 4_000,
-            "threshold": 0.6,
-            "interpolate": True,
-            "select": "saif",
-        },
-        "half": {"budget": 5e5},
-    }
-    return {name: exports(compared(results, **cut)) for name, cut in asked.items()}
-
-
-@pytest.mark.parametrize("name", ["table1.md", "table1.tex", "paired.md", "paired.tex"])
-def test_captions_say_what_was_made_equal(cuts: dict[str, dict[str, bytes]], name: str) -> None:
-    usual, other, half = (cuts[cut][name].decode() for cut in ("usual", "other", "half"))
-    assert "at equal training compute." in usual
-    assert not re.search("threshold|interpolated|cut at|hidden", usual)
-    assert "training compute" not in other
-    for words in (
-        "at equal numbers of training mosaics",
-        "cut at 4,000 mosaics",
-        "interpolated between",
-        "uses the hidden foreground",
-        "SAIF at threshold 0.6",
-    ):
-        assert words in other
-    words = "cut at 50 % of the budget (5e5 training FLOPs)"
-    assert words in half.replace("\\%", "%")
-    assert words not in usual
-
-
-def test_every_csv_says_axis_and_threshold(results: Results) -> None:
-    _write_ends(results)
-    files = exports(compared(results, axis="mosaics", threshold=0.6))
-    for name in files:
+    cut = {"axis": "mosaics", "budget": 4_000, "threshold": 0.6, "interpolate": True}
+    usual, other = (exports(compared(results, **how)) for how in ({}, cut | {"select": "saif"}))
+    for name in PAPERS:
+        assert b"at equal training compute." in usual[name]
+        assert not re.search(b"threshold|interpolated|cut at|hidden", usual[name])
+        for words in ("mosaics", "4,000", "interpolated", "hidden foreground", "threshold 0.6"):
+            assert words in other[name].decode(), name
+    for name in other:
         if name.endswith(".csv"):
-            table = _read(files, name.removesuffix(".csv"))
+            table = pd.read_csv(io.BytesIO(other[name]))
             assert set(table["axis"]) == {"mosaics"}, name
             assert set(table["threshold"]) == {0.6}, name
 
@@ -297,7 +279,8 @@ def test_every_csv_says_axis_and_threshold(results: Results) -> None:
 def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of two comparisons."""
     results = make_results(tmp_path_factory.mktemp("two"))
-    _write_ends(results)
+    for paradigm in ("soft", "hard"):
+        write(results, make_cell(paradigm))
     _write_cifar(results)
     return exports(compared(results))
 
@@ -311,6 +294,8 @@ def test_latex_is_balanced(of_two: dict[str, bytes], name: str) -> None:
         depth += {"{": 1, "}": -1}.get(sign, 0)
         assert depth >= 0
     assert depth == 0
+    labels = re.findall(r"\\label{(.*?)}", text)
+    assert len(set(labels)) == len(labels) == text.count(r"\caption")
     opened = re.findall(r"\\begin{(.*?)}", text)
     assert sorted(opened) == sorted(re.findall(r"\\end{(.*?)}", text))
     body = [line for line in bare.splitlines() if "sizebox" not in line]

