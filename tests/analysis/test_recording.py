@@ -26,6 +26,7 @@ from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
 from study.results.compaction import compact
+from study.tracking.runs import run_of
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_cell, write
 
@@ -433,6 +434,14 @@ def test_the_report_speaks_of_what_was_recorded(
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()
+
+
+def test_mlflow_has_the_measures(results: Results) -> None:
+    (first, *_) = analysis.record(results, runs({"a": 0.4}), measures=["dice"])
+    (cell,) = results.cells([first]).to_dict("records")
+    logged = run_of(cell, results.evaluations([first])).metrics
+    tested = analysis.load(results, [first]).query("split == 'test'")
+    assert [each.value for each in logged if each.key == "test/dice"] == tested["dice"].tolist()
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
