@@ -50,9 +50,10 @@ def test_it_is_in_words_and_in_tables(found: Conclusions) -> None:
         for name, *marks in settings:
             (mine,) = matrix[matrix["setting"] == name].to_dict("records")
             assert marks == [MARKS.get(mine[claim], "") for claim in table.header[1:]]
-        for count, *marks in zip(counts, *settings, strict=True):
+        _, *columns = zip(counts, *settings, strict=True)
+        for count, *marks in columns:
             ends = (str(marks.count(end)) for end in ("holds", "fails", "open"))
-            assert count in ("holds / fails / open", " / ".join(ends))
+            assert count == " / ".join(ends)
 
 
 def test_one_section_has_none(results: Results) -> None:

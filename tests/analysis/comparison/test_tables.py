@@ -254,16 +254,13 @@ def test_another_threshold_has_no_published_saif(results: Results) -> None:
 # --- files
 
 
-PAPERS = ("table1.md", "table1.tex", "paired.md", "paired.tex")
-
-
 def test_files_say_what_was_made_equal(results: Results) -> None:
     for paradigm in ("soft", "lvml"):
         for seed in range(2):
             write(results, make_cell(paradigm, seed=seed))
     cut = {"axis": "mosaics", "budget": 4_000, "threshold": 0.6, "interpolate": True}
     usual, other = (exports(compared(results, **how)) for how in ({}, cut | {"select": "saif"}))
-    for name in PAPERS:
+    for name in ("table1.md", "table1.tex", "paired.md", "paired.tex"):
         assert b"at equal training compute." in usual[name]
         assert not re.search(b"threshold|interpolated|cut at|hidden", usual[name])
         for words in ("mosaics", "4,000", "interpolated", "hidden foreground", "threshold 0.6"):
