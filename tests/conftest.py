@@ -77,11 +77,10 @@ ALLOWED_SKIPS = frozenset(
 LONGEST = (
     "test_gpu_hour", "test_tracking_server", "test_slurm", "test_kills", "test_on_premise",
     "test_cluster", "test_ray_jobs", "test_postgresql", "test_cluster_docs", "test_mlflow_ui",
-    "test_launch",
+    "test_golden", "test_launch",
     "test_benchmarks", "test_s3",
-    "test_report", "test_text_report", "test_lost_calls", "test_cut", "test_search", "test_track",
-    "test_run", "test_report_command", "test_fixed_focus_analysis", "test_trajectories_analysis",
-    "test_dynamics_report", "test_sections", "test_cifar", "test_compact",
+    "test_recording", "test_report", "test_lost_calls", "test_cut", "test_search", "test_track",
+    "test_run", "test_report_command", "test_sections", "test_cifar", "test_compact",
 )  # fmt: skip
 """The files of both stages that take longest, see `--durations`."""
 

@@ -57,15 +57,6 @@ def test_heat_map_has_foreground_attention_to_the_right_and_score_upwards() -> N
     np.testing.assert_array_equal(axes.images[0].get_array(), heatmap.T)
     assert axes.images[0].origin == "lower"
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
-    (outline,) = axes.patches
-    assert (outline.get_x(), outline.get_y()) == (3.5, 3.5)
-
-
-def test_one_panel_a_paradigm_in_order() -> None:
-    heatmaps = {name: np.full((5, 5), 0.04) for name in ("lvml", "hard", "other>soft")}
-    figure = heatmap_figure(heatmaps, "$ not mathematics $")
-    assert [axes.get_title() for axes in figure.axes] == ["hard", "lvml", "other>soft"]
-    figure_png(figure, dpi=40)
 
 
 @pytest.mark.parametrize(("heatmaps", "message"), [({}, "none"), ({"soft": np.zeros(25)}, "25")])
@@ -87,17 +78,6 @@ def test_mean_heat_map_is_over_the_seeds_of_the_chosen_option(results: Results) 
     assert heatmap_seeds(comparison.chosen, comparison.choice) == {"soft": 2}
     assert heatmaps["soft"][4, 4] == pytest.approx(0.5)
     assert heatmaps["soft"].sum() == pytest.approx(1)
-
-
-def test_curve_by_hand(results: Results) -> None:
-    for seed, saif in enumerate((0.4, 0.6)):
-        write(results, make_cell(seed=seed), saif=saif)
-    curve = learning_curve(_comparison(results).evaluations, "saif")
-    assert curve["budget_fraction"].tolist() == list(POINTS)
-    assert curve["compute_flops"].tolist() == [BUDGET * point - 1 for point in POINTS]
-    assert curve["mean"].tolist() == pytest.approx([0.5 * point for point in POINTS])
-    assert (curve["num_seeds"] == 2).all()
-    assert ((curve["low"] < curve["mean"]) & (curve["mean"] < curve["high"])).all()
 
 
 def test_curve_ends_at_the_number_of_the_table(results: Results) -> None:
@@ -209,21 +189,7 @@ def test_compute_figure_has_a_line_a_paradigm_that_can_be_told_apart_in_grey(
     assert len({line.get_color() for line in axes.lines}) == 5
     assert axes.get_legend() is None  # it stands above the panel, not over the data
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(55)
-    assert "FLOPs" in axes.get_xlabel()
-    assert "%" in axes.get_ylabel()
     assert -2 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 102
-    assert axes.lines[0].get_xdata()[-1] == pytest.approx((BUDGET - 1) / 1e5)
-
-
-@pytest.mark.parametrize("points", [None, ()])
-def test_compute_figure_of_one_seed_or_none_that_lived(
-    results: Results, points: tuple[float, ...] | None
-) -> None:
-    write(results, make_cell(), status="done" if points is None else "diverged", points=points)
-    assert figure_png(
-        compute_figure(learning_curve(_comparison(results).evaluations, "accuracy"), "accuracy"),
-        dpi=40,
-    )
 
 
 # --- heat maps at another threshold, and what styles promise
@@ -292,7 +258,6 @@ def test_learning_rate_figure_shows_its_table(searched: Comparison, metric: str)
     chosen = table[table["chosen"]]
     assert [line.get_xdata()[0] for line in filled] == chosen["lr"].tolist()
     assert axes.get_xscale() == "log"
-    assert axes.get_xlim()[0] < 0.1 < 0.5 < axes.get_xlim()[1]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.1", "0.2", "0.5"]
     assert axes.get_ylabel() == metric_label(metric, 0.6)
 
@@ -387,21 +352,15 @@ def test_forest_shows_its_table() -> None:
             np.testing.assert_allclose(mark.get_xdata(), 100 * row["difference"])
             assert mark.get_marker() == {"better": ">", "worse": "<"}.get(row["verdict"], "o")
             assert (mark.get_markerfacecolor() == "white") == (row["verdict"] == "undecided")
-        assert "percentage points" in axes.get_xlabel()
     assert "SAIF at threshold 0.6" in saif.get_xlabel()
     assert saif.get_xlim()[0] < -1
     assert saif.get_xlim()[1] > 30
-    assert "n=6" in figure.get_supxlabel()
 
 
 def test_forest_of_few_seeds_keeps_to_what_a_difference_can_be() -> None:
     table = _paired().assign(low=-9.0, high=9.0)
     for axes in forest_figure(table).axes:
         assert axes.get_xlim() == (-102, 102)
-
-
-def test_forest_counts_a_lone_seed() -> None:
-    assert "n=1 common seed;" in forest_figure(_paired().assign(num_pairs=1)).get_supxlabel()
 
 
 def test_forest_refuses_no_pairs() -> None:

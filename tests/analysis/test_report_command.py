@@ -17,8 +17,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from analysis.comparison.report.tables import comparison_text
-from analysis.comparison.report.text import verdict_text
 from analysis.conclude import write_report
 from analysis.page.files import Unwritable
 from analysis.report import main
@@ -28,8 +26,8 @@ from study.launch.workplace import Workplace
 from study.plan.plan import Plan
 from study.results import Results, ResultsError
 from study.run_options import requested
-from tests.analysis.test_report import comparison_of, page_of, write_small
-from tests.made_up.comparisons import BUDGET, make_cell, write
+from tests.analysis.test_report import page_of, write_small
+from tests.made_up.comparisons import make_cell, write
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -152,25 +150,6 @@ def test_as_a_command_without_warnings_for_a_reader_who_leaves(
         assert all(len(data) > 5_000 and data.startswith(start) for data in drawn)
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_command_prints_the_tables_and_the_path(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_small(results)
-    assert main([results.url]) == 0
-    out = capsys.readouterr().out
-    comparison = comparison_of(results)
-    assert comparison_text(comparison.summary) in out
-    assert verdict_text([comparison]) in out
-    assert out.endswith(f"report: {tmp_path / 'results' / 'report' / 'report.html'}\n")
-    assert (tmp_path / "results" / "report" / "report.html").exists()
-    assert main([results.url, "--out", str(tmp_path / "other"), "--budget", f"{BUDGET / 2}"]) == 0
-    out = capsys.readouterr().out
-    assert "test split at 50 % of the budget (5e5 training FLOPs)" in out
-    assert "note: Asked for: 5e5 training FLOPs. Cut at: 50 % of the budget" in out
-    assert (tmp_path / "other" / "report.html").exists()
-
-
 @pytest.mark.parametrize("kind", ["file", "memory"])
 @pytest.mark.usefixtures("no_pictures")
 def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
@@ -201,34 +180,6 @@ def test_the_report_of_a_url_lies_beside_its_results_or_where_it_is_asked_for(
     here = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*")}
     assert here == written - {"notes.csv", "figures/mine.png"}
     assert (tmp_path / "out" / "report.html").stat().st_size == pytest.approx(len(page), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--study", "digit"], "unknown study 'digit'. Did you mean 'digits'?"),
-        (["--budget", "10"], "smallest usable budget"),
-        (["--budget", "1e14"], "largest usable budget is 1,000,000 FLOPs"),
-        (["--budget", "0"], "must be a finite number of FLOPs > 0, got 0"),
-        (["--budget", "-5"], "must be a finite number of FLOPs > 0, got -5"),
-        (["--budget", "nan"], "must be a finite number of FLOPs > 0, got nan"),
-        (["--threshold", "0.5"], "a threshold must be"),
-        (["--axis", "mosaics", "--budget", "1"], "smallest usable budget"),
-        (["--out", "{file}/out"], "Choose a folder with --out DIR"),
-    ],
-)
-@pytest.mark.usefixtures("no_pictures")
-def test_a_bad_request_is_one_line(
-    results: Results,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
-) -> None:
-    write_small(results)
-    (tmp_path / "file").touch()
-    arguments = [text.format(file=tmp_path / "file") for text in arguments]
-    _assert_refused([results.url, *arguments], message, capsys)
 
 
 def test_none_of_the_cells_asked_for(results: Results, tmp_path: Path) -> None:

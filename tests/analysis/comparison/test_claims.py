@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,27 +12,20 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from analysis.comparison.attention_rise import SMALLEST_RISE, half_rise
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import Comparison
 from analysis.comparison.paired import SAME_EVERYWHERE
 from analysis.comparison.paper.claims import (
     LEAD,
     NEARLY_EMPTY,
-    STALLED,
     claims,
     middle_share,
 )
-from analysis.comparison.report.chapter import Compared
-from analysis.page.exports import claim_rows
-from analysis.reading import load
 from analysis.section.claim import Claim
 from analysis.words import METRICS, metric_name
 from study.tasks import MOSAICS
-from tests.made_up.comparisons import make_cell, make_results, write
 
-NAMES = ["C1", "C2", "C3", "C4", "C5", "C6", "C16", "C17"]
 TIMES = np.linspace(0, 1, 11)
 JITTER = (-0.02, 0.02, -0.01, 0.01, -0.015, 0.015)
 """Of six seeds; its mean is 0."""
@@ -230,17 +222,7 @@ def test_a_share_claim_is_decided_by_the_side_of_its_interval(
     assert of_other == ("does not hold" if name == "C5" else few)
 
 
-def test_the_numbers_are_those_of_scipys_interval() -> None:
-    shares = [0.05, 0.02, 0.08, 0.03, 0.06, 0.04]
-    maps = [heatmap(middle_prediction=share) for share in shares]
-    low, high = stats.t.interval(0.95, 5, np.mean(shares), stats.sem(shares))
-    found = claim("C1", comparison({"soft": maps}))
-    assert found.verdict == "holds"
-    interval = f"4.7 % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %, n=6)"
-    assert interval in found.measured
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("n", [0, 1, 5])
 def test_fewer_than_six_seeds_decide_nothing(n: int) -> None:
     maps = {name: [heatmap(0.4, 0.01)] * n for name in ("soft", "hard", "lvml")}
     curves = {"soft": [EARLY] * n, "hard": [LATE] * n}
@@ -249,9 +231,6 @@ def test_fewer_than_six_seeds_decide_nothing(n: int) -> None:
     pairs[-1]["num_pairs"] = n
     of = comparison(maps, pairs, curves)
     assert [each.verdict for each in claims(of)] == ["undecided"] * 8
-    if n:
-        assert f"n={n}" in claim("C1", of).measured
-        assert "fewer than 6 seeds" in claim("C1", of).measured
 
 
 TWELVE = JITTER * 2
@@ -268,20 +247,12 @@ def test_a_lost_seed_counts_against_a_claim(left: int, lost: int, verdict: str) 
     for of in (diverged, failed):
         found = claim("C1", of)
         assert found.verdict == verdict
-        assert f"n={left}), {lost} seed{'s' if lost > 1 else ''} lost" in found.measured
+        assert f"{lost} seed" in found.measured
 
 
 def test_a_lost_seed_counts_against_a_refutation() -> None:
     maps = jittered(0.4, "middle_prediction")
     assert claim("C1", comparison({"soft": maps})).verdict == "does not hold"
-    assert claim("C1", comparison({"soft": [*maps, None]})).verdict == "undecided"
-
-
-def test_where_seeds_are_lost_those_left_must_agree() -> None:
-    """A mean that is surely below does not decide, since what was lost may be like what is not."""
-    shares = [0.09, 0.101, 0.09, 0.08, 0.085, 0.09, 0.08, 0.09]
-    maps = [heatmap(middle_prediction=share) for share in shares]
-    assert claim("C1", comparison({"soft": maps})).verdict == "holds"
     assert claim("C1", comparison({"soft": [*maps, None]})).verdict == "undecided"
 
 
@@ -300,32 +271,48 @@ def test_what_is_not_confirmed_yet_is_not_lost() -> None:
     assert claim("C1", cast(Comparison, waiting)) == claim("C1", of)
     found = claim("C16", cast(Comparison, waiting))
     assert found.verdict == "undecided"
-    assert found.measured == "the chosen option of hybrid is not confirmed yet"
+    assert "hybrid is not confirmed yet" in found.measured
 
 
 def test_a_seed_without_a_known_share_decides_nothing() -> None:
     for unknown in ([math.nan] * 25, [0.0] * 25):
         maps = [*jittered(0.03, "middle_prediction"), unknown]
-        found = claim("C1", comparison({"soft": maps}))
-        assert found.verdict == "undecided"
-        assert "not known in 1 of 7 seeds" in found.measured
+        assert claim("C1", comparison({"soft": maps})).verdict == "undecided"
 
 
-def test_what_did_not_run_is_said() -> None:
-    of = comparison({"soft": jittered(0.03, "middle_prediction")}, ran=["soft"])
-    found = {each.name: (each.verdict, each.measured) for each in claims(of)}
-    assert found["C1"][0] == "holds"
-    assert found["C3"] == ("not run", "no cells of hard")
-    assert found["C6"] == ("not run", "no cells of lvml and hard")
-    assert found["C16"] == ("not run", "no cells of hybrid")
-    assert found["C17"] == ("not run", "no cells of hard")
+BETTER = [
+    pair(metric, first, second, "better", 0.1, 0.2)
+    for metric, first, second in (
+        ("saif", "lvml", "soft"),
+        ("saif", "lvml", "hard"),
+        ("saif", "hybrid", "soft"),
+        ("accuracy", "hybrid", "soft"),
+    )
+]
+SAME = pair("accuracy", "hybrid", "soft") | {"difference": 0.0, "reason": SAME_EVERYWHERE}
 
 
-def test_a_paradigm_whose_options_were_all_stopped_is_undecided() -> None:
-    for each in claims(comparison()):
-        assert each.verdict == "undecided"
-    assert "no seed, 1 seed lost" in claim("C1", comparison()).measured
-    assert "no common seeds" in claim("C17", comparison()).measured
+@pytest.mark.parametrize(
+    ("of", "name", "verdict", "fact"),
+    [
+        (comparison(ran=["soft"]), "C3", "not run", "no cells of hard"),
+        (comparison(ran=["soft"]), "C6", "not run", "no cells of lvml and hard"),
+        (comparison(), "C1", "undecided", "1 seed lost"),  # all options were stopped
+        (comparison(), "C17", "undecided", "no common seeds"),
+        (comparison(barred={"hybrid": "num_unswitched"}), "C16", "undecided", "switched"),
+        (comparison(barred={"hybrid": "num_censored"}), "C16", "undecided", "censored"),
+        (comparison(barred={"hybrid": "validation_accuracy"}), "C16", "undecided", "validation"),
+        (comparison(pairs=[*BETTER[:3], SAME]), "C16", "undecided", SAME_EVERYWHERE),
+        (comparison(pairs=BETTER, threshold=0.6), "C6", "holds", "threshold 0.6"),
+        (comparison(pairs=BETTER, threshold=0.6), "C16", "holds", "threshold 0.6"),
+    ],
+)
+def test_what_stands_behind_a_verdict_is_named(
+    of: Comparison, name: str, verdict: str, fact: str
+) -> None:
+    found = claim(name, of)
+    assert found.verdict == verdict
+    assert fact in found.measured
 
 
 # --- paired differences
@@ -347,9 +334,7 @@ def test_c6_follows_the_paired_verdicts(soft: str, hard: str, verdict: str) -> N
         pair("saif", "lvml", "hard", hard, 0.02, 0.04),
         pair("accuracy", "lvml", "soft", "worse", -0.2, -0.1),
     ]
-    found = claim("C6", comparison(pairs=pairs))
-    assert found.verdict == verdict
-    assert "+8.0 points (95 % interval +5.0 to +11.0, n=6)" in found.measured
+    assert claim("C6", comparison(pairs=pairs)).verdict == verdict
     assert claim("C6", comparison(pairs=pairs[:1])).verdict == (
         "does not hold" if soft == "worse" else "undecided"
     )
@@ -379,14 +364,6 @@ def test_c16_asks_for_saif_and_for_accuracy(
     assert claim("C16", comparison(pairs=pairs)).verdict == verdict
 
 
-def test_c16_says_why_an_accuracy_without_an_interval_decides_nothing() -> None:
-    same = pair("accuracy", "hybrid", "soft") | {"difference": 0.0, "reason": SAME_EVERYWHERE}
-    pairs = [pair("saif", "hybrid", "soft", "better", 0.05, 0.11), same]
-    found = claim("C16", comparison(pairs=pairs))
-    assert found.verdict == "undecided"
-    assert f"+0.0 points (n=6, no interval), {SAME_EVERYWHERE}" in found.measured
-
-
 @pytest.mark.parametrize("name", ["C6", "C16"])
 def test_a_failed_run_counts_against_what_is_paired(name: str) -> None:
     """Its pair is in no row; of nine pairs one may be missing, of seven none."""
@@ -398,7 +375,6 @@ def test_a_failed_run_counts_against_what_is_paired(name: str) -> None:
         scores = {first: [0.8] * n + [math.nan]} | {each: [0.7] * (n + 1) for each in others}
         found = claim(name, comparison(pairs=pairs, scores=scores))
         assert found.verdict == verdict, found.measured
-        assert "1 seed lost" in found.measured
 
 
 # --- rises
@@ -481,38 +457,21 @@ def test_c17_holds_where_most_of_hards_curves_rise() -> None:
         hard = [*seeds_of(LATE)[:risen], *seeds_of(FLAT)[risen:]]
         found = claim("C17", comparison(curves={"soft": seeds_of(EARLY), "hard": hard}))
         assert found.verdict == verdict
-        assert f"({risen} of 6)" in found.measured
 
 
-def test_c17_measures_nothing_where_nothing_rises() -> None:
-    nothing = claim("C17", comparison(curves={"soft": seeds_of(FLAT), "hard": seeds_of(FLAT)}))
-    assert nothing.measured == "neither soft nor hard rises within the cut, in 6 seeds"
-    # One seed of six in which neither rises is not one in which they rise at the same time.
+def test_a_seed_in_which_neither_rises_is_not_one_in_which_they_rise_together() -> None:
     curves = {name: [*seeds_of(LATE)[:5], FLAT] for name in ("soft", "hard")}
-    some = claim("C17", comparison(curves=curves))
-    assert some.verdict == "undecided"
-    assert "half of the rise at 75 % of the cut with soft (rises in 5 of 6 seeds)" in some.measured
-    assert "of 1 neither rises within the cut" in some.measured
-    # Where hard alone rises, soft is later, however late it is; it has nothing to stall.
-    late = claim("C17", comparison(curves={"soft": seeds_of(FLAT), "hard": seeds_of(LATE)}))
-    assert late.verdict == "does not hold"
-    assert "at - of the cut with soft (rises in 0 of 6 seeds)" in late.measured
-    assert "so whether it stalls is not seen" in late.measured
+    assert claim("C17", comparison(curves=curves)).verdict == "undecided"
 
 
 def test_c17_needs_curves_that_show_a_rise() -> None:
-    def verdict(times: np.ndarray) -> tuple[str, str]:
+    for start, number, verdict in ((0, 5, "holds"), (0, 4, "undecided"), (0.2, 9, "undecided")):
+        times = np.linspace(start, 1, number)
         curves = {
             name: [np.interp(times, TIMES, curve)] * 6
             for name, curve in (("soft", EARLY), ("hard", LATE))
         }
-        found = claim("C17", comparison(curves=curves, times=times))
-        return found.verdict, found.measured
-
-    assert verdict(np.linspace(0, 1, 5))[0] == "holds"
-    assert "4 evaluations" in verdict(np.linspace(0, 1, 4))[1]
-    assert "begins at 20 %" in verdict(np.linspace(0.2, 1, 9))[1]
-    assert {verdict(np.linspace(*each))[0] for each in ((0, 1, 4), (0.2, 1, 9))} == {"undecided"}
+        assert claim("C17", comparison(curves=curves, times=times)).verdict == verdict
 
 
 def test_c17_says_nothing_of_what_lies_between_two_evaluations() -> None:
@@ -523,9 +482,7 @@ def test_c17_says_nothing_of_what_lies_between_two_evaluations() -> None:
     }
     soft, hard = (half_rise(times, each[0])[0] for each in curves.values())
     assert LEAD < hard - soft < 0.25
-    found = claim("C17", comparison(curves=curves, times=times))
-    assert found.verdict == "undecided"
-    assert "up to 25 % of the cut apart" in found.measured
+    assert claim("C17", comparison(curves=curves, times=times)).verdict == "undecided"
 
 
 def test_c17_counts_pairs_with_a_diverged_seed_against_it() -> None:
@@ -536,118 +493,5 @@ def test_c17_counts_pairs_with_a_diverged_seed_against_it() -> None:
         curves = {"soft": [*soft[:n], *short], "hard": [*hard[:n], LATE]}
         found = claim("C17", comparison({"soft": [*[heatmap()] * n, None]}, curves=curves))
         assert found.verdict == verdict
-        assert "1 seed lost" in found.measured
     unknown = claim("C17", comparison(curves=curves))  # the same curve, not diverged
     assert unknown.verdict == "undecided"
-
-
-def test_a_stall_is_told_from_an_even_rise() -> None:
-    # Rises evenly to the middle and then at a fraction of that pace.
-    for pace, verdict in ((0.1, "holds"), (0.9, "does not hold")):
-        curve = 0.2 + 0.3 * np.minimum(TIMES, 0.5) + 0.3 * pace * np.maximum(TIMES - 0.5, 0)
-        _, late = half_rise(TIMES, curve)
-        assert late == pytest.approx(pace / (1 + pace))
-        assert (late < STALLED) == (verdict == "holds")
-        found = claim("C17", comparison(curves={"soft": seeds_of(curve), "hard": seeds_of(LATE)}))
-        assert found.verdict == verdict
-
-
-# --- all of them
-
-
-def test_texts_are_complete_and_of_one_line() -> None:
-    maps = {name: jittered(0.03, "middle_focus") for name in ("soft", "hard", "lvml")}
-    curves = {"soft": seeds_of(EARLY), "hard": seeds_of(LATE)}
-    of = comparison(maps, [pair("saif", "lvml", "soft", "better", 0.1, 0.2)], curves)
-    found = claims(of)
-    assert [each.name for each in found] == NAMES
-    for each in found:
-        assert each.statement.endswith(".")
-        assert each.test.endswith(".")
-        for text in (each.statement, each.test, each.measured):
-            assert text
-            assert "\n" not in text
-            assert "nan" not in text
-    tests = {each.name: each.test for each in claims(comparison())}
-    assert tests == {each.name: each.test for each in found}
-
-
-def test_the_frame_has_a_row_a_comparison_and_claim() -> None:
-    frame = claim_rows([Compared(comparison()), Compared(comparison(ran=["soft"]))])
-    assert frame["claim"].tolist() == NAMES * 2
-    assert set(frame["task"]) == {"digits"}
-    assert frame["verdict"].tolist()[8:] == [
-        "undecided", "undecided", *["not run"] * 6
-    ]  # fmt: skip
-    assert frame.columns.tolist() == [
-        "task", "m", "architecture", "comparison_id", "axis", "threshold", "claim", "statement",
-        "verdict", "measured", "test",
-    ]  # fmt: skip
-
-
-def test_claims_of_a_results_directory(tmp_path: Path) -> None:
-    """Synthetic cells hold their mistakes at a_z < .2 and .4 <= s_y < .6; a_z rises evenly."""
-    results = make_results(tmp_path)
-    saif = {"soft": 0.7, "hard": 0.5, "lvml": 0.97, "hybrid": 0.95}
-    for paradigm, score in saif.items():
-        for seed, jitter in enumerate(TWELVE[:8]):
-            accuracy = 0.9 + jitter / 100 * score
-            write(results, make_cell(paradigm, seed=seed), accuracy, score * (1 + jitter / 2))
-    write(results, make_cell("soft", seed=8), status="diverged", points=(0.25,), accuracy=0.9)
-    (of,) = compare(load(results))
-    verdicts = {each.name: each.verdict for each in claims(of)}
-    assert verdicts == {
-        "C1": "does not hold",
-        "C2": "does not hold",
-        "C3": "holds",
-        "C4": "holds",
-        "C5": "holds",
-        "C6": "holds",
-        "C16": "holds",
-        "C17": "undecided",  # four evaluations
-    }
-    assert "n=8), 1 seed lost" in claim("C1", of).measured
-
-
-# --- what is said beside
-
-
-def test_another_threshold_is_said_in_what_was_measured() -> None:
-    pairs = [
-        pair("saif", "lvml", "soft", "better", 0.1, 0.2),
-        pair("saif", "lvml", "hard", "better", 0.1, 0.2),
-        pair("saif", "hybrid", "soft", "better", 0.1, 0.2),
-        pair("accuracy", "hybrid", "soft", "better", 0.0, 0.02),
-    ]
-    for threshold, says in ((0.6, True), (0.8, False)):
-        of = comparison(pairs=pairs, threshold=threshold)
-        for name in ("C6", "C16"):
-            assert claim(name, of).verdict == "holds"
-            assert ("SAIF at threshold 0.6" in claim(name, of).measured) == says
-            assert "accuracy at" not in claim(name, of).measured
-        assert set(claim_rows([Compared(of)])["threshold"]) == {threshold}
-
-
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [
-        ("num_unswitched", "no option had switched within the cut"),
-        ("num_censored", "every option has a censored seed"),
-        ("validation_accuracy", "no option has a known validation accuracy"),
-    ],
-)
-def test_a_paradigm_without_a_choice_leaves_its_claim_undecided(column: str, words: str) -> None:
-    found = claim("C16", comparison(barred={"hybrid": column}))
-    assert found.verdict == "undecided"
-    assert found.measured == f"hybrid: {words}, so none can be chosen"
-    assert claim("C6", comparison(barred={"hybrid": column})).measured != found.measured
-
-
-def test_a_reason_is_said_once() -> None:
-    three = [heatmap() for _ in range(3)]
-    for of in (comparison({"lvml": three}), comparison(barred={"lvml": "num_censored"})):
-        measured = claim("C5", of).measured
-        assert len(set(measured.split("; "))) == len(measured.split("; "))
-    measured = claim("C5", comparison({"lvml": three})).measured
-    assert measured.count("decide nothing") == 1
-    assert measured.count("n=3") == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.comparison.choice import options
 from analysis.comparison.compare import Comparison, compare, comparisons
 from analysis.comparison.option_warnings import STOPPED, barred, barred_sentences
 from analysis.groups import paradigm_order
@@ -90,45 +88,6 @@ def test_one_row_a_cell_and_split(grid: pd.DataFrame) -> None:
     assert not at_budget.duplicated(["cell_id", "split"]).any()
 
 
-@pytest.mark.parametrize(
-    ("budget", "fraction"), [(BUDGET, 1.0), (BUDGET / 2, 0.5), (BUDGET / 2 - 2, 0.25)]
-)
-def test_a_budget_takes_the_last_evaluation_within_it(
-    results: Results, budget: float, fraction: float
-) -> None:
-    write(results, make_cell())
-    at_budget = analysis.equal_compute(analysis.load(results), budget)
-    assert (at_budget["budget_fraction"] == fraction).all()
-    assert (at_budget["compute_flops"] <= budget).all()
-
-
-def test_later_evaluations_beyond_the_budget_change_nothing(results: Results) -> None:
-    write(results, make_cell("soft"))
-    write(results, make_cell("hard"), status="diverged", points=(0.25,))
-    evaluations = analysis.load(results)
-    early = evaluations[~(evaluations["budget_fraction"] > 0.5)]
-    pd.testing.assert_frame_equal(
-        analysis.equal_compute(evaluations, BUDGET / 2), analysis.equal_compute(early, BUDGET / 2)
-    )
-
-
-def test_the_order_of_rows_changes_nothing(
-    grid: pd.DataFrame, compared: dict[float | None, Comparison]
-) -> None:
-    shuffled = grid.sample(frac=1, random_state=1)
-    for budget, first in compared.items():
-        (second,) = compare(shuffled, budget)
-        for name in ("at_budget", "options", "choice", "summary"):
-            pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name))
-    at_budget = analysis.equal_compute(grid)
-    mixed = at_budget.sample(frac=1, random_state=2)
-    choice = analysis.choose(at_budget)
-    pd.testing.assert_frame_equal(analysis.choose(mixed), choice)
-    pd.testing.assert_frame_equal(
-        analysis.summarise(mixed, choice), analysis.summarise(at_budget, choice)
-    )
-
-
 def test_a_row_that_is_there_twice_counts_once(
     grid: pd.DataFrame, compared: dict[float | None, Comparison]
 ) -> None:
@@ -139,36 +98,28 @@ def test_a_row_that_is_there_twice_counts_once(
     for name in ("options", "choice", "summary", "paired"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(once, name))
     assert len(found.evaluations) == len(once.evaluations)
-    cut = analysis.equal_compute(twice.assign(mine="kept"))
-    assert len(cut) == len(analysis.equal_compute(grid))
-    assert (cut["mine"] == "kept").all()
     other_order = compare(twice.sample(frac=1, random_state=3))[0].summary
     pd.testing.assert_frame_equal(other_order, found.summary, check_exact=True)
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("column", "value"),
     [
-        ("accuracy", 0.7, "with accuracy 0.9 and 0.7"),
-        ("saif", math.nan, "with saif 0.5 and nan"),
-        ("compute_flops", BUDGET - 5, f"with compute_flops {BUDGET - 5} and {BUDGET - 1}"),
-        ("status", "censored", "with status done and censored"),
+        ("accuracy", 0.7),
+        ("saif", math.nan),
+        ("compute_flops", BUDGET - 5),
+        ("status", "censored"),
     ],
 )
-@pytest.mark.parametrize("function", [compare, analysis.equal_compute])
 def test_rows_that_contradict_each_other_are_refused(
-    results: Results, function: Callable[[pd.DataFrame], Any], column: str, value: Any, words: str
+    results: Results, column: str, value: Any
 ) -> None:
     cell = write(results, make_cell())
     evaluations = analysis.load(results)
     at = (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 1)
     twice = pd.concat([evaluations, evaluations[at].assign(**{column: value})])
-    with pytest.raises(ResultsError) as refusal:
-        function(twice)
-    text = str(refusal.value)
-    assert f"cell {cell.id} is in the table twice at 100 % of the budget on the test split" in text
-    first, _, second = words.partition(" and ")
-    assert words in text or f"with {column} {second} and {first.split()[-1]}" in text
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .*twice.* with {column} "):
+        analysis.equal_compute(twice)
 
 
 def test_another_m_changes_nothing(results: Results) -> None:
@@ -178,20 +129,6 @@ def test_another_m_changes_nothing(results: Results) -> None:
     table = analysis.load(results)
     both = analysis.equal_compute(table[(table["m"] == 10) | (table["budget_fraction"] == 0.25)])
     pd.testing.assert_frame_equal(both[both["m"] == 10].reset_index(drop=True), alone)
-
-
-@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf])
-def test_refuses_a_budget_that_is_none(results: Results, budget: float) -> None:
-    write(results, make_cell())
-    with pytest.raises(ResultsError, match="finite number of FLOPs > 0, got"):
-        analysis.equal_compute(analysis.load(results), budget)
-
-
-def test_refuses_a_budget_below_the_first_evaluation(results: Results) -> None:
-    write(results, make_cell())
-    with pytest.raises(ResultsError, match="smallest usable budget is 249,999 FLOPs"):
-        analysis.equal_compute(analysis.load(results), 1_000)
-    assert len(analysis.equal_compute(analysis.load(results), 249_999)) == len(SPLITS)
 
 
 def test_refuses_an_empty_table(results: Results) -> None:
@@ -301,15 +238,6 @@ def test_comparisons_are_never_mixed(mixed: dict[str | None, pd.DataFrame], colu
     assert sum(map(len, parts)) == len(evaluations)
 
 
-def test_every_comparison_has_a_summary_of_its_own(
-    mixed: dict[str | None, pd.DataFrame],
-) -> None:
-    found = compare(pd.concat(mixed.values()))
-    assert [c.summary["num_seeds"].tolist() for c in found] == [[1]] * len(mixed)
-    accuracies = sorted(c.summary["accuracy"].item() for c in found)
-    assert accuracies == [0.5 + 0.05 * number for number in range(len(mixed))]
-
-
 def test_another_study_of_the_same_cells_is_the_same_comparison(results: Results) -> None:
     write(results, make_cell(seed=0), study="first")
     write(results, make_cell(seed=1), study="second")
@@ -357,17 +285,12 @@ def test_a_diverged_option_loses_a_tie(results: Results) -> None:
     assert _group(analysis.choose(at_budget), "soft")["lr"] == 0.2
 
 
-def test_select_saif_is_said(results: Results) -> None:
+def test_saif_may_choose(results: Results) -> None:
     write(results, make_cell(lr=0.1), accuracy=0.9, saif=0.1)
     write(results, make_cell(lr=0.2), accuracy=0.8, saif=0.7)
     at_budget = analysis.equal_compute(analysis.load(results))
     for select, lr in (("accuracy", 0.1), ("saif", 0.2)):
-        row = _group(analysis.choose(at_budget, select), "soft")
-        assert (row["lr"], row["select"]) == (lr, select)
-    with pytest.raises(
-        ValueError, match="select must be accuracy, saif or a recorded measure, got 'loss'"
-    ):
-        analysis.choose(at_budget, "loss")
+        assert _group(analysis.choose(at_budget, select), "soft")["lr"] == lr
 
 
 def test_switch_point_and_last_rate_are_part_of_the_option(results: Results) -> None:
@@ -378,19 +301,6 @@ def test_switch_point_and_last_rate_are_part_of_the_option(results: Results) -> 
     row = _group(analysis.choose(analysis.equal_compute(analysis.load(results))), "hybrid")
     assert (row["lr"], row["last_lr"], row["switch_point"]) == (0.1, 0.2, 0.3)
     assert (row["num_options"], row["num_seeds"]) == (3, 2)
-
-
-def test_an_option_with_a_censored_seed_cannot_be_chosen(results: Results) -> None:
-    write(results, make_cell(lr=0.1, seed=0), accuracy=0.9)
-    write(results, make_cell(lr=0.1, seed=1), accuracy=0.9, status="censored", points=(0.25,))
-    write(results, make_cell(lr=0.2, seed=0), accuracy=0.6)
-    write(results, make_cell("hard"), status="censored", points=(0.25,))
-    at_budget = analysis.equal_compute(analysis.load(results))
-    choice = analysis.choose(at_budget)
-    assert choice["paradigm"].tolist() == ["soft"]
-    row = _group(choice, "soft")
-    assert (row["lr"], row["num_options"]) == (0.2, 2)
-    assert options(at_budget)["num_censored"].sum() == 2
 
 
 @pytest.fixture(scope="module")
@@ -428,19 +338,6 @@ def test_a_censored_seed_counts_wherever_it_was_stopped_and_never_lowers_the_cut
         assert (comparison.evaluations["status"] == "done").all()
 
 
-def test_an_option_that_lacks_seeds_cannot_be_chosen(results: Results) -> None:
-    """One lucky seed would beat the mean of many."""
-    for seed in range(3):
-        write(results, make_cell("soft", 0.1, seed), accuracy=0.6)
-    write(results, make_cell("soft", 0.2, seed=0), accuracy=0.9)
-    write(results, make_cell("hard", 0.1, seed=0), accuracy=0.5)  # as many as any of its group
-    at_budget = analysis.equal_compute(analysis.load(results))
-    assert options(at_budget)["can_be_chosen"].tolist() == [True, True, False]
-    choice = analysis.choose(at_budget)
-    assert choice["paradigm"].tolist() == ["hard", "soft"]
-    assert _group(choice, "soft")["lr"] == 0.1
-
-
 def test_options_are_compared_over_the_same_seeds(results: Results) -> None:
     """As many seeds are not the same seeds: some are easier than others."""
     for lr, seeds, accuracy in ((0.1, (0, 1), 0.6), (0.2, (0, 2), 0.9)):
@@ -449,10 +346,6 @@ def test_options_are_compared_over_the_same_seeds(results: Results) -> None:
     write(results, make_cell("hard"))
     (comparison,) = compare(analysis.load(results))
     assert comparison.choice["paradigm"].tolist() == ["hard"]
-    assert barred_sentences(comparison.options, comparison.cells) == [
-        "soft: every option lacks seeds that others have, and means over different seeds are not "
-        "compared, so none can be chosen."
-    ]
     write(results, make_cell("soft", 0.1, 2), accuracy=0.6)
     (comparison,) = compare(analysis.load(results))
     assert _group(comparison.choice, "soft")["lr"] == 0.1
@@ -477,10 +370,28 @@ def test_a_hybrid_that_has_not_switched_is_none(results: Results) -> None:
         (comparison,) = compare(evaluations, budget)
         hybrid = comparison.options[comparison.options["paradigm"] == "hybrid"]
         assert hybrid["num_unswitched"].tolist() == [0] * switched + [1] * (3 - switched)
-        assert hybrid["can_be_chosen"].sum() == switched
         assert ("hybrid" in set(comparison.choice["paradigm"])) is (switched > 0)
-    at = comparison.options["paradigm"] == "soft"
-    assert comparison.options.loc[at, "num_unswitched"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("broken", "fact"),
+    [
+        ({"accuracy": math.nan}, "no known validation accuracy"),
+        ({"status": "censored", "points": (0.5,)}, "stopped early"),
+        (None, "lacks seeds"),
+    ],
+)
+def test_why_an_option_cannot_be_chosen_is_said(
+    results: Results, broken: dict[str, Any] | None, fact: str
+) -> None:
+    for seed in range(2):
+        write(results, make_cell("soft", seed=seed))
+        if seed == 0 or broken is not None:
+            write(results, make_cell("soft", 0.2, seed), **(broken or {}))
+    (comparison,) = compare(analysis.load(results))
+    (said,) = barred_sentences(comparison.options, comparison.cells)
+    assert "soft: 1 of 2 options" in said
+    assert fact in said
 
 
 def test_where_every_option_of_a_group_is_censored_the_others_stand(results: Results) -> None:
@@ -502,15 +413,6 @@ def test_where_nothing_can_be_chosen_the_summary_is_empty(results: Results) -> N
     assert comparison.summary.empty
 
 
-def test_missing_seeds_are_counted(results: Results) -> None:
-    for seed in range(3):
-        write(results, make_cell("soft", seed=seed))
-    write(results, make_cell("hard"))
-    at_budget = analysis.equal_compute(analysis.load(results))
-    row = _group(analysis.summarise(at_budget, analysis.choose(at_budget)), "hard")
-    assert (row["num_seeds"], row["most_seeds"]) == (1, 3)
-
-
 # --- summary
 
 
@@ -519,14 +421,9 @@ def test_summary_by_hand(results: Results) -> None:
         write(results, make_cell("soft", seed=seed), accuracy=0.9, saif=saif, loss=0.2)
     at_budget = analysis.equal_compute(analysis.load(results))
     row = _group(analysis.summarise(at_budget, analysis.choose(at_budget)), "soft")
-    assert row["saif"] == pytest.approx(0.5)
+    assert (row["saif"], row["accuracy"], row["loss"]) == pytest.approx((0.5, 0.9, 0.2))
     assert (row["saif_low"], row["saif_high"]) == pytest.approx((-0.77062, 1.77062), abs=1e-5)
-    assert row["accuracy"] == 0.9
     assert np.isnan([row["accuracy_low"], row["accuracy_high"]]).all()  # seeds that agree
-    assert row["loss"] == 0.2
-    assert row["foreground_attention_mean"] == pytest.approx(0.5)
-    assert (row["num_seeds"], row["num_diverged"], row["split"]) == (2, 0, "test")
-    assert (row["cut"], row["compute_flops"]) == (1.0, BUDGET - 1)
 
 
 def test_a_diverged_seed_counts_in_the_mean(results: Results) -> None:
@@ -540,14 +437,6 @@ def test_a_diverged_seed_counts_in_the_mean(results: Results) -> None:
     assert math.isnan(row["loss"])
 
 
-def test_one_seed_has_no_bounds(results: Results) -> None:
-    write(results, make_cell())
-    at_budget = analysis.equal_compute(analysis.load(results))
-    row = _group(analysis.summarise(at_budget, analysis.choose(at_budget)), "soft")
-    assert row["saif"] == 0.5
-    assert np.isnan([row["saif_low"], row["saif_high"]]).all()
-
-
 def test_the_split_and_confidence_asked_for(results: Results) -> None:
     for seed in range(3):
         write(results, make_cell(seed=seed), by_split={"train": {"accuracy": 0.9 + 0.01 * seed}})
@@ -557,8 +446,6 @@ def test_the_split_and_confidence_asked_for(results: Results) -> None:
     narrow = _group(analysis.summarise(at_budget, choice, "train", 0.5), "soft")
     assert wide["accuracy"] == narrow["accuracy"] == pytest.approx(0.91)
     assert wide["accuracy_low"] < narrow["accuracy_low"] < 0.91
-    with pytest.raises(ResultsError, match="no nosuch evaluations"):
-        analysis.summarise(at_budget, choice, "nosuch")
 
 
 def test_paradigms_come_in_the_order_of_the_paper(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,6 @@ from study.cell import Budget, Cell
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
-from study.results.compaction import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
@@ -218,13 +218,6 @@ def test_seconds_and_mosaics_are_equal_between_evaluations(results: Results) -> 
         assert accuracy.to_dict() == pytest.approx({"soft": 0.8 * 0.95, "hard": 0.8 * 0.475})
 
 
-def test_mosaics_are_an_axis(results: Results) -> None:
-    write(results, make_cell("soft"), mosaics=8_000)
-    write(results, make_cell("lvml"), mosaics=4_000)
-    rows = analysis.equal_compute(analysis.load(results), axis="mosaics")
-    assert set(rows["mosaics_seen"]) == {4_000}
-
-
 @pytest.mark.parametrize("shared", [{"pack": 2}, {"shared_prefix": True}])
 def test_cells_without_a_time_of_their_own_are_refused_on_that_axis(
     results: Results, shared: dict[str, object]
@@ -397,13 +390,6 @@ def test_no_order_of_rows_and_no_splitting_of_files_matters(
             assert_same(compare_results(spread, **how), expected)
 
 
-def test_compaction_changes_nothing(results: Results) -> None:
-    write_study(results)
-    before = compare_results(results)
-    compact(results)
-    assert_same(compare_results(results), before)
-
-
 @pytest.mark.parametrize("interpolate", [False, True])
 def test_evaluations_beyond_the_next_one_change_nothing(
     studied: tuple[Results, pd.DataFrame], interpolate: bool
@@ -434,9 +420,13 @@ def test_without_details_only_pictures_are_missing(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"budget": float("nan")}, "a budget must be a finite number of FLOPs > 0, got nan"),
-        ({"budget": -1.0, "axis": "seconds"}, "a finite number of seconds > 0"),
-        ({"axis": "epochs"}, "an axis must be one of flops, seconds, mosaics, got 'epochs'"),
+        ({"budget": float("nan")}, "FLOPs > 0, got nan"),
+        ({"budget": float("inf")}, "FLOPs > 0, got inf"),
+        ({"budget": 0.0}, "FLOPs > 0, got 0"),
+        ({"budget": "x"}, "FLOPs > 0, got x"),
+        ({"budget": True}, "FLOPs > 0, got True"),
+        ({"budget": -1.0, "axis": "seconds"}, "seconds > 0"),
+        ({"axis": "epochs"}, "flops, seconds, mosaics, got 'epochs'"),
     ],
 )
 def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str) -> None:
@@ -444,12 +434,12 @@ def test_a_cut_that_cannot_be_is_refused(values: dict[str, object], message: str
         Cut(**values)
 
 
-@pytest.mark.parametrize("threshold", [0.7, 0.3, 1.0])
+@pytest.mark.parametrize("threshold", [0.7, 1.0, "a"])
 def test_a_threshold_has_to_be_an_edge_of_the_recorded_heat_maps(
-    results: Results, threshold: float
+    results: Results, threshold: Any
 ) -> None:
     write(results, make_cell())
-    edges = rf"an inner edge of the heat maps \(0.2, 0.4, 0.6, 0.8\), got {threshold}"
+    edges = rf"\(0.2, 0.4, 0.6, 0.8\), got {threshold}"
     with pytest.raises(ResultsError, match=edges):
         compare_results(results, threshold=threshold)
 
@@ -579,11 +569,6 @@ def test_only_what_lies_between_evaluations_is_interpolated(
 def test_wrong_arguments_are_told(results: Results) -> None:
     write(results, make_cell())
     evaluations = analysis.load(results)
-    for budget in ("x", True):
-        with pytest.raises(ResultsError, match="a budget must be a finite number of FLOPs"):
-            analysis.equal_compute(evaluations, budget)
-    with pytest.raises(ResultsError, match=r"a threshold must be an inner edge .* got a"):
-        analysis.equal_compute(evaluations, threshold="a")
     with pytest.raises(ResultsError, match="no column heatmap"):
         analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
     with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):

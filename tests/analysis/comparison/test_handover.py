@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import io
-import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,13 +11,10 @@ import pandas as pd
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.report import chapter
 from analysis.comparison.report.chapter import Compared
 from analysis.comparison.report.summaries import summary_metrics
 from analysis.reading import load
-from analysis.section.picture import Picture
 from analysis.section.summary import GroupSummary
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
 
 SAIF = {"hard": 0.3, "soft": 0.4, "lvml": 0.8}
@@ -54,18 +49,6 @@ def by_paradigm(comparison: Comparison) -> dict[str, GroupSummary]:
     return {group.params["paradigm"]: group for group in Compared(comparison).summaries()}
 
 
-def test_there_is_one_a_paradigm_and_comparison_in_the_order_of_the_table(tmp_path: Path) -> None:
-    found = comparisons(tmp_path, seeds=1, ms=(5, 10))
-    groups = [group for comparison in found for group in Compared(comparison).summaries()]
-    assert [group.name.rpartition(" (")[0] for group in groups] == [
-        f"digits m={m} {paradigm}" for m in (5, 10) for paradigm in ("hard", "soft", "lvml")
-    ]
-    assert len({group.key for group in groups}) == len({group.name for group in groups}) == 6
-    for group in groups:
-        assert group.key == f"{group.comparison_id}/{group.params['paradigm']}"
-        assert group.comparison_id[:8] in group.name
-
-
 def test_metrics_are_those_of_the_summary(
     usual: Comparison, groups: dict[str, GroupSummary]
 ) -> None:
@@ -74,13 +57,10 @@ def test_metrics_are_those_of_the_summary(
         for metric in ("saif", "accuracy", "loss", "foreground_attention_mean"):
             for name in (metric, f"{metric}_low", f"{metric}_high"):
                 assert group.metrics[name] == pytest.approx(row[name], abs=5e-5)
-        assert group.metrics["saif_low"] < group.metrics["saif"] < group.metrics["saif_high"]
-        assert group.metrics["saif"] == pytest.approx(SAIF[str(row["paradigm"])] + 0.025)
         assert (group.metrics["n_seeds"], group.metrics["n_diverged"]) == (6, 0)
         assert float(group.params["lr"]) == row["lr"] == 0.1
         assert group.params["options_tried"] == "2"
         assert "Not known" not in group.note
-        assert "| lvml | 82.5 |" in group.note
 
 
 def test_an_option_is_named_by_what_it_has(tmp_path: Path) -> None:
@@ -110,16 +90,10 @@ def test_what_is_not_known_is_named_and_never_a_number(tmp_path: Path) -> None:
     write(results, make_cell("lvml"), status="diverged", points=())
     (comparison,) = compare(load(results))
     groups = by_paradigm(comparison)
-    for group in groups.values():
-        numbers = [*group.metrics.values(), *(y for c in group.curves.values() for _, y in c)]
-        assert all(map(math.isfinite, numbers))
-        assert "saif_low" not in group.metrics
-        assert "test/saif_low" not in group.curves
+    for group, unknown in ((groups["soft"], {"saif_low"}), (groups["lvml"], {"saif_low", "loss"})):
+        assert not unknown & {*group.metrics, *(name.partition("/")[2] for name in group.curves)}
         (line,) = (line for line in group.note.splitlines() if line.startswith("Not known"))
-        assert "saif_low, saif_high" in line
-    assert groups["soft"].metrics["loss"] == 0.3
-    assert "loss" not in groups["lvml"].metrics
-    assert " loss," in groups["lvml"].note
+        assert unknown <= set(re.findall(r"\w+", line))
     assert (groups["lvml"].metrics["saif"], groups["lvml"].metrics["n_diverged"]) == (0, 1)
 
 
@@ -136,10 +110,7 @@ def test_verdicts_are_seen_from_both_sides(
         }[row["verdict"]]
         assert row["second"] in first[f"{row['metric']}_{seen[0]}"].split(", ")
         assert row["first"] in second[f"{row['metric']}_{seen[1]}"].split(", ")
-    verdicts = [name for group in groups.values() for name in group.params if "_than" in name]
-    undecided = [name for group in groups.values() for name in group.params if "_against" in name]
-    assert verdicts
-    assert undecided  # accuracies are equal
+    assert {"better", "undecided"} <= set(usual.paired["verdict"])
 
 
 def test_the_digest_follows_the_numbers_of_its_comparison(tmp_path: Path) -> None:
@@ -164,37 +135,6 @@ def test_the_digest_follows_the_numbers_of_its_comparison(tmp_path: Path) -> Non
     }
 
 
-def test_files_are_drawn_once_and_when_asked_for(
-    usual: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-    drawn = chapter.pictures(usual)
-
-    def counted(comparison: Comparison) -> list[Picture]:
-        calls.append(comparison)
-        return drawn
-
-    monkeypatch.setattr(chapter, "pictures", counted)
-    section = Compared(usual)
-    groups = section.summaries()
-    assert calls == []
-    with not_drawn():
-        first, *others = [group.files() for group in groups]
-    assert section.pictures == drawn
-    assert calls == [usual]
-    assert all(other == first for other in others)
-    names = {f"figures/{picture.name}.png" for picture in drawn}
-    assert names == {name for name in first if name.endswith(".png")}
-    assert len(names) >= 4
-    assert all(first[name].startswith(b"\x89PNG") for name in names)
-    for picture in drawn:
-        assert picture.caption in first["figures/captions.md"].decode()
-    table = pd.read_csv(io.BytesIO(first["tables/summary.csv"]), dtype=str)
-    assert list(map(float, table["saif"])) == list(usual.summary["saif"])  # to the last bit
-    for name in ("paired", "options"):
-        assert len(pd.read_csv(io.BytesIO(first[f"tables/{name}.csv"])))
-
-
 def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     results = make_results(tmp_path)
     write(results, make_cell("soft"))
@@ -203,16 +143,6 @@ def test_a_paradigm_without_an_option_has_no_summary(tmp_path: Path) -> None:
     alone = make_results(tmp_path / "alone")
     write(alone, make_cell("lvml"), status="censored", points=(0.25,))
     assert Compared(compare(load(alone))[0]).summaries() == []
-
-
-def test_curves_leave_out_what_not_all_seeds_have(tmp_path: Path) -> None:
-    (comparison,) = comparisons(tmp_path, saif={"soft": 0.4})
-    rows = comparison.evaluations
-    lost = (rows["seed"] < 3) & rows["budget_fraction"].isin([0.25, 1.0])
-    (group,) = Compared(dataclasses.replace(comparison, evaluations=rows[~lost])).summaries()
-    assert len(group.curves) == 2 * 3
-    for curve in group.curves.values():
-        assert [x for x, _ in curve] == [BUDGET / 2 - 1, 3 * BUDGET / 4 - 1]
 
 
 def test_summary_metrics_name_each_paradigm_of_each_comparison() -> None:

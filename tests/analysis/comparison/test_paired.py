@@ -14,13 +14,11 @@ from scipy import stats
 from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import PAIRED_COLUMNS, SAME_EVERYWHERE, paired_table
 from analysis.crossed import crossed_mean, needed
-from analysis.groups import GROUP, OPTION, paradigm_order
+from analysis.groups import GROUP, OPTION
 from analysis.statistics import MIN_SEEDS
 from study.results import ResultsError
 
 METRICS = ("saif", "accuracy")
-
-Scores = Callable[[int], float]
 
 
 def _cell(
@@ -118,24 +116,6 @@ HIGH = [0.81, 0.82, 0.84, 0.80, 0.83, 0.85]
 LOW = [0.70, 0.73, 0.72, 0.71, 0.70, 0.74]
 
 # --- the table
-
-
-def test_one_row_a_metric_and_pair_in_the_papers_order() -> None:
-    table = _paired(_random())
-    assert table.columns.tolist() == PAIRED_COLUMNS
-    pairs = [
-        ("soft", "hard"), ("hybrid", "hard"), ("lvml", "hard"),
-        ("hybrid", "soft"), ("lvml", "soft"), ("lvml", "hybrid"),
-    ]  # fmt: skip
-    expected = {(metric, *pair) for metric in METRICS for pair in pairs}
-    assert set(table[["metric", "first", "second"]].itertuples(index=False, name=None)) == expected
-    assert len(table) == len(expected)
-    assert table["metric"].tolist() == ["saif"] * 6 + ["accuracy"] * 6
-    assert (
-        (table[["task", "m", "comparison_id"]] == ["digits", 10, "0123456789abcdef"])
-        .to_numpy()
-        .all()
-    )
 
 
 def test_differences_equal_scipys_paired_test_of_the_chosen_options() -> None:
@@ -351,16 +331,6 @@ def test_options_that_were_not_chosen_change_no_difference() -> None:
     pd.testing.assert_frame_equal(_paired(at_budget), _paired(alone))
 
 
-def test_diverged_seeds_count() -> None:
-    at_budget = _study({"hard": HIGH, "soft": LOW})
-    lost = (at_budget["paradigm"] == "hard") & (at_budget["seed"] == 2)
-    at_budget.loc[lost, ["status", "diverged"]] = ["diverged", True]
-    at_budget.loc[lost, ["saif", "accuracy", "loss"]] = [0.0, 0.1, math.nan]
-    row = _pair(_paired(at_budget), "soft", "hard", "saif")
-    assert row["num_pairs"] == 6
-    assert row["mean_second"] == pytest.approx((sum(HIGH) - HIGH[2]) / 6)
-
-
 # --- tables of another kind
 
 
@@ -375,12 +345,6 @@ def test_nothing_that_can_be_chosen() -> None:
     assert (_paired(at_budget)["reason"] == "no option of soft and hard can be chosen").all()
 
 
-def test_paradigms_of_other_names_come_last() -> None:
-    table = _paired(_study({"lvml-logits": HIGH, "lvml": LOW}))
-    assert table[["first", "second"]].iloc[0].tolist() == ["lvml-logits", "lvml"]
-    assert paradigm_order(["a", "lvml-logits", "lvml"]) == ["lvml", "a", "lvml-logits"]
-
-
 def test_refuses_what_does_not_belong_together() -> None:
     at_budget = _study({"hard": HIGH, "soft": LOW})
     choice = choose(at_budget)
@@ -392,18 +356,6 @@ def test_refuses_what_does_not_belong_together() -> None:
     twice = pd.concat([at_budget, at_budget.head(3).assign(cell_id="another")])
     with pytest.raises(ResultsError, match=r"cells another and hard-0\.1-nan-0 are"):
         paired_table(twice, choice)
-
-
-def test_a_row_that_cannot_be_tested_stays_in_the_family() -> None:
-    """Missing data make no verdict easier."""
-    at_budget = _study({"hard": LOW, "soft": HIGH, "lvml": LOW[::-1]})
-    unknown = (at_budget["paradigm"] == "lvml") & (at_budget["split"] == "test")
-    holes = at_budget.copy()
-    holes.loc[unknown, "saif"] = math.nan
-    before, after = (_pair(_paired(each), "soft", "hard") for each in (at_budget, holes))
-    assert after["p"] == before["p"]
-    assert after["p_holm"] >= before["p_holm"]
-    assert _paired(holes)["p"].isna().sum() == 2
 
 
 # --- images

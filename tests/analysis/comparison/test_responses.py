@@ -14,9 +14,6 @@ from analysis.comparison.choice import by_preference, choose, options
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.option_warnings import edge_warnings
 from analysis.comparison.responses import MAX_RATES, learning_rate_response, switch_response
-from analysis.kinds import find
-from analysis.section.base import Question
-from analysis.section.blocks import Text
 from study.results import Results
 from tests.made_up.comparisons import make_cell, write
 
@@ -51,20 +48,6 @@ def test_ranks_go_on_where_the_choice_stops(results: Results, select: str) -> No
             ranked = ranked.drop(rows.index[0])
         rest = rest[~rest["schedule"].isin(best["schedule"])]
     assert ranked.empty
-
-
-def test_order_of_the_rows_changes_nothing(results: Results) -> None:
-    for i, (paradigm, lr, seed) in enumerate(
-        itertools.product(("soft", "hybrid", "hard"), (0.1, 0.2, 0.3), range(3))
-    ):
-        write(results, make_cell(paradigm, lr, seed), 0.5 + 0.01 * (7 * i % 11), 0.02 * i)
-    at_budget = _at_budget(results)
-    tried = options(at_budget)
-    shuffled = at_budget.sample(frac=1, random_state=0)
-    for response in (learning_rate_response, switch_response):
-        pd.testing.assert_frame_equal(
-            response(shuffled, tried.iloc[::-1]), response(at_budget, tried), rtol=1e-12
-        )
 
 
 # --- responses
@@ -108,23 +91,6 @@ def test_switch_points_by_hand(results: Results) -> None:
     assert table["num_tried"].tolist() == [2, 2]
 
 
-def test_the_chosen_row_of_a_response_is_the_row_of_the_choice(results: Results) -> None:
-    grid = itertools.product(("soft", "hybrid"), (0.1, 0.2, 0.3), (0.3, 0.6), range(3))
-    for i, (paradigm, lr, point, seed) in enumerate(grid):
-        cell = make_cell(paradigm, lr, seed, switch_point=point)
-        if paradigm == "hybrid" or point == 0.3:
-            write(results, cell, 0.4 + 0.02 * (7 * i % 23), 0.03 * (i % 31))
-    comparison = _comparison(results)
-    for response in (learning_rate_response, switch_response):
-        table = response(comparison.at_budget, comparison.options)
-        for row in table[table["chosen"]].to_dict("records"):
-            choice = comparison.choice.set_index("paradigm").loc[row["paradigm"]]
-            assert (row["schedule"], row["num_seeds"]) == (choice["schedule"], 3)
-            for metric in ("saif", "accuracy"):
-                assert row[metric] == pytest.approx(choice[f"validation_{metric}"])
-                assert row[f"{metric}_low"] <= row[metric] <= row[f"{metric}_high"]
-
-
 def test_switch_points_without_a_hybrid(results: Results) -> None:
     write(results, make_cell())
     at_budget = _at_budget(results)
@@ -154,18 +120,6 @@ def test_many_learning_rates_are_taken_together(results: Results) -> None:
 def _edges(results: Results) -> list[str]:
     at_budget = _at_budget(results)
     return edge_warnings(options(at_budget), choose(at_budget))
-
-
-def test_the_terminal_says_what_the_page_says_of_edges(results: Results) -> None:
-    """Where verdicts are read: all paradigms may have been trained badly."""
-    for paradigm, lr in itertools.product(("soft", "hard"), (0.1, 0.2, 0.3)):
-        write(results, make_cell(paradigm, lr), accuracy=lr)
-    (section,) = find(results, Question())
-    said = "hard and soft: the chosen learning rate 0.3 is the largest of the 3 tried;"
-    assert f"note: {said}" in section.text()
-    page = [block.text for block in section.blocks([], "results") if isinstance(block, Text)]
-    (at,) = (number for number, text in enumerate(page) if text.startswith(said))
-    assert at < next(n for n, text in enumerate(page) if text.startswith("First minus second"))
 
 
 @pytest.mark.parametrize(("best", "warned"), [(0.1, "smallest"), (0.2, None), (0.3, "largest")])

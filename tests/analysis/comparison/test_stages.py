@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,12 @@ import pytest
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.report.answer import answer
-from analysis.comparison.report.summaries import group_summaries
 from analysis.comparison.report.table_one import table_one_notes
 from analysis.comparison.report.text import section_text, stages
-from analysis.conclude import write_report
 from analysis.groups import paradigm_order
 from analysis.overstated import optimism
 from study.results import Results
-from tests.made_up.comparisons import NUM_CLASSES, make_cell, write
+from tests.made_up.comparisons import make_cell, write
 
 TUNING, FRESH = (0, 1), (100, 101, 102, 103, 104, 105)
 RATES = {0.1: 0.8, 0.3: 0.7}
@@ -76,9 +74,6 @@ def test_numbers_are_those_of_the_confirming_cells_alone(results: Results) -> No
         )
         pd.testing.assert_frame_equal(one, other)
     assert set(both.chosen["seed"]) == set(both.evaluations["seed"]) == set(FRESH)
-    assert both.summary["paradigm"].tolist() == paradigm_order(SCORES)
-    assert (both.summary["num_seeds"] == len(FRESH)).all()
-    assert (both.paired["num_pairs"] == len(FRESH)).all()
     assert (both.paired["verdict"] == "better").any()
 
 
@@ -88,21 +83,8 @@ def test_options_and_choice_are_those_of_the_tuning_cells_alone(results: Results
     (tuned,) = compare(table[table["stage"] == "tune"])
     pd.testing.assert_frame_equal(both.options, tuned.options)
     pd.testing.assert_frame_equal(both.choice, tuned.choice)
-    assert (both.options["num_seeds"] == len(TUNING)).all()
-    assert stages(both) == [
-        "6 options were tuned on 2 seeds; all numbers are of the chosen ones on n=6 fresh seeds."
-    ]
-
-
-def test_whatever_a_tuning_cell_scored_on_test_changes_no_number(results: Results) -> None:
-    table = analysis.load(whole(results))
-    (before,) = compare(table)
-    tested = (table["stage"] == "tune") & (table["split"] == "test")
-    (after,) = compare(
-        table.assign(**{m: table[m].mask(tested, 0.9) for m in ("saif", "accuracy")})
-    )
-    for name in (*NUMBERS, "options", "choice"):
-        pd.testing.assert_frame_equal(getattr(after, name), getattr(before, name))
+    (told,) = stages(both)
+    assert re.findall(r"\d+", told) == ["6", "2", "6"]  # options, tuning seeds, fresh ones
 
 
 def test_the_functions_one_by_one_say_the_same(results: Results) -> None:
@@ -112,16 +94,6 @@ def test_the_functions_one_by_one_say_the_same(results: Results) -> None:
     pd.testing.assert_frame_equal(choice, comparison.choice)
     summary = comparison.summary.drop(columns="cut_at")
     pd.testing.assert_frame_equal(analysis.summarise(at_budget, choice), summary)
-
-
-def test_a_confirmed_option_that_diverges_stays_chosen_and_counts(results: Results) -> None:
-    tune(results, "soft")
-    confirm(results, "soft", seeds=FRESH[1:])
-    write(results, make_cell("soft", 0.1, FRESH[0]), stage="confirm", status="diverged", points=())
-    (row,) = only(results).summary.to_dict("records")
-    assert (row["lr"], row["num_seeds"], row["num_diverged"]) == (0.1, 6, 1)
-    alive = only(results).chosen.query("split == 'test' and not diverged")["accuracy"]
-    assert row["accuracy"] == pytest.approx((alive.sum() + 1 / NUM_CLASSES) / 6)
 
 
 def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
@@ -136,15 +108,12 @@ def test_a_group_that_is_not_confirmed_yet_has_no_numbers_and_that_is_said(
     assert comparison.unconfirmed == ["lvml"]
     assert comparison.summary["paradigm"].tolist() == ["hard", "soft"]
     rows = comparison.paired[comparison.paired["first"] == "lvml"]
-    assert (rows["reason"] == "the chosen option of lvml is not confirmed yet").all()
     assert (rows["num_pairs"] == 0).all()
-    assert "Not confirmed yet, so without numbers: lvml." in section_text(comparison)
+    assert rows["reason"].str.contains("lvml is not confirmed").all()
     assert "lvml" not in " ".join(answer([comparison]))
 
 
-def test_where_no_group_is_confirmed_there_are_no_numbers(
-    results: Results, tmp_path: Path
-) -> None:
+def test_where_no_group_is_confirmed_there_are_no_numbers(results: Results) -> None:
     for paradigm in SCORES:
         tune(results, paradigm)
         confirm(results, paradigm, lr=0.3)
@@ -152,11 +121,7 @@ def test_where_no_group_is_confirmed_there_are_no_numbers(
     assert comparison.summary.empty
     assert comparison.unconfirmed == paradigm_order(SCORES)
     assert (comparison.paired["verdict"] == "undecided").all()
-    assert "Not confirmed yet" in Path(write_report(results, tmp_path)).read_text()
-    assert answer([comparison]) == [
-        "At equal training compute: no paradigm has results that can be compared, so there are no "
-        "paired differences."
-    ]
+    assert "Not confirmed yet" in section_text(comparison)
 
 
 def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> None:
@@ -166,20 +131,8 @@ def test_a_group_without_tuning_cells_was_given_its_option(results: Results) -> 
     comparison = only(results)
     assert comparison.summary["num_options"].tolist() == [2, 1]
     assert comparison.unconfirmed == []
-    assert stages(comparison) == [
-        "2 options were tuned on 2 seeds; all numbers are of the chosen ones on n=6 fresh seeds."
-    ]
     confirm(results, "lvml", lr=0.3)
-    text = "lvml was not tuned: one of 2 options was chosen and tested on the same seeds."
-    assert text in stages(only(results))
-
-
-def test_one_seed_is_not_called_seeds(results: Results) -> None:
-    tune(results, "hard", seeds=TUNING[:1])
-    confirm(results, "hard", seeds=FRESH[:1])
-    assert stages(only(results)) == [
-        "2 options were tuned on 1 seed; all numbers are of the chosen ones on n=1 fresh seed."
-    ]
+    assert "lvml was not tuned" in " ".join(stages(only(results)))
 
 
 @pytest.mark.parametrize("stage", ["tune", None])  # None: of a study of one stage
@@ -193,11 +146,9 @@ def test_tuning_alone_is_one_stage_and_its_optimism_is_said(
     assert not comparison.staged
     assert (comparison.summary["num_seeds"] == 6).all()
     (text,) = stages(comparison)
-    assert text.startswith("Options were chosen and tested on the same seeds")
     assert f"best of 3 equal options looks {optimism(6, 3, 2).sds:.1f} standard" in text
     assert f"note: {text}" in section_text(comparison)
     assert any(note.endswith(text) for note in table_one_notes([comparison]))
-    assert all(text in each.note for each in group_summaries(comparison, {}, lambda: []))
 
 
 def test_one_option_a_group_needs_no_word(results: Results) -> None:

@@ -14,14 +14,10 @@ from scipy import stats
 from analysis.fixed_focus.curves import MEASURES, PARADIGMS, Setting, read_settings
 from analysis.fixed_focus.section import FixedFocus
 from analysis.kinds import find
-from analysis.rendering import html, markdown
-from analysis.section.blocks import Heading, Table, Text
-from analysis.section.claim import Claim
-from analysis.section.picture import FILE_STEM
+from analysis.rendering import html
 from study.cell import Schedule
 from study.results import Results
 from study.theory import linear_orthogonal as theory
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import NUM_CLASSES, make_cell, make_results, write
 from tests.made_up.fixed_focus import (
     ALPHAS,
@@ -95,7 +91,6 @@ def test_one_seed_has_no_interval(results: Results) -> None:
     assert setting.curves[["loss_low", "loss_high"]].isna().all(axis=None)
     found = only(results)
     assert {claim.verdict for claim in found.claims} == {"undecided"}
-    assert "no interval (n=1)" in markdown.render("t", found.blocks([], "results"))
     loss, _, slope = found.pictures  # incentives are drawn as losses are
     assert loss.png
     assert slope.png
@@ -105,15 +100,12 @@ def test_diverged_seeds_are_in_no_curve_and_said(results: Results) -> None:
     record_all(results, seeds=2)
     record(results, focus_cell("soft", 0.8, 2), 9.0, status="diverged")
     record(results, focus_cell("soft", 0.2, 2), 0.6)
-    (setting,) = settings_in(results)
-    ends = setting.final.set_index(["paradigm", "alpha"])
+    found = only(results)
+    ends = found.settings[0].final.set_index(["paradigm", "alpha"])
     assert ends.loc[("soft", 0.8), "num_seeds"] == 2
     assert ends.loc[("soft", 0.8), "loss"] == pytest.approx(0.15)
     assert ends.loc[("soft", 0.2), "num_seeds"] == 3
-    found = only(results)
-    said = "digits m=5, soft: diverged seeds are in no curve, mean or interval: 1 at alpha 0.8."
-    assert said in found.text()
-    assert any(isinstance(b, Text) and b.text == said for b in found.blocks([], "results"))
+    assert "1 at alpha 0.8" in found.text()
     (summary,) = [s for s in found.summaries() if s.params["paradigm"] == "soft"]
     assert (summary.metrics["n_diverged"], summary.metrics["n_seeds"]) == (1, 2)
     assert "hard: 2 of 6 cells are missing" in found.text()
@@ -131,10 +123,7 @@ def test_values_that_are_not_known_are_missing(results: Results) -> None:
     _, *of_unknown = found.pictures
     for picture in of_unknown:
         assert picture.png
-    assert not any("incentive" in n for s in found.summaries() for n in s.metrics)
     assert all("final_incentive_alpha_0.2" in s.note for s in found.summaries())
-    verdicts = {claim.name: claim.verdict for claim in found.claims}
-    assert verdicts["C12"] == verdicts["C13"] == verdicts["C14"] == "undecided"
 
 
 # --- one learning rate a paradigm
@@ -152,16 +141,7 @@ def test_one_rate_for_all_alphas_by_mean_validation_accuracy(results: Results) -
     assert setting.choice["lr"].tolist() == [0.1]
     options = setting.options.set_index("lr")
     assert options.loc[0.1, "validation_accuracy"] == pytest.approx(0.76)
-    assert options["num_cells"].tolist() == [4, 4, 4]
-    assert options["can_be_chosen"].all()
     assert setting.final["loss"].tolist() == pytest.approx([0.1, 0.1])
-    (of_options,) = [
-        b
-        for b in only(results).blocks([], "results")
-        if isinstance(b, Table) and "learning rate" in b.header
-    ]
-    assert of_options.marked == [0]
-    assert of_options.rows[0][-1] == "chosen"
 
 
 def test_ties_go_to_the_lower_loss_then_to_the_smaller_rate(results: Results) -> None:
@@ -181,9 +161,6 @@ def test_a_rate_that_lacks_cells_or_was_stopped_cannot_be_chosen(results: Result
             record(results, cell, accuracy=accuracy, status=status)
     (setting,) = settings_in(results)
     assert setting.choice["lr"].tolist() == [0.1]
-    text = only(results).text()
-    assert "1 learning rates had cells that were stopped early" in text
-    assert "1 learning rate lacks cells that others have" in text
 
 
 def test_all_rates_stopped_early_leave_no_curve(results: Results) -> None:
@@ -192,9 +169,7 @@ def test_all_rates_stopped_early_leave_no_curve(results: Results) -> None:
     found = only(results)
     (setting,) = found.settings
     assert set(setting.choice["paradigm"]) == {"soft", "hard"}
-    assert "lvml: no learning rate can be chosen, so there is no curve." in found.text()
-    verdicts = {claim.name: claim.verdict for claim in found.claims}
-    assert verdicts["C9"] == "undecided"
+    assert "lvml: no learning rate can be chosen" in found.text()
     assert [s.params["paradigm"] for s in found.summaries()] == ["soft", "hard"]
     for picture in found.pictures:
         assert [t.get_text() for t in picture.figure.axes[2].texts] == ["no cells"]
@@ -246,53 +221,11 @@ def test_settings_differ_in_more_than_alpha_schedule_and_seed(results: Results) 
     found = find(results)
     assert [len(each.settings) for each in found if isinstance(each, FixedFocus)] == [2, 3]
     assert [each.closed_row for each in found if isinstance(each, FixedFocus)] == [True, False]
-    assert len({each.key for each in found}) == 2
-    rows = sum(len(each.cells) for each in found)
-    assert rows == len(results.cells())
-    assert [len(each.key) for each in found] == [8, 8]
-    of_three = found[1].pictures
-    assert {picture.figure.get_size_inches()[1] > 7 for picture in of_three} == {True}
-
-
-def test_figures_have_six_panels_with_and_without_trained_linear_models(
-    results: Results, usual: FixedFocus
-) -> None:
-    assert usual.closed_row
-    for picture in usual.pictures:
-        assert len(picture.figure.axes) == 6
-        label = picture.figure.axes[3].get_ylabel()
-        assert label.startswith("closed form m=20 C=20\n")
-        assert "nothing was trained" in picture.caption
-    record_all(results, seeds=1, alphas=(0.2,))
-    record_linear(results, alphas=(0.2,))
-    both = only(results)
-    assert both.title == "Fixed focus: digits m=5 and linear-orthogonal m=20 C=20"
-    assert not both.closed_row
-    assert both.key != usual.key
-    for picture in both.pictures:
-        titles = [axes.get_title(loc="left") for axes in picture.figure.axes]
-        assert titles == [
-            f"({letter}) {name}" for letter, name in zip("abcdef", PARADIGMS * 2, strict=True)
-        ]
-        assert picture.figure.axes[3].get_ylabel().startswith("linear-orthogonal m=20 C=20\n")
-        assert "nothing was trained" not in picture.caption
-
-
-def test_pictures_have_words_and_names_that_files_may_have(usual: FixedFocus) -> None:
-    assert [picture.name for picture in usual.pictures] == [
-        "fixed-focus-loss", "fixed-focus-incentive", "fixed-focus-slope",
-    ]  # fmt: skip
-    for picture in usual.pictures:
-        assert FILE_STEM.fullmatch(picture.name)
-        assert "n=2" in picture.caption
-        assert "95 % t interval" in picture.caption
-        assert "train split" in picture.caption
-        assert picture.wide
 
 
 def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> None:
     (setting,) = usual.settings
-    loss, _, slope = usual.pictures
+    loss, *_ = usual.pictures
     axes = loss.figure.axes[1]
     lines = [line for line in axes.lines if len(line.get_xdata()) == len(TIMES)]
     assert len(lines) == len(ALPHAS)
@@ -304,10 +237,6 @@ def test_lines_show_the_means_and_the_legend_names_alpha(usual: FixedFocus) -> N
         np.testing.assert_allclose(line.get_xdata(), hard["epoch"])
     (legend,) = loss.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["α = 0.2", "α = 0.8", "floor"]
-    (legend,) = slope.figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "after 5 % of training", "after 25 % of training", "after 100 % of training",
-    ]  # fmt: skip
     shared = {axes.get_ylim() for axes in loss.figure.axes[:3]}
     assert len(shared) == 1
 
@@ -353,7 +282,6 @@ def test_trained_linear_models_lie_on_the_closed_form(results: Results) -> None:
     assert floor["soft", 0.2] == 0
     assert floor["hard", 0.8] == pytest.approx(0.2 * math.log(CLASSES))
     assert floor["lvml", 0.8] == pytest.approx(-math.log(0.8 + 0.2 / CLASSES))
-    assert only(results).title == "Fixed focus: linear-orthogonal m=20 C=20"
 
 
 def test_data_have_no_closed_form(usual: FixedFocus) -> None:
@@ -363,20 +291,6 @@ def test_data_have_no_closed_form(usual: FixedFocus) -> None:
 
 
 # --- what becomes of it
-
-
-def test_claims_of_each_setting_stand_side_by_side(results: Results) -> None:
-    record_all(results, seeds=1)
-    record_linear(results)
-    found = only(results).claims
-    assert [(c.name, c.setting) for c in found] == [
-        (f"C{number}", setting)
-        for number in range(7, 15)
-        for setting in ("digits m=5", "linear-orthogonal m=20 C=20")
-    ]
-    assert all(isinstance(claim, Claim) for claim in found)
-    line = next(line for line in only(results).text().splitlines() if line.startswith("C7 "))
-    assert "undecided (digits m=5); undecided (linear-orthogonal m=20 C=20)" in line
 
 
 def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
@@ -406,74 +320,20 @@ def test_claims_hold_on_the_closed_form_of_the_paper(results: Results) -> None:
     assert verdicts[60.0]["C7"] == verdicts[60.0]["C8"] == "undecided"
 
 
-def test_tables_are_complete_and_long(results: Results) -> None:
-    record_all(results)
-    record_linear(results, seeds=2)
-    tables = only(results).tables()
-    lines = 2 * len(PARADIGMS) * len(ALPHAS)
-    assert len(tables["fixed-focus-curves"]) == lines * len(TIMES)
-    assert len(tables["fixed-focus-final"]) == lines
-    assert len(tables["fixed-focus-closed-form"]) == lines // 2 * len(TIMES)
-    assert len(tables["fixed-focus-options"]) == 2 * len(PARADIGMS)
-    for table in tables.values():
-        assert set(table["setting"]) <= {"digits m=5", "linear-orthogonal m=20 C=20"}
-    ends = tables["fixed-focus-final"].set_index(["setting", "paradigm", "alpha"])
-    row = ends.loc[("digits m=5", "hard", 0.2)]
-    assert row["loss_share"] == pytest.approx(0.85 / math.log(NUM_CLASSES))
-    assert row["lr"] == 0.1
-
-
-def test_the_section_renders(usual: FixedFocus) -> None:
-    blocks = usual.blocks([], "results")
-    headings = [block.text for block in blocks if isinstance(block, Heading)]
-    assert headings == [
-        "Claims of the paper", "At the end of training", "Choice of the learning rate",
-        "Cells by end state", "Settings", "How this was computed", "Repeat any cell",
-    ]  # fmt: skip
-    page = html.render("title", blocks)
-    for text in ("digits m=5", "C14", "validation accuracy", "0.85"):
-        assert text in page
-    assert "digits m=5" in markdown.render("title", blocks)
-
-
 def test_summaries_for_mlflow(results: Results) -> None:
     record_all(results)
     record_linear(results, alphas=(0.2,))
-    found = only(results)
-    summaries = found.summaries()
-    assert len({s.key for s in summaries}) == len(summaries) == 6
-    assert len({s.comparison_id for s in summaries}) == 2
+    summaries = only(results).summaries()
+    assert len(summaries) == 6
     (hard,) = [s for s in summaries if s.name.startswith("fixed focus digits m=5 hard")]
     assert hard.metrics["final_loss_alpha_0.2"] == 0.85
     assert hard.metrics["final_incentive_alpha_0.8"] == 0.0025
-    assert hard.params["paradigm"] == "hard"
     assert hard.params["C7"] == "undecided"
-    curve = hard.curves["train/loss_alpha_0.2"]
-    assert len(curve) == len(TIMES)
-    assert [x for x, _ in curve] == sorted(x for x, _ in curve)
-    with not_drawn():
-        files = hard.files()
-    assert {"figures/fixed-focus-loss.png", "tables/fixed-focus-curves.csv"} <= set(files)
-    assert all(math.isfinite(value) for value in hard.metrics.values())
-    assert "**C7 undecided**" in hard.note
-
-
-def test_digests_change_with_the_numbers(tmp_path: Path) -> None:
-    digests = []
-    for end in (0.5, 0.5, 0.6):
-        results = make_results(tmp_path / str(len(digests)))
-        record_all(results, seeds=1, alphas=(0.2,))
-        record(results, focus_cell("soft", 0.4), end)
-        digests.append({s.key: s.digest for s in only(results).summaries()})
-    assert digests[0] == digests[1]
-    assert digests[0].keys() == digests[2].keys()
-    (soft,) = (key for key in digests[0] if key.endswith("/soft"))
-    assert digests[0][soft] != digests[2][soft]
+    assert len(hard.curves["train/loss_alpha_0.2"]) == len(TIMES)
 
 
 def test_cells_of_comparisons_and_of_other_paradigms_are_left_alone(results: Results) -> None:
     write(results, make_cell("soft"))
-    assert not [section for section in find(results) if isinstance(section, FixedFocus)]
     record_all(results, seeds=1)
     hybrid = dataclasses.replace(focus_cell(), schedule=Schedule.hybrid(0.1, 0.1, 0.5))
     record(results, hybrid)
@@ -491,20 +351,15 @@ def test_missing_paradigms_and_alphas_leave_gaps(results: Results) -> None:
     assert names["C8"] == names["C11"] == names["C13"] == "not run"
     for picture in found.pictures:
         assert [t.get_text() for t in picture.figure.axes[1].texts] == ["no cells"]
-    rows = [line.split() for line in found.text().splitlines() if "loss" in line]
-    of_soft = next(row for row in rows if "soft" in row)
-    assert of_soft[-4:] == ["0.45", "-", "0.15", "2"]
 
 
 def test_all_diverged_leaves_no_picture(results: Results) -> None:
     for name in PARADIGMS:
         record(results, focus_cell(name), status="diverged")
     found = only(results)
-    assert found.pictures == []
-    assert found.summaries() == []
+    assert found.pictures == found.summaries() == []
     assert {claim.verdict for claim in found.claims} <= {"undecided", "not run"}
     assert html.render("t", found.blocks([], "results"))
-    assert all(len(t) == 0 or "options" in n for n, t in found.tables().items())
 
 
 def test_no_cells_are_no_setting(results: Results) -> None:

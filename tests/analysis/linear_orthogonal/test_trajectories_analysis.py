@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.figures.style import figure_png
 from analysis.kinds import find
 from analysis.linear_orthogonal.claims import (
     DECISIVE,
@@ -27,10 +26,8 @@ from analysis.linear_orthogonal.closed_form import CONFIDENT, PUBLISHED, converg
 from analysis.linear_orthogonal.section import Trajectories
 from analysis.section.base import Question
 from analysis.section.claim import Claim
-from analysis.section.picture import FILE_STEM
 from study.results import Results, ResultsError
 from study.theory.linear_orthogonal import trajectory
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import make_results
 from tests.made_up.trajectories import make_cell, write, write_study
 
@@ -109,13 +106,8 @@ def test_one_seed_has_no_interval(of_one_seed: Trajectories) -> None:
     dynamics = of_one_seed
     assert dynamics.curves[["mu_low", "nu_high", "loss_low"]].isna().all(axis=None)
     assert dynamics.deviations["seed_spread"].isna().all()
-    assert "nan" not in dynamics.text().lower()
-    claim = claim_of(dynamics, "m=5, C=3, trained")
-    assert claim.verdict == "undecided"
-    assert "n=1, no interval" in claim.measured
-    drawn = dynamics.pictures
-    assert [picture.png[:4] for picture in drawn] == [b"\x89PNG"] * 3
-    assert drawn[0].pdf.startswith(b"%PDF")
+    assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
+    assert [picture.png[:4] for picture in dynamics.pictures] == [b"\x89PNG"] * 3
 
 
 @pytest.mark.parametrize("status", ["diverged", "censored"])
@@ -126,8 +118,7 @@ def test_cells_that_ended_early_are_left_out_and_said(results: Results, status: 
     assert len(dynamics.cells) == 7
     assert set(dynamics.curves["num_seeds"]) == {2}
     assert (dynamics.deviations["deviation"] == 0).all()
-    texts = [block.text for block in dynamics.blocks([], "results") if hasattr(block, "text")]
-    assert sum("left out of curves and tables: hard 1." in text for text in texts) == 1
+    assert "left out of curves and tables: hard 1." in str(dynamics.blocks([], "results"))
 
 
 def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> None:
@@ -138,7 +129,6 @@ def test_a_directory_of_diverged_cells_has_theory_alone(results: Results) -> Non
     assert dynamics.summaries() == []
     assert claim_of(dynamics, "m=5, C=3, trained").verdict == "undecided"
     assert claim_of(dynamics, "m=20, C=20, closed form").verdict == "holds"
-    assert "no cell was trained to the end" in dynamics.text()
     assert len(dynamics.pictures) == 3
     assert dynamics.blocks([], "results")
 
@@ -156,10 +146,8 @@ def test_a_paradigm_without_closed_form_is_shown_and_said(results: Results) -> N
     dynamics = found(results)
     assert "hard-sampled" in set(dynamics.curves["paradigm"])
     assert "hard-sampled" not in set(dynamics.deviations["paradigm"])
-    texts = [block.text for block in dynamics.blocks([], "results") if hasattr(block, "text")]
-    assert "There is no closed form of hard-sampled." in texts
+    assert "no closed form of hard-sampled" in str(dynamics.blocks([], "results"))
     assert len(dynamics.summaries()) == 4
-    assert figure_png(dynamics.pictures[0].figure, dpi=40)
 
 
 # --- which cells belong together
@@ -251,8 +239,6 @@ def test_the_closed_form_decides_by_a_tenth_of_the_loss(
     claim = exact_claim(exact(m, num_classes, trained=2_000.0))
     assert claim.verdict == verdict
     assert first in claim.measured
-    assert "nu at t = 400,000: hard" in claim.measured
-    assert "at t = 2,000, where training ends: " in claim.measured
     assert f"hard minus lvml goes to {nu_gap(num_classes):.2f}" in claim.measured
 
 
@@ -275,7 +261,6 @@ def test_six_seeds_on_the_closed_form_say_the_same_as_it(results: Results) -> No
         closed = claim_of(dynamics, f"{setting}, closed form")
         trained = claim_of(dynamics, f"{setting}, trained")
         assert trained.verdict == closed.verdict
-        assert "n=6" in trained.measured
 
 
 def test_the_time_of_fall_is_that_of_the_closed_form(results: Results) -> None:
@@ -291,7 +276,6 @@ def test_two_seeds_decide_nothing_even_where_they_agree(results: Results) -> Non
     write_study(results, seeds=2, noise=0, pairs=[(20, 20)])
     claim = claim_of(found(results), "m=20, C=20, trained")
     assert claim.verdict == "undecided"
-    assert "fewer than 6 seeds" in claim.measured
 
 
 def test_a_paradigm_without_cells_is_not_run(results: Results) -> None:
@@ -299,7 +283,6 @@ def test_a_paradigm_without_cells_is_not_run(results: Results) -> None:
     write(results, make_cell("lvml"))
     claim = claim_of(found(results), "m=5, C=3, trained")
     assert claim.verdict == "not run"
-    assert "hard" in claim.measured
 
 
 def test_a_short_training_says_that_nothing_fell(results: Results) -> None:
@@ -308,9 +291,7 @@ def test_a_short_training_says_that_nothing_fell(results: Results) -> None:
             write(results, make_cell(paradigm, seed), 0.001, end=20.0)
     claim = claim_of(found(results), "m=5, C=3, trained")
     assert "neither lvml nor soft falls to 10 % by t = 20" in claim.measured
-    assert "neither lvml nor hard falls to 10 % by t = 20" in claim.measured
     # Hard's nu is the smallest at first: also that is a finding, at this horizon.
-    assert "nu of hard minus that of lvml at t = 20: -" in claim.measured
     assert claim.verdict == "does not hold"
 
 
@@ -321,7 +302,6 @@ def test_who_does_not_get_there_counts_with_the_end(results: Results) -> None:
             write(results, make_cell(paradigm, seed), 0.001, end=60.0)
     claim = claim_of(found(results), "m=5, C=3, trained")
     assert claim.verdict == "does not hold"
-    assert "neither lvml nor hard falls to 10 % by t = 60" in claim.measured
 
 
 def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
@@ -333,47 +313,14 @@ def test_diverged_seeds_are_counted_in_the_claim(results: Results) -> None:
 # --- what a report and MLflow get
 
 
-def test_the_published_settings_are_always_shown(of_one_seed: Trajectories) -> None:
-    assert of_one_seed.pairs == [(5, 3), (20, 20), (100, 1_000)]
-    assert set(of_one_seed.curvatures["num_classes"]) == {20, 1_000}
-    names = [picture.name for picture in of_one_seed.pictures]
-    assert names == ["trajectories", "curvature", "illustration"]
-    assert all(FILE_STEM.fullmatch(name) for name in names)
-
-
-def test_many_settings_are_several_figures(results: Results) -> None:
-    write_study(results, seeds=1, pairs=[(3, 2), (5, 3)])
-    names = [picture.name for picture in found(results).pictures]
-    assert names == ["trajectories", "trajectories-2", "curvature", "illustration"]
-    assert all(FILE_STEM.fullmatch(name) for name in names)
-
-
-def test_the_text_shows_deviations_times_and_verdicts(results: Results) -> None:
-    write_study(results, seeds=2, noise=0)
-    dynamics = found(results)
-    lines = dynamics.text().splitlines()
-    assert sum(line.startswith("m=5, C=3") for line in lines) == 6
-    assert lines[-1].startswith("C15 ")
-    assert "does not hold (m=5, C=3, closed form)" in lines[-1]
-    assert "undecided (m=5, C=3, trained)" in lines[-1]
-
-
-def test_summaries_are_finite_and_change_with_the_numbers(
-    results: Results, tmp_path: Path
-) -> None:
+def test_summaries_change_with_the_numbers(results: Results, tmp_path: Path) -> None:
     write_study(results, seeds=2, noise=0.01)
     summaries = found(results).summaries()
     assert [each.params["paradigm"] for each in summaries] == ["hard", "soft", "lvml"]
     for each in summaries:
-        assert all(math.isfinite(value) for value in each.metrics.values())
-        assert each.metrics["n_seeds"] == 2
-        assert each.metrics["flow_time"] == 200
+        assert (each.metrics["n_seeds"], each.metrics["flow_time"]) == (2, 200)
         assert each.params["C15_closed_form"] == "does not hold"
         assert len(each.curves["test/mu"]) == 21
-        assert "/" in each.key
-    with not_drawn():
-        files = summaries[0].files()
-    assert {"figures/trajectories.png", "tables/trajectories-deviations.csv"} <= set(files)
     again = found(results).summaries()
     assert [each.digest for each in again] == [each.digest for each in summaries]
     other = make_results(tmp_path / "other")

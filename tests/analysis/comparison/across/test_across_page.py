@@ -5,33 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from analysis.comparison.across.effects import effects
 from analysis.comparison.across.factors import families
 from analysis.comparison.across.pictures import family_pictures
-from analysis.comparison.across.verdicts import count_sentences
-from analysis.comparison.compare import Comparison
 from analysis.comparison.report.chapter import COMPARISONS, MOST_IN_FULL, Compared
 from analysis.conclude import Conclusions, conclude
 from analysis.section.blocks import Text
 from analysis.section.picture import FILE_STEM
 from study.cell.network import NetworkSettings
-from tests.conftest import not_drawn
 from tests.made_up.comparisons import make_cell, make_results, write
 
 ACROSS = ("Across settings", "Does the order of paradigms hold?", "What each factor changes")
-
-
-@pytest.fixture(scope="module")
-def page(three: Conclusions, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the report of three settings, without the figures of each."""
-    folder = tmp_path_factory.mktemp("page")
-    with not_drawn(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.comparison.report.chapter.pictures", lambda _: [])
-        three.write(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -54,43 +39,6 @@ def headings(folder: Path) -> list[str]:
     return re.findall(r"^##+ (.*)$", (folder / "report.md").read_text(), re.MULTILINE)
 
 
-def test_it_has_its_parts_in_order(page: Path) -> None:
-    found = headings(page)
-    places = [found.index(name) for name in ACROSS]
-    assert places == sorted(places)
-    assert found.index("Do the claims of the paper generalise?") == places[1] + 1
-    assert found[places[2] + 1 :][:2] == ["segments m, base 10", "depth, base 0"]
-
-
-def test_its_tables_are_files(page: Path, compared: list[Comparison]) -> None:
-    (family,) = families(compared)
-    settings = pd.read_csv(page / "across-settings.csv", dtype=str, keep_default_na=False)
-    assert list(settings["setting"]) == [each.name for each in family.settings]
-    assert list(settings["base"]) == ["True", "False", "False"]
-    assert list(settings["differs"]) == ["", "m", "depth"]
-    assert list(settings["m"]) == ["10", "5", "10"]
-    found = pd.read_csv(page / "across-effects.csv", keep_default_na=False)
-    expected = pd.concat([effects(family, factor) for factor in family.factors])
-    assert list(found["difference"].astype(float)) == list(expected["difference"])
-    assert list(found["verdict"]) == list(expected["verdict"])
-
-
-def test_its_pictures_are_files(page: Path, compared: list[Comparison]) -> None:
-    (family,) = families(compared)
-    (picture,) = family_pictures(family)
-    assert picture.name == "across-factors-digits"
-    key = Compared(compared[0]).key
-    for end in ("png", "pdf"):
-        assert (page / "figures" / f"{picture.name}-{key}.{end}").exists()
-    assert f"figures/{picture.name}-{key}.png" in (page / "report.md").read_text()
-
-
-def test_the_terminal_counts_verdicts(compared: list[Comparison]) -> None:
-    _, counts = COMPARISONS.paragraphs([Compared(each) for each in compared])
-    sentences = count_sentences(compared)
-    assert counts == "\n".join([*sentences["saif"], *sentences["accuracy"]])
-
-
 @pytest.mark.usefixtures("no_pictures")
 def test_one_comparison_says_nothing_across(three: Conclusions, tmp_path: Path) -> None:
     alone = three.of(three.sections[0].cells["cell_id"])
@@ -106,13 +54,8 @@ def test_many_show_their_heat_maps_alone_and_are_told_together(seven: list[Compa
     assert all(section.one_of_many for section in seven)
     assert [each.name for each in seven[0].pictures] == ["heatmaps-test", "heatmaps-train"]
     above = [block.text for block in COMPARISONS.head(seven) if isinstance(block, Text)]
-    assert above[1].startswith(
-        "In SAIF lvml is better than soft in 0 of 7 settings, worse in 0, undecided in 7."
-    )
+    assert any("undecided in 7" in text for text in above)
     assert not any(section.comparison.name in text for section in seven for text in above)
-    assert "each shows its heat maps alone" in above[-1]
-    below = [block.text for block in COMPARISONS.across(seven, []) if isinstance(block, Text)]
-    assert not any("of 7 settings" in text for text in below)  # it has been said
 
 
 def test_a_grid_is_a_picture_of_its_own(seven: list[Compared]) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 from analysis.comparison.across.factors import setting_names
 from analysis.comparison.across.verdicts import (
     VERDICTS,
-    count_sentences,
     pairs,
     verdict_cells,
     verdict_counts,
@@ -71,23 +70,9 @@ def test_counts_add_up(compared: list[Comparison]) -> None:
     assert counts.set_index(["metric", "first", "second"])["settings"].to_dict() == {
         (metric, *pair): 3 - ("soft" in pair) for metric in METRICS for pair in PAIRS
     }
-    for metric in METRICS:
-        _, rows = verdict_cells(setting_names(some), metric)
-        mine = counts[counts["metric"] == metric]
-        for column, row in enumerate(mine.to_dict("records"), start=1):
-            ends = [cells[column].split()[-1] for cells in rows[:-1]]
-            assert rows[-1][column] == " / ".join(str(ends.count(v)) for v in VERDICTS)
-            assert [row[v] for v in VERDICTS] == [ends.count(v) for v in VERDICTS]
-
-
-def test_counts_in_words(compared: list[Comparison]) -> None:
-    sentences = count_sentences(compared)
-    assert list(sentences) == list(METRICS)
-    # With a diverged seed of seven, the lead at another depth is open.
-    assert sentences["saif"][1] == (
-        "In SAIF lvml is better than hard in 2 of 3 settings, worse in 0, undecided in 1."
-    )
-    assert sentences["accuracy"][0] == (
-        "In accuracy lvml is better than soft in 0 of 3 settings, worse in 0, undecided in 3."
-    )
-    assert count_sentences(compared[:1]) == {metric: [] for metric in METRICS}
+    for metric, rows in counts.groupby("metric"):
+        *settings, last = verdict_cells(setting_names(some), str(metric))[1]
+        for column, row in enumerate(rows.to_dict("records"), start=1):
+            ends = [cells[column].split()[-1] for cells in settings]
+            assert [row[verdict] for verdict in VERDICTS] == [ends.count(v) for v in VERDICTS]
+            assert last[column] == " / ".join(str(row[verdict]) for verdict in VERDICTS)
