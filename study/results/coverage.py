@@ -77,6 +77,9 @@ class Coverage:
 
     def fault(self) -> Damage | None:
         """What is wrong with the file, once all rows were added; None if it is whole."""
+        own = os.path.basename(self._file).removesuffix(".parquet")
+        if is_own(self._file) and set(self.cell_ids) - {own}:
+            return Damage(f"cells/{self._file}", "it holds another cell than its name says")
         for cell_id in self.cell_ids[self._lacking > 0]:
             return Damage(f"evaluations/{self._file}", f"it lacks evaluations of cell {cell_id}")
         return None

@@ -165,17 +165,16 @@ def _require_ours(path: str, opened: pq.ParquetFile, data: bytes | None) -> None
         ResultsError: it is of another schema.
     """
     metadata = opened.metadata.metadata or {}
-    held = metadata.get(_DIGEST)
-    if held is None:
-        raise Damaged("it was not written by this platform")
-    if data is not None and held != _digest(_replaced(data, held, _BLANK)):
+    version, held = metadata.get(_SCHEMA, b"").decode(errors="replace"), metadata.get(_DIGEST)
+    if data is not None and held and held != _digest(_replaced(data, held, _BLANK)):
         raise Damaged("its bytes are not those that were written")
-    version = metadata.get(_SCHEMA, b"").decode(errors="replace")
-    if version != str(SCHEMA_VERSION):
+    if version and version != str(SCHEMA_VERSION):
         raise ResultsError(
             f"{path} has results schema {version}, this version reads schema {SCHEMA_VERSION}. "
             "Move the directory away, or choose another with --results DIR."
         )
+    if not (version and held):
+        raise Damaged("it was not written by this platform")
 
 
 def _digest(data: bytes) -> bytes:

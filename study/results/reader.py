@@ -86,7 +86,9 @@ class Reader:
             evaluations = parquet.read(self._storage, "evaluations", file, columns=["cell_id"])
         except (FileNotFoundError, parquet.Damaged):
             return None
-        return None if fault_of(file, rows, [evaluations]) else rows["status"][0].as_py()
+        if not rows or fault_of(file, rows, [evaluations]):
+            return None
+        return rows["status"][0].as_py()
 
     def has_cell(self, cell_id: str) -> bool:
         return self.status(cell_id) in ("done", "diverged")

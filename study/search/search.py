@@ -111,7 +111,8 @@ class Search:
         self._file = f"{FOLDER}/{self._title()}.json"
         results.storage.make(FOLDER)
         self._recorded = self._read()
-        for suggestion in map(self._recalled, filter(None, self._recorded)):
+        could_run = [each for each in self._recorded if "point" in each]
+        for suggestion in map(self._recalled, could_run):
             if suggestion.ids <= self._statuses.keys():
                 self._give(suggestion)
             else:
@@ -161,8 +162,8 @@ class Search:
         names = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
         parts = [f"{ends[end]} {name}" for end, name in names.items() if ends[end]]
         lines = [f"{counted(len(self._given), 'suggestion')}: {', '.join(parts)}"]
-        if refused := self._recorded.count(None):
-            lines[0] += f"; {counted(refused, 'more was', 'more were')} never trained"
+        if refused := [each["refused"] for each in self._recorded if "refused" in each]:
+            lines[0] += f"; {len(refused)} more cannot run ({refused[-1]})"
         if ends["COMPLETE"]:
             lines += self._best()
         if "saif" in self._objective:
@@ -210,14 +211,17 @@ class Search:
                 reasons.append(str(error))
         raise RequestError(f"nothing to run in this search: {'; '.join(dict.fromkeys(reasons))}")
 
-    def _read(self) -> list[dict[str, Any] | None]:
-        """All suggestions so far by their numbers; None: it could not run."""
+    def _read(self) -> list[dict[str, Any]]:
+        """All suggestions so far by their numbers, and why one could not run."""
         storage = self._results.storage
         try:
-            return json.loads(storage.read(self._file))
+            recorded = json.loads(storage.read(self._file))
+            if not isinstance(recorded, list):
+                raise ValueError("it is no list of suggestions")
+            return recorded
         except FileNotFoundError:
             return []
-        except ValueError as error:
+        except ValueError as error:  # it was cut
             raise ResultsError(
                 f"{storage.path(self._file)} is damaged ({error}). Remove it: the search begins "
                 "anew, and its cells stay."
@@ -263,7 +267,7 @@ class Search:
             except (RequestError, ValueError) as error:
                 reason = error
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-                self._recorded.append(None)
+                self._recorded.append({"refused": str(error)})
                 continue
             self._record(trial, point)
             return _Suggestion(trial, cells)

@@ -121,6 +121,11 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot open {what} {url} ({error}).") from error
     path = path.rstrip("/")
+    if any("\ud800" <= letter <= "\udfff" for letter in path):
+        raise ResultsError(
+            f"{what} {path!a} has a name that is not UTF-8, which neither Ray nor MLflow nor a "
+            "report can hold. Rename it, or choose another."
+        )
     if protocol in _OBJECT_STORES and not path:
         raise ResultsError(f"{url} names no bucket. Name one: {protocol}://BUCKET/results.")
     if protocol in _S3:

@@ -354,6 +354,11 @@ def test_errors_within_the_lock_are_not_those_of_the_lock(tmp_path: Path) -> Non
         raise PermissionError
 
 
+def test_a_name_that_no_report_can_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"r\\udce4s' has a name that is not UTF-8"):
+        Storage(tmp_path / os.fsdecode(b"r\xe4s"))
+
+
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(ResultsError, match="nosuch"):
         Storage("nosuch://bucket/results")

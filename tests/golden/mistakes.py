@@ -91,10 +91,12 @@ def _answer(command: str, facts: str, places: dict[str, str]) -> str:
     if name == RUN and "--results" not in words:
         words += ["--results", f"{places['empty']}-results"]
     status, said = answer(import_module(name).main, words)
-    asked = facts.format(**places).split(",")
-    lacking = [f for f in asked if not re.search(rf"(?<!\w){re.escape(f)}(?!\w)", said)]
-    traceback = "with a traceback" if "Traceback" in said else "in a sentence"
-    return f"exit status {status}, {traceback}, of {facts} lacks: {', '.join(lacking) or 'none'}\n"
+    lines = [f"exit status {status}", f"a traceback: {'Traceback' in said}"]
+    for fact in facts.split(","):
+        word = re.escape(fact.format(**places))
+        named = re.search(rf"(?<!\w){word}(?!\w)", said) is not None
+        lines.append(f"names {fact}: {named}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 PART = Part("mistakes", made)

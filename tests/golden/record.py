@@ -104,8 +104,8 @@ class Part:
                 number = all(each and _NUMBER.fullmatch(each) for each in (one, other))
                 numbers += number
                 if not tolerance.same(one, other):
-                    place = f"line {line}, word {word + 1} {self.said(entry, word)}"
-                    off.append(f"{place.rstrip()}: recorded {one}, now {other}")
+                    place = f"line {line}, word {word + 1} {self.said(entry, word)}".rstrip()
+                    off.append(f"{place}: recorded {one}, now {other}, in: {texts[1][:60]}")
                     if not number:
                         return off[-1]
         return off[0] if len(off) > tolerance.share * numbers else ""

@@ -53,8 +53,8 @@ def _rows(results: Path, words: list[str], folder: Path) -> str:
     where = ["--results", str(results), "--cache-dir", str(folder / "cache"), "--threads", "1"]
     with not_drawn():
         status, said = answer(run.main, [*words, *where])
-    if status != DONE:
-        return f"exit status {status}: {said}\n"
+    if status != DONE:  # nothing to record
+        raise AssertionError(f"{' '.join(words)} ended with {status}: {said}")
     rows = analysis.load(str(results)).dropna(axis="columns", how="all")
     order = [name for name in _ORDER if name in rows]
     return table(rows.sort_values(order).drop(columns=list(_LEFT_OUT), errors="ignore"))

@@ -284,6 +284,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
 def _text(where: str, row: Any) -> _Text:
     """Checks a row; raises something if it is incomplete or wrong."""
     row = json.loads(row) if isinstance(row, bytes) else row
+    if not isinstance(row, dict):
+        raise ValueError("it is no JSON object, one a line")
     tokens, label, marks = checked_tokens(row["tokens"]), row["label"], row.get("rationale")
     if not "".join(tokens).strip():
         raise ValueError("its tokens hold no word")
@@ -293,15 +295,15 @@ def _text(where: str, row: Any) -> _Text:
         label = as_seen(label)
     if type(label) not in (int, str) or label == "":
         raise ValueError("its label is no text and no whole number")
+    marks = None if marks is None else checked_marks(marks)
     if marks is not None and len(marks) != len(tokens):
         raise ValueError(f"its rationale has {len(marks)} values for {len(tokens)} tokens")
-    marked = marks is not None and any(checked_marks(marks))
-    rationale = np.array(marks, bool) if marked else None
+    rationale = np.array(marks, bool) if marks is not None and any(marks) else None
     return _Text(where, tokens, label, rationale, _split(row.get("split")))
 
 
 def _split(name: Any) -> str | None:
-    split = None if name is None else split_named(name)
+    split = None if name is None else split_named(str(name))
     if name is not None and split is None:
         raise ValueError(f"its split must be one of {SPLIT_NAMES}, not {name!r:.40}")
     return split

@@ -48,9 +48,8 @@ def checked_marks(marks: Any) -> list[int]:
     """Which words of a post are of a rationale.
 
     Raises:
-        ValueError: it holds something else than 0 and 1.
-        TypeError: it is no list.
+        ValueError: it is no list, or holds something else than 0 and 1.
     """
-    if not set(marks) <= {0, 1}:
-        raise ValueError("a rationale must hold a 0 or a 1 for each token")
-    return list(marks)
+    if not isinstance(marks, list) or any(mark not in (0, 1) for mark in marks):
+        raise ValueError("a rationale must be a list of a 0 or a 1 for each token")
+    return marks

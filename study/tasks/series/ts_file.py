@@ -57,9 +57,13 @@ def read_ts(path: Path) -> TsFile:
     with reading(path, _AGAIN):
         text = path.read_text(encoding="utf-8-sig", errors="replace")  # of old comments
         lines = [line.strip() for line in text.split("\n")]
-        start = [line.lower() for line in lines].index("@data") + 1
+        if "@data" not in (lower := [line.lower() for line in lines]):
+            raise ValueError("it has no line @data")
+        start = lower.index("@data") + 1
         names = [line.split() for line in lines[:start] if line.startswith("@")]
         header = {name.lower(): values for name, *values in names}
+        if "@classlabel" not in header:
+            raise RequestError(f"{path} has no classes (@classLabel). Pass a file of classes.")
         classes = tuple(map(class_name, header["@classlabel"][1:]))
         if len(set(classes)) < max(2, len(classes)):
             raise ValueError("@classLabel true must name two classes or more, each once")
@@ -68,7 +72,7 @@ def read_ts(path: Path) -> TsFile:
         for number, line in enumerate(lines[start:], start=start + 1):
             if line and not line.startswith(_COMMENTS):
                 with reading(f"{path}, line {number}", _AGAIN):
-                    values, label = _series(line, classes)
+                    values, label = _series(f"{path}, line {number}", line, classes)
                     if series and values.shape[1] != series[0].shape[1]:
                         raise ValueError(f"it has not the {series[0].shape[1]} dimensions of all")
                 series.append(values)
@@ -78,19 +82,24 @@ def read_ts(path: Path) -> TsFile:
     return TsFile(path, classes, tuple(series), np.array(labels, np.int64))
 
 
-def _series(line: str, classes: tuple[str, ...]) -> tuple[np.ndarray, int]:
+def _series(where: str, line: str, classes: tuple[str, ...]) -> tuple[np.ndarray, int]:
     """The values (T, D) and the label of a line.
 
     Raises:
-        ValueError: one is wrong, missing or infinite, or dimensions have several lengths.
+        ValueError: one is wrong or too large, or dimensions have several lengths.
+        RequestError: values are missing, as in files of the archive, too.
     """
     *dimensions, label = line.split(":")
     if (name := class_name(label)) not in classes:
         raise ValueError(unknown("class", name[:40], classes))
     texts = [each.replace("?", "nan").split(",") for each in dimensions]
+    if len({len(each) for each in texts}) != 1:
+        raise ValueError("it has no values, or dimensions of several lengths")
     values = np.array([[float(text) for text in each] for each in texts]).T
-    if not np.isfinite(values).all():
-        raise ValueError("values are missing (? or NaN) or infinite: fill them in first")
+    if np.isnan(values).any():
+        raise RequestError(f"{where} lacks values (? or NaN). Fill them in first.")
+    if (np.abs(values) > np.finfo(np.float32).max).any():
+        raise ValueError("a value is too large for float32")
     return values, classes.index(name)
 
 

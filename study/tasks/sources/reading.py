@@ -22,7 +22,7 @@ def reading(what: object, mend: str = "Copy it again.") -> Iterator[None]:
     """
     try:
         yield
-    except RequestError:
+    except (RequestError, MemoryError):
         raise
     except Exception as error:  # of a damaged file a library can raise anything
         raise RequestError(f"{what} cannot be read ({why(error)}). {mend}") from error
@@ -32,7 +32,8 @@ def why(error: BaseException) -> str:
     """The reason of an exception, on one line."""
     reason: object = error
     if isinstance(error, KeyError):
-        reason = f"it has no {error}"
+        key = str(error.args[0] if error.args else "")
+        reason = key if " " in key else f"it has no {key!r}"  # libraries give sentences
     elif isinstance(error, OSError):
         reason = getattr(error, "reason", None) or error.strerror or error
         reason = getattr(reason, "strerror", None) or reason

@@ -109,6 +109,19 @@ def test_foreign_files_are_damaged(results: Results, tmp_path: Path, table: str)
     assert len(survey.statuses) == 1
 
 
+def test_files_of_another_name_are_not_taken_for_that_cell() -> None:
+    source = in_memory()
+    one, other, *_ = write_some(source)
+    files = contents(source)
+    for table in TABLES:
+        files[f"{table}/{other.id}.parquet"] = files[f"{table}/{one.id}.parquet"]
+    results = with_files(files)
+    assert [each.name for each in results.survey().damaged] == [f"cells/{other.id}.parquet"]
+    assert not results.has_cell(other.id)
+    with pytest.raises(ResultsError, match=f"{other.id}.parquet is damaged"):
+        analysis.load(results)
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_hidden_files_are_no_damage(results: Results, tmp_path: Path, table: str) -> None:
     """As macOS, notebooks and programs that synchronise leave them."""

@@ -257,7 +257,7 @@ def test_a_point_that_cannot_run_is_replaced(results: Results) -> None:
     found = states(search)
     assert found["COMPLETE"] == 6
     assert found["FAIL"] >= 1
-    assert f"; {found['FAIL']} more were never trained" in search.summary()
+    assert f"; {found['FAIL']} more cannot run (" in search.summary()
 
 
 def test_a_search_of_which_nothing_can_run_ends(

@@ -108,7 +108,7 @@ def find_own(data_dir: Path, pixels: int, known: Sequence[FileNames]) -> Own:
 
 def _require_several(classes: Sequence[str], data_dir: Path) -> None:
     if len(classes) < LEAST_CLASSES:
-        held = ", ".join(classes)
+        held = ", ".join(classes) or "no images"
         raise RequestError(
             f"{data_dir} holds {len(classes)} class{'es' * (len(classes) != 1)} ({held}). Mosaics "
             f"take {LEAST_CLASSES} or more: two of the foreground, one of the background. Add "
@@ -276,8 +276,9 @@ def _parquet_names(paths: Sequence[Path]) -> FileNames:
 
     values: set[Any] = set()
     for path in paths:
-        with reading(path, _ALIKE):
+        with reading(path):
             schema = pq.read_schema(path)
+        with reading(path, _ALIKE):
             if path == paths[0]:
                 column = _label_column(schema)
                 classes = listed_classes(schema.metadata, column)

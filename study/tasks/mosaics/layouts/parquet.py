@@ -86,15 +86,15 @@ def read_parquet(path: Path, names: FileNames) -> Images:
 
 def image_column_of(schema: Any) -> str | None:
     """The name of the image column: img, image, or the first that holds bytes of files."""
+    encoded = (name for name in schema.names if _encoded(schema.field(name).type))
+    return next((name for name in ("img", "image") if name in schema.names), next(encoded, None))
+
+
+def _encoded(kind: Any) -> bool:
+    """Whether a column holds the bytes of files."""
     import pyarrow as pa
 
-    encoded = (
-        name
-        for name in schema.names
-        if pa.types.is_struct(each := schema.field(name).type)
-        and each.get_field_index("bytes") >= 0
-    )
-    return next((name for name in ("img", "image") if name in schema.names), next(encoded, None))
+    return bool(pa.types.is_struct(kind)) and kind.get_field_index("bytes") >= 0
 
 
 def whole(labels: Any) -> Any:
@@ -123,6 +123,9 @@ def _check_schema(schema: Any, names: FileNames) -> str:
         raise ValueError(
             f"it has no column {' and no column '.join(missing)}, only {', '.join(schema.names)}"
         )
+    if not _encoded(schema.field(image_column).type):
+        kind = schema.field(image_column).type
+        raise ValueError(f"its column {image_column} must be a struct {{bytes, path}}, not {kind}")
     listed = listed_classes(schema.metadata, names.label_column)
     if listed is not None:
         check_classes(listed, names)

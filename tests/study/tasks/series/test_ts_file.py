@@ -62,11 +62,11 @@ def test_other_ways_to_write_the_same(content: bytes, tmp_path: Path) -> None:
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "empty": ("", r" cannot be read \('@data' is not in list\)\. Copy the file again"),
+    "empty": ("", r" cannot be read \(it has no line @data\)\. Copy the file again"),
     "no series": (TEXT.partition("@data")[0] + "@data\n", r" cannot be read \(it has no series"),
     "regression": (
         edited("classLabel true walk sit", "targetLabel true"),
-        r" cannot be read \(it has no '@classlabel'\)",
+        r" has no classes \(@classLabel\)",
     ),
     "one class": (
         edited("true walk sit", "true walk"),
@@ -87,8 +87,10 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "no number": (first_value("1.2.3"), r", line 9 cannot be read \(could not convert .*1\.2\.3"),
     "no value": (first_value(""), r", line 9 cannot be read \("),
-    "infinite": (first_value("-inf"), r", line 9 cannot be read \(values are missing"),
-    "missing": (first_value("?"), r", line 9 cannot be read \(values are missing .* fill them in"),
+    "infinite": (first_value("-inf"), r", line 9 cannot be read \(a value is too large"),
+    "too large": (first_value("1e300"), r", line 9 cannot be read \(a value is too large"),
+    "missing": (first_value("?"), r", line 9 lacks values .* Fill them in"),
+    "a label alone": (TEXT + "sit\n", r", line 13 cannot be read \(it has no values"),
 }
 
 
