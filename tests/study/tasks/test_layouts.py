@@ -141,7 +141,7 @@ def test_a_hostile_pickle_executes_nothing(
     (folder / file).write_bytes(pickle.dumps({"data": _Hostile(*call)}, protocol))
     message = refusal(folder)
     assert str(folder / file) in message
-    assert "which no image needs" in message
+    assert "as no file of CIFAR does" in message
     assert not mark.exists()
 
 

@@ -63,7 +63,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _PICKLE_MAY_NAME:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no image needs")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, as no file of CIFAR does")
         return _PICKLE_MAY_NAME[module, name]
 
 
