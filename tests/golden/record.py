@@ -114,9 +114,10 @@ class Part:
 def machine() -> str:
     """What a number depends on to its last bit, besides the threads."""
     cpu = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*: (.*)", cpu.read_text()) if cpu.exists() else []
+    told = re.compile(r"(?:cpu family|model|model name|stepping|cache size)\s*: (.*)")
+    names = told.findall(cpu.read_text().split("\n\n")[0]) if cpu.exists() else []
     libraries = [f"{name} {version(name)}" for name in ("torch", "numpy", "scipy")]
-    parts = [*names[:1], platform.machine(), torch.backends.cpu.get_cpu_capability(), *libraries]
+    parts = [*names, platform.machine(), torch.backends.cpu.get_cpu_capability(), *libraries]
     return "\n".join([*parts, ""])
 
 
