@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -53,17 +53,11 @@ def load(
         ResultsError: not a readable results directory.
     """
     results = opened(results_dir)
-    ids = None if cell_ids is None else set(cell_ids)
-
-    # In one scan, so that a cell that finishes meanwhile is in both tables or in none.
-    def join(cells: pa.Table, parts: Iterator[pa.Table]) -> pd.DataFrame:
-        schema = EVALUATIONS_SCHEMA
-        rows = pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
-        return cells.to_pandas().merge(
-            rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
-        )
-
-    table = read_or_refuse(results, lambda: results.scan(join, EVALUATIONS_SCHEMA.names, ids))
+    # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
+    cells, rows = read_or_refuse(results, lambda: results.tables(cell_ids))
+    table = cells.to_pandas().merge(
+        rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
+    )
     return with_measures(table).astype(dict.fromkeys(_COUNTS, "Int64"))
 
 

@@ -18,7 +18,7 @@ def _run(argv: Sequence[str] | None) -> int:
     args = _parser().parse_args(argv)
     with importing():
         from study.results import Results
-        from study.results.compaction import compact
+        from study.results.merging import compact
 
     done = compact(Results(args.results_dir))
     if done.before == done.after:
@@ -27,7 +27,7 @@ def _run(argv: Sequence[str] | None) -> int:
     else:
         print(
             f"{args.results_dir}: {counted(done.cells, 'cell')}, {counted(done.before, 'file')} "
-            f"in each of cells/ and evaluations/ merged into {done.after}"
+            f"merged into {done.after}"
         )
     return DONE
 
@@ -39,8 +39,8 @@ def _parser() -> Parser:
 
 
 _ABOUT = """Merges the small files of a results directory into few large ones. Every row stays as
-it is, and studies and analyses go on with the directory as before. Refuses while a study runs,
-or stops it in an object store, which has no locks; can be stopped at any moment and run again."""
+it is, and studies and analyses go on with the directory as before. Refuses while a study runs;
+can be stopped at any moment and run again."""
 
 _EXAMPLES = """
 examples:
@@ -49,7 +49,6 @@ examples:
 
 Results of another machine are merged by copying, whether compacted or not:
   cp -r other/cells results/cells/other
-  cp -r other/evaluations results/evaluations/other
   python -m study.compact results
 """
 

@@ -161,26 +161,24 @@ def _train(
     to_come = CellsToCome(plan, place.finished, choose, progress, search)
     tracker.log_cells(sorted(plan.finished), statuses)
 
-    def on_cell(cell_id: str, lost: int) -> str:
+    def on_cell(cell_id: str) -> str:
         status = _recorded(results, cell_id)
         tracker.log_cells([cell_id])
-        if not lost:  # a worker that was taken for lost may still write the cell's own files
-            place.merge([cell_id], progress.note)
+        place.merge([cell_id], progress.note)
         return status
 
     failures: list[Failure] = []
     if plan.to_run or plan.to_come:
-        # Late, since from now on, if not before, the trials of an earlier command here stop.
-        mark = results.mark()
+        origin = results.origin()
         if place.cluster is not None:
-            place.cluster.require(results.url, mark)
+            place.cluster.require(results.url, origin)
         source = source_digest() if place.cluster else None
         judge = _judge(request, place) if request.scheduler else None
         with progress.shown():
             progress.note(f"starting Ray's workers on {plan.where}")  # most of the time before
             failures = launch(
                 plan.jobs,
-                dataclasses.replace(work_of(request, plan), mark=mark, source=source),
+                dataclasses.replace(work_of(request, plan), origin=origin, source=source),
                 plan.resources,
                 progress,
                 on_cell,

@@ -35,7 +35,6 @@ from study.results import (
     METRICS,
     SPLITS,
     ResultsError,
-    coded,
 )
 
 T = TypeVar("T")
@@ -112,6 +111,16 @@ class Cut:
                 maps = heatmaps.filter(pa.array(mine))
                 found[mine] = saif_at(maps, self.threshold_of(task), modality.heatmap_edges)
         return found
+
+
+def coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The distinct values of a column, and the index of each row's value among them."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode(null_encoding="encode")
+    column = column.unify_dictionaries().combine_chunks()
+    if column.null_count:
+        column = column.dictionary_decode().dictionary_encode(null_encoding="encode")
+    return column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
 
 
 def is_number(value: object) -> bool:

@@ -21,7 +21,6 @@ from analysis.reading import (
 )
 from study.results import (
     CELLS_SCHEMA,
-    DICTIONARIES,
     EVALUATIONS_SCHEMA,
     IMAGES,
     SPLITS,
@@ -95,7 +94,7 @@ class TableSource:
             else:
                 text = pa.types.is_string(kind)  # of which NaN is no value
                 values = pa.array(held[name].to_numpy(_dtype(kind)), kind, from_pandas=text)
-            part[name] = values.dictionary_encode() if name in DICTIONARIES else values
+            part[name] = values.dictionary_encode() if name in ("cell_id", "split") else values
         rows = pa.table(part)
         return consume(cells.reset_index(drop=True), iter([rows]))
 
@@ -148,8 +147,18 @@ class DirectorySource:
 
         return read_or_refuse(
             self._results,
-            lambda: self._results.scan(selected, columns, self._cell_ids, CELL_COLUMNS),
+            lambda: selected(
+                pa.Table.from_pandas(self._results.cells(self._cell_ids, CELL_COLUMNS)),
+                iter([self._rows(columns)]),
+            ),
         )
+
+    def _rows(self, columns: Sequence[str]) -> pa.Table:
+        rows = self._results.tables(self._cell_ids)[1].select(columns)
+        for name in ("cell_id", "split"):
+            at = rows.column_names.index(name)
+            rows = rows.set_column(at, name, rows[name].dictionary_encode())
+        return rows
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All evaluations of some cells, as `load` gives them, or some of their columns alone."""

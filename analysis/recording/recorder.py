@@ -86,11 +86,12 @@ def record(
     table = checked_table(runs, options, measures)
     cells = _cells(table, options, measures, study)
     results = opened(results_dir)
-    _refuse_changed(results, cells)
+    there = _unchanged(results, cells)
     results.prepare()
     with results.lock():
         for cell, evaluations in cells:
-            results.write_cell(cell, evaluations)
+            if cell["cell_id"] not in there:
+                results.write_cell(cell, evaluations)
     return [str(cell["cell_id"]) for cell, _ in cells]
 
 
@@ -172,10 +173,10 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
     return found
 
 
-def _refuse_changed(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) -> None:
-    """Refuses runs that the directory has with other numbers."""
+def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) -> set[str]:
+    """Ids of the runs that the directory has; refuses those that it has with other numbers."""
     if not results.storage.exists("cells"):
-        return
+        return set()
     new = {str(cell["cell_id"]): cell for cell, _ in cells}
     there = results.cells(new, ["cell_id", "cell"])
     for run_id, text in zip(there["cell_id"], there["cell"], strict=True):
@@ -186,6 +187,7 @@ def _refuse_changed(results: Results, cells: Sequence[tuple[dict[str, Any], Any]
                 f"{which}, seed {cell['seed']} is in {results.url} with other numbers (run "
                 f"{run_id}). Nothing was recorded: record these runs into another directory."
             )
+    return set(there["cell_id"])
 
 
 def _plain(value: Any) -> Any:

@@ -40,9 +40,8 @@ class Work:
         data_dir, cache_dir, weights, category_words: see `study.tasks.sources.places.Places`.
         micro_batch: inputs a forward and backward pass; None: chosen by the device.
         checkpoint_every: seconds between checkpoints, >= 0.
-        mark: of the results directory, see `study.results.Results.mark`. The command that leaves
-            it holds the directory's lock and gives only cells that the directory lacks. None: no
-            such command; every file is searched for the cells.
+        origin: of the results directory, see `study.results.Results.origin`, so that a worker
+            notices that it sees another one. None: not compared.
         source: `study.cell.version.source_digest` of the command; None: not compared.
         networks: results directory with the networks that cells take apart; None: `results`.
         parts: files of parts, name and text, which a worker imports before it makes the cells
@@ -69,7 +68,7 @@ class Work:
     category_words: str | None = None
     micro_batch: int | None = None
     checkpoint_every: float = DEFAULT_INTERVAL
-    mark: str | None = None
+    origin: str | None = None
     source: str | None = None
     networks: str | None = None
     parts: tuple[tuple[str, str], ...] = ()

@@ -164,22 +164,22 @@ class Cluster:
     def _answer(self, answer: Any, deadline: float) -> Any:
         return self.ray.get(answer, timeout=max(0.0, deadline - time.monotonic()))
 
-    def require(self, results: str | None = None, mark: str = "") -> None:
+    def require(self, results: str | None = None, origin: str = "") -> None:
         """Checks that every node has this project and sees the results directory.
 
         Nodes that join later are checked by their trials.
 
         Args:
             results: path or URL of the results directory; None: not checked.
-            mark: as `study.results.Results.mark` gives it.
+            origin: as `study.results.Results.origin` gives it.
 
         Raises:
             RequestError: names the node and what to do.
         """
         with tempfile.TemporaryFile() as unsaid, ray_stderr_into(unsaid):
-            self._require(results, mark)
+            self._require(results, origin)
 
-    def _require(self, results: str | None, mark: str) -> None:
+    def _require(self, results: str | None, origin: str) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         probe = self.ray.remote(num_cpus=0)(_probe())
@@ -188,7 +188,7 @@ class Cluster:
             """The actor, which lives as long as it is held, and its answer."""
             strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
             actor = probe.options(scheduling_strategy=strategy).remote()
-            return actor, actor.ask.remote(results, mark)
+            return actor, actor.ask.remote(results, origin)
 
         asked = [(node, *ask(node)) for node in self.nodes]
         deadline = time.monotonic() + ANSWER_SECONDS
@@ -226,7 +226,7 @@ def _probe() -> type:
     """An actor class that is pickled by value, so that a node without the project can run it."""
 
     class Probe:
-        def ask(self, results: str | None, mark: str) -> dict[str, str]:
+        def ask(self, results: str | None, origin: str) -> dict[str, str]:
             import sys
 
             try:
@@ -237,7 +237,7 @@ def _probe() -> type:
                 return {"missing": str(error), "python": sys.executable}
             try:
                 if results is not None:
-                    Results(results).require_mark(mark)
+                    Results(results).require_origin(origin)
             except RequestError as error:
                 return {"refused": str(error)}
             return {"source": source_digest()}

@@ -28,7 +28,7 @@ from study.errors import RequestError
 from study.kinds import Kind, kind_of
 from study.launch.trial import train_cells
 from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
-from study.results.cell_copies import DUPLICATE_TOLERANCE, agree
+from study.results.records import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal import counted
 from study.terminal.progress import Progress
@@ -254,8 +254,6 @@ def _find(results: Results, asked: str) -> str:
             f"a cell id is up to 16 hexadecimal digits, got {asked!r}. A report and cells/ in the "
             "results directory show them."
         )
-    if len(asked) == 16 and results.has_cell(asked):
-        return asked
     survey = results.survey()
     ids = survey.statuses
     found = sorted(cell_id for cell_id in ids if cell_id.startswith(asked))

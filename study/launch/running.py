@@ -11,9 +11,8 @@ from study.launch.fork_points import ForkPoints
 from study.launch.job_queue import Job, Jobs, Source
 from study.terminal.progress import Progress
 
-OnCell = Callable[[str, int], str]
-"""Called on the driver with the id of each recorded cell, and how often a worker of it was lost;
-returns its status."""
+OnCell = Callable[[str], str]
+"""Called on the driver with the id of each recorded cell; returns its status."""
 
 
 class Running:
@@ -81,7 +80,7 @@ class Running:
         if failure is None:
             try:
                 for cell_id in job.ids:
-                    self._end(cell_id, self._on_cell(cell_id, job.retries))
+                    self._end(cell_id, self._on_cell(cell_id))
                     self._forks.ended(cell_id)
                 self.jobs.ended(job)
                 return

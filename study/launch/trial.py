@@ -8,7 +8,6 @@ import json
 import platform
 import socket
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,8 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
     """
     results = Results(work.results)
     record = not work.dry_run
-    if record and work.mark is not None:
-        results.require_mark(work.mark)
+    if record and work.origin is not None:
+        results.require_origin(work.origin)
     if work.source is not None and work.source != source_digest():
         raise RequestError(
             f"node {socket.gethostname()} has another version of this project than the command. "
@@ -51,44 +50,28 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
     device = hardware.set_up(work.threads, work.gpu)
     kind = KINDS[work.kind]
     if record:
-        recorded = _recorded(results, [cell.id for cell in work.cells], work.mark is not None)
-        for cell_id in recorded:  # a lost worker may have left its checkpoints
+        ended = {c.id for c in work.cells if results.status(c.id) not in (None, "censored")}
+        for cell_id in ended:  # a lost worker may have left its checkpoints
             kind.discard(results.storage, cell_id)
-        cells = tuple(cell for cell in work.cells if cell.id not in recorded)
+        cells = tuple(cell for cell in work.cells if cell.id not in ended)
         work = dataclasses.replace(work, cells=cells)
     if not work.cells:
         return {}
     started = time.perf_counter()
     outcomes = dict(zip(work.cells, kind.run(work, device, report), strict=True))
-    if record and work.mark is not None:
-        results.require_mark(work.mark)  # a later command may have merged this cell's files
-    for cell, ended in outcomes.items() if record else ():
+    for cell, outcome in outcomes.items() if record else ():
         row = {
             "study": work.study,
             "kind": work.kind,
             "stage": work.stage(cell),
             **cell_columns(cell),
-            **ended.columns,
-            "total_seconds": ended.earlier_seconds + time.perf_counter() - started,
+            **outcome.columns,
+            "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,
             **_circumstances(work, device),
         }
-        results.write_cell(row, [{"cell_id": cell.id, **each} for each in ended.evaluations])
+        results.write_cell(row, [{"cell_id": cell.id, **each} for each in outcome.evaluations])
         kind.discard(results.storage, cell.id)
-    return {cell.id: ended.status for cell, ended in outcomes.items()}
-
-
-def _recorded(results: Results, cell_ids: Sequence[str], of_a_command: bool) -> set[str]:
-    """The cells that need no training.
-
-    A command reads every file before it leaves its mark, and then keeps other commands out. It
-    merges files of cells only once it knows that they have ended, in their first trial. So those
-    that it may ask for here each have a file of their name.
-    """
-    own = {cell_id for cell_id in cell_ids if results.has_cell(cell_id)}
-    if of_a_command or len(own) == len(set(cell_ids)):
-        return own
-    statuses = results.survey().statuses
-    return {cell_id for cell_id in cell_ids if statuses.get(cell_id, "censored") != "censored"}
+    return {cell.id: outcome.status for cell, outcome in outcomes.items()}
 
 
 def _circumstances(work: Work, device: torch.device) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from study.errors import RequestError
 from study.launch.nodes import Cluster
-from study.results import Results, ResultsError, Survey, compaction
+from study.results import Results, ResultsError, Survey, merging
 from study.storage.urls import absolute
 from study.terminal.working import working
 
@@ -33,7 +33,7 @@ class Workplace:
     accepts_censored: bool
     _locks: contextlib.ExitStack
     _locked: bool
-    _merger: compaction.Merger | None = None
+    _unmerged: list[str] | None = field(default_factory=list)
 
     @property
     def finished(self) -> dict[str, str]:
@@ -45,15 +45,18 @@ class Workplace:
         """Merges the files of recorded cells once there are many.
 
         Args:
-            cell_ids: which no worker writes or asks for any more.
+            cell_ids: of cells that have ended.
             note: told why files cannot be merged; the study goes on with small ones.
         """
-        if self._merger is None:
+        if self._unmerged is None:
             return
+        self._unmerged += cell_ids
         try:
-            self._merger.add(cell_ids)
+            while len(self._unmerged) >= merging.MOST_SMALL_FILES:
+                merging.merge(self.results, self._unmerged[: merging.MOST_SMALL_FILES])
+                del self._unmerged[: merging.MOST_SMALL_FILES]
         except ResultsError as error:
-            self._merger = None
+            self._unmerged = None
             note(f"files of results are not merged any more: {error}")
 
     def prepare(self) -> None:
@@ -66,52 +69,29 @@ class Workplace:
         if not self._locked:
             self._locks.enter_context(self.results.lock())
             self.survey = self.results.survey()  # another command may have been faster
+        self.results.sweep()
         _set_aside_damage(self.results, self.survey)
-        self._merger = compaction.Merger(self.results)
-        if len(self.survey.small) >= compaction.MOST_SMALL_FILES:
-            self.results.fence()  # else a worker could record anew what is merged now
         with working("merging files"):
             self.merge(self.survey.small, lambda text: print(f"note: {text}", file=sys.stderr))
 
 
-@contextlib.contextmanager
-def shared(url: str, mark: str, why_not: Callable[[str, bool], str | None]) -> Iterator[Workplace]:
-    """Opens the place for one of several commands that train at the same time, each its own cells.
-
-    The first one does what nobody may do beside others: it makes the directory, removes what
-    killed writers left, sets damage aside and leaves the mark.
-
-    Args:
-        url: of the results directory.
-        mark: which all of them have.
-        why_not: says why this command cannot train with a directory that bears another mark; told
-            whether others train with it now. None: it can.
+def beside_others(url: str) -> Workplace:
+    """Prepares the place for one of several commands that train at once, each its own cells.
 
     Raises:
-        RequestError: the directory cannot be read or written, another command runs there that does
-            not share it, or as `why_not` says.
+        RequestError: the directory cannot be read or written, or a study that does not share it
+            runs there.
     """
     results = results_in(url)
-    surveys: list[Survey] = []
-
-    def begin() -> None:
-        there = results.marked()
-        if there is not None and (reason := why_not(there, False)):
-            raise RequestError(reason)
-        results.prepare()
-        surveys[:] = [results.survey()]
-        if results.storage.local:  # else others may be writing what looks damaged
-            _set_aside_damage(results, surveys[0])
-        results.mark(mark)
-
-    if results.storage.local:
-        results.storage.make("")
-    with results.storage.share(begin):
-        there = results.marked()
-        if there != mark:
-            raise RequestError(why_not(there or "", True) or "")
-        survey = surveys[0] if surveys else results.survey()
-        yield Workplace(results, survey, None, False, contextlib.ExitStack(), True)
+    if results.is_running():
+        raise RequestError(
+            f"another study is running with the results directory {results.url}. Wait for its "
+            "end, or choose another directory with --results DIR."
+        )
+    results.prepare()
+    survey = results.survey()
+    _set_aside_damage(results, survey)
+    return Workplace(results, survey, None, False, contextlib.ExitStack(), True)
 
 
 def looked_at(url: str) -> Workplace:

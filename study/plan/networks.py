@@ -10,7 +10,7 @@ from study.kinds import KINDS
 from study.models import kept
 from study.plan.plan import Plan, Skip
 from study.request import Request
-from study.results.survey import Survey
+from study.results import Survey
 from study.storage.storage import Storage
 
 TRAINING = "training"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from study.errors import RequestError
 from study.hardware import TF32_NEEDS_GPU
 from study.kinds import KINDS
 from study.launch.failures import Failure
-from study.launch.workplace import Workplace, looked_at, shared
+from study.launch.workplace import Workplace, beside_others, looked_at
 from study.plan.describe import describe
 from study.plan.divide import cores_for
 from study.plan.estimate import cell_seconds, choose_packing
@@ -26,7 +25,6 @@ from study.plan.planning import planned
 from study.plan.stages import staged
 from study.request import Request, Shard
 from study.shards.in_turn import train_in_turn
-from study.shards.mark import Mark
 from study.shards.share import Share
 from study.terminal import counted
 from study.terminal.command import DONE, FAILED, terminating
@@ -42,9 +40,8 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
         began: when the command did, in seconds of `time.monotonic`.
 
     Raises:
-        RequestError: a command runs with the results directory that is no shard of this study, or
-            this very shard does; shards trained on other data; or the request cannot be carried
-            out here.
+        RequestError: a command that is no shard runs with the results directory, or the request
+            cannot be carried out here.
         KeyboardInterrupt: Ctrl-C or SIGTERM; recorded cells stay.
     """
     with working("planning"):
@@ -71,21 +68,12 @@ def run_shard(request: Request, shard: Shard, began: float) -> int:
             print(describe(known, request.about, request.price_per_hour))
         print(_still_to_come(known, waiting), end="")
         return DONE
-    mark = Mark.of(request, shard, grid)
-    with terminating(), contextlib.ExitStack() as stack:
-        place = stack.enter_context(shared(request.results, mark.text, mark.why_not))
-        if not stack.enter_context(place.results.storage.lock_number(shard.number)):
-            raise RequestError(
-                f"shard {shard} is running with the results directory {place.results.url}. Wait "
-                "for its end, or start another shard."
-            )
-        end = began + 60 * request.minutes
-        return _train(request, grid, place, share, mark.text, end)
+    with terminating():
+        place = beside_others(request.results)
+        return _train(request, grid, place, share, began + 60 * request.minutes)
 
 
-def _train(
-    request: Request, grid: Plan, place: Workplace, share: Share, mark: str, end: float
-) -> int:
+def _train(request: Request, grid: Plan, place: Workplace, share: Share, end: float) -> int:
     """Trains what is known of a share, and what that makes known."""
     known, waiting = _known(request, grid, place, share)
     cells, done = counted(len(known.cells), "cell"), len(known.finished)
@@ -97,7 +85,7 @@ def _train(
     failures: list[Failure] = []
     left: list[AnyCell] = []
     while known.to_run and not (failures or left):
-        work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0, mark=mark)
+        work = replace(work_of(request, known), gpu=known.gpus_per_trial != 0)
         failures, left = train_in_turn(known, work, end)
         place.survey = place.results.survey()
         known, waiting = _known(request, grid, place, share)

@@ -8,30 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import io
 import os
 import re
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from study.errors import ResultsError as ResultsError
 from study.storage import urls
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_GLANCE = 0.05  # seconds; `is_locked` holds the lock for far less
-_PATIENCE = 600.0
-"""Seconds for which one that shares waits while another one begins, which reads all results."""
-
-_SOON = 3.0
-"""Seconds after which one that begins has said so, to other machines, too."""
-
-_BEGINS = b"one that shares begins"
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.part$")
 _NO_FILE = re.compile(rf"(^|/)(\.|__MACOSX/)|{_PARTIAL.pattern}")
 
@@ -58,7 +43,6 @@ class Storage:
         self._what = what
         self._fs, self._root = urls.open_url(self.url, what)
         self.local = urls.is_local(self._fs)
-        self._held: int | None = None
 
     def make(self, folder: str) -> None:
         """Makes a folder of the directory, and the directory, if they are missing.
@@ -108,22 +92,6 @@ class Storage:
             with open(self._path(name), "rb") as file:
                 return file.read()
 
-    def open(self, name: str) -> pa.NativeFile | io.RawIOBase:
-        """Opens a file to be read in pieces.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ResultsError: the file cannot be opened.
-        """
-        with self._reading(name):
-            if self.local:
-                import pyarrow as pa
-
-                return pa.OSFile(self._path(name), "rb")  # read without Python's global lock
-            self._fs.invalidate_cache()  # others write, too
-            file = self._fs.open(self._path(name), "rb")
-            return _Pieces(file, lambda: self._reading(name))
-
     def exists(self, name: str) -> bool:
         """Whether there is a file or folder of this name.
 
@@ -136,33 +104,36 @@ class Storage:
             self._fs.invalidate_cache()  # others write, too
             return self._fs.exists(self._path(name))
 
-    def names(self, folder: str, suffix: str = "") -> list[str]:
+    def names(self, folder: str, prefix: str = "") -> list[str]:
         """Names of all files under a folder, at any depth, sorted; empty if there is no folder.
 
         Unfinished files are left out, whether their writer is at work or was killed, and hidden
         ones, which other programs leave.
 
+        Args:
+            folder: to list.
+            prefix: only files of the folder itself whose names begin so.
+
         Raises:
             ResultsError: the folder cannot be listed.
         """
-        found = self._files(folder)
-        return sorted(n for n in found if n.endswith(suffix) and not _NO_FILE.search(n))
+        found = self._files(folder, prefix)
+        return sorted(name for name in found if not _NO_FILE.search(name))
 
     def move(self, name: str, to: str) -> str:
         """Moves a file and makes the folders of its new name; never overwrites.
 
         Returns:
-            The new name: `to`, with a number before the extension if `to` is taken.
+            The new name: `to`, with some digits before the extension if `to` is taken.
 
         Raises:
             FileNotFoundError: there is no such file.
             ResultsError: the file cannot be moved.
         """
-        stem, extension = os.path.splitext(to)
-        target, number = to, 0
-        while self.exists(target):
-            number += 1
-            target = f"{stem}-{number}{extension}"
+        target = to
+        if self.exists(to):
+            stem, extension = os.path.splitext(to)
+            target = f"{stem}-{uuid.uuid4().hex[:8]}{extension}"
         self.make(os.path.dirname(to))
         if not self.exists(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
@@ -183,120 +154,30 @@ class Storage:
         with self._writing(name), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
-    def sweep(self, folder: str = "") -> None:
-        """Removes the unfinished files that killed writers left under a folder.
+    def fetch(self, names: Sequence[str], folder: Path) -> None:
+        """Copies files of an object store into a local folder, several at a time.
 
-        Only the driver calls it, or the first of those that share the lock. While others hold or
-        share it, nothing is removed, since their files may still be finished. An object store has
-        neither locks nor unfinished files.
+        Raises:
+            FileNotFoundError: one is not there.
+            ResultsError: one cannot be read or copied.
+        """
+        paths = [str(folder / name) for name in names]
+        for path in paths:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        with self._reading(""):
+            self._fs.get([self._path(name) for name in names], paths)
+
+    def sweep(self, folder: str = "") -> None:
+        """Removes the unfinished files that killed writers left under a folder; a store has none.
+
+        A writer at work notices it, and writes its file again.
 
         Raises:
             ResultsError: a file cannot be removed.
         """
-        if self._held == fcntl.LOCK_SH:
-            return
-        try:
-            with contextlib.nullcontext() if self._held else self.lock():
-                for name in self._files(folder):
-                    if _PARTIAL.search(name):
-                        self.remove(name)
-        except Locked:
-            return
-
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keeps all others out of a local directory; the lock ends with the process.
-
-        Raises:
-            Locked: another process holds it, or shares it.
-            ResultsError: the directory cannot be locked.
-        """
-        if not self.local:
-            yield
-            return
-        with self._open_lock() as file:
-            if not self._flock(file, fcntl.LOCK_EX):
-                time.sleep(_GLANCE)  # a report may have just asked whether a study runs
-                if not self._flock(file, fcntl.LOCK_EX):
-                    raise self._refusal(shared=self._flock(file, fcntl.LOCK_SH))
-            file.truncate(0)
-            with self._holding(fcntl.LOCK_EX):
-                yield
-
-    @contextlib.contextmanager
-    def share(self, begin: Callable[[], None]) -> Iterator[None]:
-        """Keeps drivers out of a local directory, and lets others in that share it.
-
-        Args:
-            begin: called first where nobody else is there, while all others wait; by each, where
-                an object store has no locks. It may be called twice.
-
-        Raises:
-            Locked: one that does not share it is there.
-            ResultsError: the directory cannot be locked.
-        """
-        if not self.local:
-            begin()
-            yield
-            return
-        with self._open_lock() as file:
-            began = time.monotonic()
-            while True:
-                if self._flock(file, fcntl.LOCK_EX):
-                    with self._writing(".lock"):
-                        file.truncate(0)
-                        file.write(_BEGINS)
-                        os.fsync(file.fileno())  # or NFS keeps it from the others
-                    with self._holding(fcntl.LOCK_EX):
-                        begin()
-                    file.truncate(0)
-                # Not in one step from one to the other: somebody may be faster, and begin anew.
-                if self._flock(file, fcntl.LOCK_SH):
-                    break
-                begins = self.read(".lock") == _BEGINS
-                if time.monotonic() - began > (_PATIENCE if begins else _SOON):
-                    raise self._refusal(shared=False)
-                time.sleep(_GLANCE)
-            with self._holding(fcntl.LOCK_SH):
-                yield
-
-    @contextlib.contextmanager
-    def lock_number(self, number: int) -> Iterator[bool]:
-        """Keeps others off a number, of those that share a local directory.
-
-        Gives whether no other process holds it.
-
-        Raises:
-            ResultsError: the directory cannot be locked.
-        """
-        if not self.local:
-            yield True
-            return
-        with self._open_lock(".shares") as file:
-            # A byte each, of one file: of a thousand that share, no thousand files stay.
-            yield self._locks(
-                lambda: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number),
-                held=(BlockingIOError, PermissionError),
-            )
-
-    def is_locked(self) -> bool:
-        """Whether another process holds or shares the lock of a local directory.
-
-        A lock that cannot be read counts as free, and so does an object store, which has none.
-        """
-        if not self.local or self._held:
-            return False
-        # An exclusive lock on NFS takes the right to write. Without it, only drivers are seen.
-        for mode, kind in (("r+b", fcntl.LOCK_EX), ("rb", fcntl.LOCK_EX), ("rb", fcntl.LOCK_SH)):
-            with (
-                contextlib.suppress(OSError, ResultsError),
-                open(self._path(".lock"), mode) as file,
-            ):
-                if self._flock(file, kind):
-                    return False
-                time.sleep(_GLANCE)  # somebody else may have just asked
-                return not self._flock(file, kind)
-        return False  # never locked, or not readable
+        for name in self._files(folder) if self.local else ():
+            if _PARTIAL.search(name):
+                self.remove(name)
 
     def path(self, name: str) -> str:
         """The full path or URL of a name, for people."""
@@ -305,80 +186,33 @@ class Storage:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    @contextlib.contextmanager
-    def _open_lock(self, name: str = ".lock") -> Iterator[BinaryIO]:
-        """A file to lock, open for both as NFS asks for it, and unbuffered."""
-        with contextlib.ExitStack() as stack:
-            with self._writing(name):
-                file = stack.enter_context(open(self._path(name), "a+b", buffering=0))
-            yield file
-
-    def _flock(self, file: IO[Any], kind: int) -> bool:
-        """Takes a lock if it is free, and returns whether it was; it ends when the file closes."""
-        return self._locks(lambda: fcntl.flock(file, kind | fcntl.LOCK_NB), (BlockingIOError,))
-
-    def _locks(self, take: Callable[[], None], held: tuple[type[OSError], ...]) -> bool:
-        """Whether a lock could be taken; `held` is what is raised where somebody has it."""
-        try:
-            take()
-        except held:
-            return False
-        except OSError as error:
-            raise ResultsError(
-                f"cannot lock {self._what} {self.url} ({urls.reason(error)}). Its file system "
-                "needs locks that hold on all machines, as Lustre has with the mount option "
-                "flock. Or choose another directory."
-            ) from error
-        return True
-
-    @contextlib.contextmanager
-    def _holding(self, kind: int) -> Iterator[None]:
-        self._held = kind
-        try:
-            yield
-        finally:
-            self._held = None
-
-    def _refusal(self, shared: bool) -> Locked:
-        who = "shards of a study are" if shared else "another study is"
-        return Locked(
-            f"{who} running with the results directory {self.url}. Wait for "
-            f"{'their' if shared else 'its'} end, or choose another directory with --results DIR."
-        )
-
     def _write(self, path: str, data: bytes) -> None:
         if not self.local:
             self._fs.pipe_file(path, data)  # an object appears only once it is complete
             return
-        partial = f"{path}.{uuid.uuid4().hex}.part"
         try:
-            with open(partial, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        finally:
-            with contextlib.suppress(OSError):
-                os.remove(partial)
-        _sync_folder(os.path.dirname(path))
+            _write_and_rename(path, data)
+        except FileNotFoundError:  # swept by a command that began meanwhile
+            _write_and_rename(path, data)
 
-    def _files(self, folder: str) -> list[str]:
-        """Names of all files under a folder."""
+    def _files(self, folder: str, prefix: str = "") -> list[str]:
+        """Names of all files under a folder, or of those in it that begin so."""
         with self._reading(folder):
             if not self.local:
                 self._fs.invalidate_cache()  # others write, too
-                paths = self._found(folder)
+                paths = self._found(folder, prefix)
             else:
                 paths = [
                     os.path.join(where, name)
                     for where, _, names in os.walk(self._path(folder), onerror=_unless_gone)
                     for name in names
                 ]
-        return [path.removeprefix(f"{self._root}/") for path in paths]
+        names = [path.removeprefix(f"{self._root}/") for path in paths]
+        return [name for name in names if not prefix or name.startswith(f"{folder}/{prefix}")]
 
-    def _found(self, folder: str) -> list[str]:
+    def _found(self, folder: str, prefix: str) -> list[str]:
         try:
-            return self._fs.find(self._path(folder))
+            return self._fs.find(self._path(folder), prefix=prefix)
         except FileNotFoundError as error:
             if urls.has_folders(self._fs):
                 return []
@@ -415,36 +249,18 @@ class Storage:
             ) from error
 
 
-class _Pieces(io.RawIOBase):
-    """A file in a store; a lost connection raises ResultsError, as the file is not damaged."""
-
-    def __init__(self, file: BinaryIO, reading: Callable[[], AbstractContextManager[None]]):
-        self._file = file
-        self._reading = reading
-
-    def read(self, size: int = -1) -> bytes:
-        with self._reading():
-            return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class Locked(ResultsError):
-    """Another study runs with the results directory."""
+def _write_and_rename(path: str, data: bytes) -> None:
+    partial = f"{path}.{uuid.uuid4().hex}.part"
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(partial)
+    _sync_folder(os.path.dirname(path))
 
 
 def _sync_folder(path: str) -> None:

@@ -15,10 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from study.results import Results
-from study.results.parquet import from_rows
+from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
+from study.results.cell_file import MERGED
 
 Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
 """The rows of a cell and of its evaluations."""
@@ -281,9 +282,11 @@ def write_study(
         made += [_of_training(law, seed)] if trained else []
         made += [_of_scoring(law, method, width, seed) for method, width in asked]
     rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
-    file = f"compact-{_digest({'ids': [row['cell_id'] for row in rows]})[:16]}.parquet"
-    results.write_table("evaluations", file, from_rows("evaluations", evaluations))
-    results.write_table("cells", file, from_rows("cells", rows))
+    results.write(
+        MERGED,
+        pa.Table.from_pylist(rows, CELLS_SCHEMA),
+        pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA),
+    )
 
 
 def _accuracy(law: Law, seed: int) -> float:

@@ -1,0 +1,183 @@
+"""One Parquet file of cells: what its bytes are, and how they are checked and read.
+
+It has one row an (evaluation, split), with the columns of the cell repeated; a cell without any
+evaluation has one row whose `split` is missing. Its first row group holds a row of every cell. Its
+metadata hold what is long: cell id -> `cell` and `package_versions`, as JSON. Its name ends with a
+digest of its bytes, so that a changed or half-copied file shows, wherever it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from study.errors import ResultsError
+from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA, FAMILIES, selected
+
+SCHEMA_VERSION = 10
+"""Of the files that are written and read."""
+
+MERGED = "merged"
+"""In place of the cell id, in the name of a file of many cells."""
+
+ROWS_A_GROUP = 30_000  # larger groups are faster to read whole; of smaller ones more are skipped
+
+_NAME = re.compile(
+    rf"(^|/)(?:(?P<cell>[0-9a-f]{{16}})|{MERGED})-(?P<digest>[0-9a-f]{{16}})\.parquet$"
+)
+_EARLIER = re.compile(r"(^|/)([0-9a-f]{16}|compact-[0-9a-f]{16})\.parquet$")
+_VERSION, _TEXTS = b"attention_study_schema", b"cells"
+_IN_METADATA = ("cell", "package_versions")
+_OTHER_VERSION = (
+    "{} was made by another version of this project. Move the directory away, or choose another "
+    "with --results DIR."
+)
+
+
+class Damage(NamedTuple):
+    """A damaged file: its name in the directory, and the reason."""
+
+    name: str
+    reason: str
+
+
+class Damaged(Exception):
+    """A damaged file; the message is the reason."""
+
+
+def own_cell(name: str) -> str | None:
+    """The id of the cell that alone is in a file of this name; None: it may hold many."""
+    found = _NAME.search(name)
+    return found["cell"] if found else None
+
+
+def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        cells: of `CELLS_SCHEMA`, each once.
+        evaluations: of `EVALUATIONS_SCHEMA`, each of one of the cells; of a cell in their order.
+    """
+    cell_of = pc.index_in(evaluations["cell_id"], cells["cell_id"].combine_chunks()).to_numpy()
+    without = np.setdiff1d(np.arange(len(cells)), cell_of)
+    none = pa.Table.from_pylist([{}] * len(without), EVALUATIONS_SCHEMA)
+    cell_of = np.concatenate([cell_of, without])
+    order = np.argsort(cell_of, kind="stable")
+    first = np.unique(cell_of[order], return_index=True)[1]
+    order = np.concatenate([order[first], np.delete(order, first)])
+
+    rows = cells.drop_columns(_IN_METADATA).take(cell_of[order])
+    measured = pa.concat_tables([evaluations, none]).take(order)
+    for field in EVALUATIONS_SCHEMA:
+        if field.name != "cell_id":
+            rows = rows.append_column(field, measured[field.name])
+    empty = {name for name in rows.column_names if rows[name].null_count == len(rows)}
+    left_out = [name for family in FAMILIES if empty.issuperset(family) for name in family]
+    rows = rows.drop_columns(left_out)
+
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink,
+        rows.schema,
+        compression="zstd",
+        store_schema=False,
+        write_statistics=["cell_id", "split", "budget_fraction"],
+    ) as writer:
+        writer.add_key_value_metadata(
+            {_VERSION: str(SCHEMA_VERSION), _TEXTS: json.dumps(_texts(cells))}
+        )
+        several = len(cells) > 1
+        writer.write_table(rows[: len(cells)] if several else rows, ROWS_A_GROUP)
+        if several:
+            writer.write_table(rows[len(cells) :], ROWS_A_GROUP)
+    return sink.getvalue()
+
+
+def name_of(cell_id: str, data: bytes) -> str:
+    """The name of a file of one cell, or of many if `cell_id` is `MERGED`."""
+    return f"{cell_id}-{hashlib.sha256(data).hexdigest()[:16]}.parquet"
+
+
+def opened(name: str, path: Path, checked: bool = False) -> pq.ParquetFile:
+    """Opens a file whose bytes are those that were written.
+
+    Args:
+        name: in the results directory, for messages.
+        path: on this machine.
+        checked: its bytes are known to be those that were written.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        Damaged: it is cut, changed or foreign.
+        ResultsError: an earlier or later version of the project wrote it.
+    """
+    if _EARLIER.search(name):
+        raise ResultsError(_OTHER_VERSION.format(name))
+    found = _NAME.search(name)
+    if not found:
+        raise Damaged("it was not written by this platform")
+    if not checked and found["digest"] != _digest(path):
+        raise Damaged("its bytes are not those that were written")
+    file = pq.ParquetFile(path)
+    if file.metadata.metadata.get(_VERSION) != str(SCHEMA_VERSION).encode():
+        raise ResultsError(_OTHER_VERSION.format(name))
+    return file
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def cells_in(file: pq.ParquetFile, columns: Iterable[str] | None = None) -> pa.Table:
+    """One row a cell, with the columns of `CELLS_SCHEMA`, or some of them."""
+    schema = selected(CELLS_SCHEMA, columns)
+    there = [name for name in {*schema.names, "cell_id"} if name in file.schema_arrow.names]
+    rows = file.read_row_group(0, there)
+    first = np.sort(np.unique(rows["cell_id"].to_numpy(), return_index=True)[1])
+    rows = rows.take(first)
+    if not set(_IN_METADATA).isdisjoint(schema.names):
+        texts = json.loads(file.metadata.metadata[_TEXTS])
+        ids = rows["cell_id"].to_pylist()
+        for name in _IN_METADATA:
+            given = [texts[cell_id].get(name) for cell_id in ids]
+            dumped = [None if each is None else json.dumps(each, sort_keys=True) for each in given]
+            rows = rows.append_column(name, pa.array(dumped, pa.string()))
+    return completed(rows, schema)
+
+
+def evaluations_in(
+    file: pq.ParquetFile, cell_ids: Collection[str], columns: Iterable[str] | None = None
+) -> pa.Table:
+    """The evaluations of some cells, with the columns of `EVALUATIONS_SCHEMA`, or some."""
+    schema = selected(EVALUATIONS_SCHEMA, columns)
+    needed = {*schema.names, "cell_id", "split"}
+    rows = file.read([name for name in file.schema_arrow.names if name in needed])
+    wanted = pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string()))
+    return completed(rows.filter(pc.and_(wanted, rows["split"].is_valid())), schema)
+
+
+def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of a schema, missing ones empty."""
+    none = {name: pa.nulls(len(rows), schema.field(name).type) for name in schema.names}
+    there = {name: rows[name] for name in rows.column_names if name in none}
+    return pa.table(none | there).cast(schema)
+
+
+def _texts(cells: pa.Table) -> dict[str, dict[str, Any]]:
+    """Cell id -> what is in the metadata."""
+    rows = cells.select(["cell_id", *_IN_METADATA]).to_pylist()
+    return {
+        row["cell_id"]: {name: json.loads(row[name]) for name in _IN_METADATA if row[name]}
+        for row in rows
+    }

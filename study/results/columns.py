@@ -1,0 +1,263 @@
+"""The columns of results, each declared once: its type and what it means.
+
+A file has one row an (evaluation, split), with the columns of the cell repeated. A *family* is
+columns that only cells of some kind have; a file without any value of a family leaves it out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from study.cell.any_cell import AnyCell
+
+_TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
+
+Columns = Mapping[str, tuple[pa.DataType, str]]
+"""Name -> type, and meaning in Markdown."""
+
+NETWORK: Columns = {
+    "method": (_TEXT, "how a theory was solved or sampled, or the rule that scored heads"),
+    "variant": (_TEXT, "of the theory"),
+    "heads": (_TEXT, "heads of each layer"),
+    "paths": (_TEXT, "the network's attention paths"),
+    "network_width": (_NUMBER, "infinite: the limit of wide networks, or a rule of that limit"),
+    "temperature": (_NUMBER, "of the posterior"),
+    "sigma_perp": (_NUMBER, "noise of the data"),
+    "tokens": (_WHOLE, "of an input"),
+    "draws": (_WHOLE, "kept of each chain; of samples alone, as the next three"),
+    "warmup": (_WHOLE, "draws left out before"),
+    "thin": (_WHOLE, "draws to one that is kept"),
+    "chains": (_WHOLE, "how many"),
+}
+"""Of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of one
+that scores heads (`study.heads.cell.HeadsCell`)."""
+
+CAPTIONING: Columns = {
+    "encoder": (_TEXT, "of the image"),
+    "optimiser": (_TEXT, "of the first phase"),
+    "encoder_lr": (_NUMBER, "the encoder's learning rate in the first phase; missing: frozen"),
+    "teacher_forcing": (_NUMBER, "the least of all phases"),
+}
+"""Of a cell that writes captions."""
+
+SOLUTION: Columns = {
+    "path_names": (_TEXTS, "names of the rows and columns of U"),
+    "order_parameter": (_NUMBERS, "U, row by row"),
+    "order_parameter_error": (_NUMBERS, "its standard error of Monte Carlo"),
+    "overlaps": (
+        _NUMBERS,
+        "cosines between the training labels and the principal components of the kernel, by "
+        "falling eigenvalue, without sign",
+    ),
+    "residual": (_NUMBER, "how far the solution is from a stationary point"),
+    "r_hat": (_NUMBER, "how well chains agree: the largest of all sampled numbers"),
+    "effective_sample_size": (_NUMBER, "draws that count: the least of all sampled numbers"),
+}
+"""Of a cell that solves or samples: what it found."""
+
+HEADS: Columns = {
+    "network": (_TEXT, "id of the cell that trained the network, `networks/<id>.npz`"),
+    "network_digest": (_TEXT, "of its weights; also of the cell that trained them"),
+    "temperature_choice": (_TEXT, "how the temperature was chosen"),
+    "temperatures": (_NUMBERS, "among which"),
+    "head_scores": (_NUMBERS, "layer by layer, the higher the more a head matters"),
+    "removal_order": (
+        _WHOLES,
+        "the heads, counted through all layers from 0, in the order of their removal; missing, "
+        "as the scores, where a rule gives none",
+    ),
+}
+"""Of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`."""
+
+_CELL: Columns = {
+    "study": (_TEXT, "that recorded the cell"),
+    "kind": (
+        _TEXT,
+        "`training`, `posterior` (solves or samples), `heads` (takes a trained network apart) or "
+        "`recorded` ([another training loop](your-own.md#your-own-training-loop) trained it)",
+    ),
+    "cell_id": (_TEXT, "hash of all that determines the cell's result"),
+    "comparison_id": (_TEXT, "hash of all of that but what is compared, schedule and seed"),
+    "task": (_TEXT, "name of the task"),
+    "data_digest": (_TEXT, "of the data"),
+    "num_classes": (_WHOLE, "of the task"),
+    "split_scheme": (_TEXT, "how splits were made"),
+    "label_rule": (_TEXT, "how posts got their labels"),
+    "rationale_rule": (_TEXT, "how posts got their rationales"),
+    "min_count": (_WHOLE, "of a word of the vocabulary; of posts and captions"),
+    "data_notes": (_TEXT, "sentences for people, one a line; missing for mosaics of images"),
+    "m": (_WHOLE, "segments; of texts the most tokens, of captions regions"),
+    "n": (_WHOLE, "training examples"),
+    "architecture": (_TEXT, "of the network"),
+    "batch_size": (_WHOLE, "examples a step"),
+    "precision": (_TEXT, "of the arithmetic"),
+    "alpha": (_NUMBER, "attention held on the foreground; missing where the focus was trained"),
+    "paradigm": (_TEXT, "how attention was trained"),
+    "schedule": (_TEXT, "all phases, for people"),
+    "lr": (_NUMBER, "learning rate of the first phase"),
+    "last_lr": (_NUMBER, "learning rate of the last phase"),
+    "switch_point": (_NUMBER, "fraction of the budget at which a hybrid switches"),
+    "seed": (_WHOLE, "draws training mosaics, initial weights and order"),
+    "stage": (
+        _TEXT,
+        "`tune` (options are tried) or `confirm` (the chosen one on fresh seeds); missing where a "
+        "study has one stage",
+    ),
+    "budget_amount": (_WHOLE, "what the cell was given"),
+    "budget_unit": (_TEXT, "`flops` or `mosaics`"),
+    **NETWORK,
+    **CAPTIONING,
+    "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
+    "status": (_TEXT, "`done`, `diverged` or `censored` (stopped early by a scheduler)"),
+    "status_reason": (_TEXT, "why"),
+    "steps": (_WHOLE, "taken"),
+    "total_train_seconds": (_NUMBER, "wall time of the steps; in a pack, of the whole pack"),
+    "total_evaluate_seconds": (_NUMBER, "wall time of the evaluations; likewise"),
+    "total_seconds": (_NUMBER, "wall time from the cell's start to its record; likewise"),
+    "device": (_TEXT, "that trained it"),
+    "threads": (_WHOLE, "of the CPU"),
+    "pack": (_WHOLE, "cells that were trained together"),
+    "micro_batch": (_WHOLE, "examples at a time"),
+    "shared_prefix": (_FLAG, "whether it forked from another cell"),
+    **SOLUTION,
+    **HEADS,
+    "code_version": (_TEXT, "of this project"),
+    "package_versions": (_TEXT, "JSON; in the metadata of the file"),
+    "finished_at": (_TEXT, "when"),
+}
+
+METRICS: Columns = {
+    "loss": (_NUMBER, "nats; of one-shot images the squared error, of captions of all words"),
+    "accuracy": (_NUMBER, "a share; of captions `bleu_4`"),
+    "saif": (_NUMBER, "share of instances with attention and prediction in the right place"),
+    "foreground_attention_mean": (_NUMBER, "mean attention on the foreground"),
+    "ftpt": (_NUMBER, "share with focus (argmax of the attention) right, prediction right"),
+    "ffpt": (_NUMBER, "focus wrong, prediction right"),
+    "ftpf": (_NUMBER, "focus right, prediction wrong"),
+    "ffpf": (_NUMBER, "focus wrong, prediction wrong"),
+}
+"""Of an evaluation. All but `loss` are fractions in [0, 1]."""
+
+_RATIONALES: Columns = {
+    "foreground_share": (_NUMBER, "share of the instances whose foreground is known"),
+    "token_f1": (_NUMBER, "[plausibility](hatexplain.md#what-is-measured), as the next two"),
+    "iou_f1": (_NUMBER, "may exceed 1"),
+    "auprc": (_NUMBER, "area under the precision-recall curve"),
+}
+_CAPTIONS: Columns = {
+    **{f"bleu_{n}": (_NUMBER, f"[Bleu-{n}](captions.md#what-is-measured)") for n in (1, 2, 3, 4)},
+    "cider": (_NUMBER, "CIDEr, on its own scale"),
+    "caption_length": (_NUMBER, "mean number of words"),
+}
+FURTHER: Columns = {**_RATIONALES, **_CAPTIONS}
+"""Of an evaluation of some modalities. SAIF, heat map, `foreground_attention_mean` and `ftpt` to
+`ffpf` are of the instances whose foreground is known, and missing if there are none."""
+
+DYNAMICS: Columns = {
+    "incentive": (_NUMBER, "where alpha is held: what a better focus would gain"),
+    "incentive_slope": (_NUMBER, "its slope"),
+    "mu": (_NUMBER, "of linear models, where they are in the plane of the [theory]"
+           "(dynamics.md#the-setting-solved), as the next two"),
+    "nu": (_NUMBER, "likewise"),
+    "flow_time": (_NUMBER, "likewise"),
+}  # fmt: skip
+"""Of an evaluation of cells whose attention is held (`study.paradigms.held`), or that are linear
+(`study.models.linear`)."""
+
+IMAGES: Columns = {
+    "image_count": (_WHOLES, "instances of each image"),
+    "image_right": (_WHOLES, "those classified right; not of captions, whose score is no share"),
+    "image_known": (_WHOLES, "those whose foreground is known"),
+    "image_saif": (_WHOLES, "those in SAIF"),
+}
+"""Of the last evaluation on the test split of a cell that ended: a list with an entry for each
+image that occurs, in an order that all cells of a comparison share. An image is a base image of
+the foreground, a series, a post or a captioned image. So accuracy is sum(image_right) /
+sum(image_count), and SAIF is sum(image_saif) / sum(image_known)."""
+
+PREDICTOR: Columns = {
+    "accuracy_error": (_NUMBER, "standard error of Monte Carlo"),
+    "accuracy_diagonal": (_NUMBER, "accuracy without the terms between different paths"),
+    "predictor_mean": (_NUMBERS, "mean of the output for each input"),
+    "predictor_variance": (_NUMBERS, "variance of the output for each input"),
+    "predictor_mean_error": (_NUMBERS, "standard error of Monte Carlo"),
+}
+"""Of an evaluation of cells that solve and sample (`study.posterior`)."""
+
+PRUNED: Columns = {
+    "accuracy_without_head": (_NUMBERS, "accuracy without each head alone, layer by layer"),
+    "accuracy_pruned": (
+        _NUMBERS,
+        "without the first k heads of `removal_order`, k = 0, 1, ... until each layer has one "
+        "left; without an order the mean of many, or the best of all subsets",
+    ),
+    "accuracy_pruned_reverse": (_NUMBERS, "without those of the reverse order"),
+}
+"""Of an evaluation of a trained network whose heads are removed (`study.heads`)."""
+
+_EVALUATION: Columns = {
+    "cell_id": _CELL["cell_id"],
+    "step": (_WHOLE, "steps taken"),
+    "mosaics_seen": (_WHOLE, "examples seen in training"),
+    "budget_fraction": (_NUMBER, "the target, a fraction of the budget"),
+    "compute_flops": (_WHOLE, "training FLOPs spent, exactly"),
+    "train_seconds": (_NUMBER, "of training, in a pack of the whole pack"),
+    "split": (_TEXT, "`train`, `validation` or `test`; missing: the cell has no evaluation"),
+    "inference": (_TEXT, "paradigm whose formula made the predictions"),
+    "num_evaluated": (_WHOLE, "instances"),
+    **METRICS,
+    **_RATIONALES,
+    **DYNAMICS,
+    "heatmap": (
+        _NUMBERS,
+        "5 x 5 row by row, axis 0 the attention on the foreground; of captions 3 x 3 (edges 0, "
+        ".2, .3, 1)",
+    ),
+    **IMAGES,
+    **PREDICTOR,
+    **_CAPTIONS,
+    "examples": (_TEXT, "JSON of some captions, in the last row of the test split"),
+    **PRUNED,
+    "measures": (_TEXT, "of recorded runs, JSON: name of a measure of its own -> fraction"),
+}
+
+FAMILIES = (
+    NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES, DYNAMICS, PREDICTOR, _CAPTIONS, PRUNED,
+    ("examples",), ("measures",),
+)  # fmt: skip
+
+CELLS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _CELL.items()})
+EVALUATIONS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _EVALUATION.items()})
+DESCRIPTIONS = {name: meaning for name, (_, meaning) in {**_CELL, **_EVALUATION}.items()}
+"""Name -> meaning, of all columns of a file and its metadata; docs/results.md shows them."""
+
+SPLITS = ("train", "validation", "test")
+"""An evaluation has a row for each split."""
+
+
+def cell_columns(cell: AnyCell) -> dict[str, Any]:
+    """The columns of `CELLS_SCHEMA` that follow from the cell alone."""
+    return {
+        "cell_id": cell.id,
+        "comparison_id": cell.comparison_id,
+        "task": cell.task,
+        "data_digest": cell.data_digest,
+        "n": cell.n,
+        "precision": cell.precision,
+        "seed": cell.seed,
+        "cell": json.dumps(cell.to_dict(), sort_keys=True),
+        **cell.columns,
+    }
+
+
+def selected(schema: pa.Schema, columns: Any) -> pa.Schema:
+    """Some columns of a schema, in its order; None: all."""
+    if columns is None:
+        return schema
+    wanted = set(columns)
+    return pa.schema([field for field in schema if field.name in wanted])

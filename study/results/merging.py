@@ -1,0 +1,111 @@
+"""Merges the files of cells into larger ones, all at once or as a study goes.
+
+A merged file is written before the files whose cells it holds are removed. So a kill loses
+nothing, and doubles nothing, since of several records of a cell one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from study.results.cell_file import MERGED
+from study.results.records import Holding
+from study.results.results import Results
+from study.storage.storage import ResultsError
+from study.terminal.working import working
+
+ROWS_A_FILE = 1_000_000
+"""Rows of evaluations in a merged file, 300 MB in memory; a cell with more has its own file."""
+
+CELLS_A_FILE = 5_000
+"""Cells in a merged file: counts by image of 5,000 test images are 80 kB a cell in memory."""
+
+MOST_SMALL_FILES = 250
+"""Cells with files of their own that a running study lets come together."""
+
+TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
+"""Columns by which cells are ordered in merged files: what is read together lies together."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """The outcome of a compaction.
+
+    Attributes:
+        cells: number of cells in the directory.
+        before: number of files before.
+        after: number of files now.
+    """
+
+    cells: int
+    before: int
+    after: int
+
+
+def merge(results: Results, cell_ids: Collection[str]) -> None:
+    """Puts cells into one file, and removes the files that held them alone.
+
+    Raises:
+        ResultsError: a file cannot be read or written.
+    """
+    before = results.holdings()
+    _write(results, cell_ids)
+    _remove(results, before, set(cell_ids))
+
+
+def compact(results: Results) -> Compaction:
+    """Puts all cells of a directory into few large files; readers get the same rows as before.
+
+    It can be killed at any moment and run again.
+
+    Raises:
+        ResultsError: no results directory; a study runs with it; or a file is damaged, of another
+            version, or contradicts another. Then nothing is changed.
+    """
+    results.require()
+    with results.lock():
+        before = results.holdings()
+        for sentence in results.disagreements():
+            raise ResultsError(f"{sentence}. Move one of the two away; then compact.")
+        wanted = list(_groups(results, before))
+        if len(wanted) < len(before):
+            there = [holding.cell_ids for holding in before.values()]
+            new = [group for group in wanted if set(group) not in there]
+            with working("merging files", len(new), "files") as part:
+                for group in part.each(new):
+                    _write(results, group)
+            _remove(results, before, {cell_id for group in new for cell_id in group})
+    return Compaction(sum(map(len, wanted)), len(before), len(results.holdings()))
+
+
+def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[str]]:
+    """Which cells go together, as many as `ROWS_A_FILE` and `CELLS_A_FILE` allow."""
+    rows_of = {
+        cell_id: holding.num_rows / len(holding.cell_ids)
+        for holding in holdings.values()
+        for cell_id in holding.cell_ids
+    }
+    group: list[str] = []
+    rows = 0.0
+    for cell_id in results.cells(columns=TOGETHER).sort_values(TOGETHER)["cell_id"]:
+        if group and (rows + rows_of[cell_id] > ROWS_A_FILE or len(group) == CELLS_A_FILE):
+            yield group
+            group, rows = [], 0.0
+        group.append(cell_id)
+        rows += rows_of[cell_id]
+    if group:
+        yield group
+
+
+def _write(results: Results, cell_ids: Collection[str]) -> None:
+    cells, evaluations = results.tables(cell_ids)
+    ordered = cells.sort_by([(name, "ascending") for name in TOGETHER])
+    results.write(MERGED, ordered, evaluations)
+
+
+def _remove(results: Results, holdings: Mapping[str, Holding], merged: set[str]) -> None:
+    """Removes the files all of whose cells are merged now."""
+    for name, holding in holdings.items():
+        if holding.cell_ids <= merged:
+            results.storage.remove(name)
