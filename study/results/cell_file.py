@@ -85,21 +85,22 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     left_out = [name for family in FAMILIES if empty.issuperset(family) for name in family]
     rows = rows.drop_columns(left_out)
 
+    several = len(cells) > 1
+    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink,
         rows.schema,
         compression="zstd",
+        compression_level=None if several else 9,
+        use_dictionary=texts if several else False,
         store_schema=False,
-        write_statistics=["cell_id", "split", "budget_fraction"],
+        write_statistics=False,
     ) as writer:
-        writer.add_key_value_metadata(
-            {_VERSION: str(SCHEMA_VERSION), _TEXTS: json.dumps(_texts(cells))}
-        )
-        several = len(cells) > 1
-        writer.write_table(rows[: len(cells)] if several else rows, ROWS_A_GROUP)
-        if several:
-            writer.write_table(rows[len(cells) :], ROWS_A_GROUP)
+        metadata = {_VERSION: str(SCHEMA_VERSION), _TEXTS: json.dumps(_texts(cells))}
+        writer.add_key_value_metadata(metadata)
+        for part in (rows[: len(cells)], rows[len(cells) :]) if several else (rows,):
+            writer.write_table(part, ROWS_A_GROUP)
     return sink.getvalue()
 
 

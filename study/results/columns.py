@@ -143,8 +143,10 @@ METRICS: Columns = {
 }
 """Of an evaluation. All but `loss` are fractions in [0, 1]."""
 
-_RATIONALES: Columns = {
+_KNOWN: Columns = {
     "foreground_share": (_NUMBER, "share of the instances whose foreground is known"),
+}
+_RATIONALES: Columns = {
     "token_f1": (_NUMBER, "[plausibility](hatexplain.md#what-is-measured), as the next two"),
     "iou_f1": (_NUMBER, "may exceed 1"),
     "auprc": (_NUMBER, "area under the precision-recall curve"),
@@ -154,7 +156,7 @@ _CAPTIONS: Columns = {
     "cider": (_NUMBER, "CIDEr, on its own scale"),
     "caption_length": (_NUMBER, "mean number of words"),
 }
-FURTHER: Columns = {**_RATIONALES, **_CAPTIONS}
+FURTHER: Columns = {**_KNOWN, **_RATIONALES, **_CAPTIONS}
 """Of an evaluation of some modalities. SAIF, heat map, `foreground_attention_mean` and `ftpt` to
 `ffpf` are of the instances whose foreground is known, and missing if there are none."""
 
@@ -211,6 +213,7 @@ _EVALUATION: Columns = {
     "inference": (_TEXT, "paradigm whose formula made the predictions"),
     "num_evaluated": (_WHOLE, "instances"),
     **METRICS,
+    **_KNOWN,
     **_RATIONALES,
     **DYNAMICS,
     "heatmap": (
@@ -228,8 +231,10 @@ _EVALUATION: Columns = {
 
 FAMILIES = (
     NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES, DYNAMICS, PREDICTOR, _CAPTIONS, PRUNED,
-    ("examples",), ("measures",),
+    ("label_rule", "rationale_rule", "min_count", "data_notes"), ("alpha",), ("examples",),
+    ("measures",),
 )  # fmt: skip
+"""Columns that a file without any value of them leaves out."""
 
 CELLS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _CELL.items()})
 EVALUATIONS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _EVALUATION.items()})
