@@ -85,14 +85,13 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     rows = rows.drop_columns(left_out)
 
     several = len(cells) > 1
-    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink,
         rows.schema,
         compression="zstd",
         compression_level=None if several else 9,
-        use_dictionary=texts if several else False,
+        use_dictionary=several,
         store_schema=False,
         write_statistics=False,
     ) as writer:
