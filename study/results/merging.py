@@ -6,11 +6,12 @@ nothing, and doubles nothing, since of several records of a cell one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+import pandas as pd
+
 from study.results.cell_file import MERGED
-from study.results.records import Holding
 from study.results.results import Results
 from study.storage.storage import ResultsError
 from study.terminal.working import working
@@ -49,9 +50,9 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
     Raises:
         ResultsError: a file cannot be read or written.
     """
-    before = results.holdings()
+    before = results.records()
     _write(results, cell_ids)
-    _remove(results, before, set(cell_ids))
+    _remove(results, before, cell_ids)
 
 
 def compact(results: Results) -> Compaction:
@@ -65,35 +66,31 @@ def compact(results: Results) -> Compaction:
     """
     results.require()
     with results.lock():
-        before = results.holdings()
+        before = results.records()
         for sentence in results.disagreements():
             raise ResultsError(f"{sentence}. Move one of the two away; then compact.")
-        wanted = list(_groups(results, before))
-        if len(wanted) < len(before):
-            there = [holding.cell_ids for holding in before.values()]
-            new = [group for group in wanted if set(group) not in there]
+        wanted = list(_groups(before[before["counts"]].sort_values(TOGETHER)))
+        files = before.groupby("file")["cell_id"].agg(set)
+        if len(wanted) < len(files):
+            new = [group for group in wanted if set(group) not in files.tolist()]
             with working("merging files", len(new), "files") as part:
                 for group in part.each(new):
                     _write(results, group)
-            _remove(results, before, {cell_id for group in new for cell_id in group})
-    return Compaction(sum(map(len, wanted)), len(before), len(results.holdings()))
+            _remove(results, before, [cell_id for group in new for cell_id in group])
+    after = results.records()
+    return Compaction(after["cell_id"].nunique(), len(files), after["file"].nunique())
 
 
-def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[str]]:
+def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
     """Which cells go together, as many as `ROWS_A_FILE` and `CELLS_A_FILE` allow."""
-    rows_of = {
-        cell_id: holding.num_rows / len(holding.cell_ids)
-        for holding in holdings.values()
-        for cell_id in holding.cell_ids
-    }
     group: list[str] = []
     rows = 0.0
-    for cell_id in results.cells(columns=TOGETHER).sort_values(TOGETHER)["cell_id"]:
-        if group and (rows + rows_of[cell_id] > ROWS_A_FILE or len(group) == CELLS_A_FILE):
+    for cell_id, count in zip(records["cell_id"], records["rows"], strict=True):
+        if group and (rows + count > ROWS_A_FILE or len(group) == CELLS_A_FILE):
             yield group
             group, rows = [], 0.0
         group.append(cell_id)
-        rows += rows_of[cell_id]
+        rows += count
     if group:
         yield group
 
@@ -104,8 +101,8 @@ def _write(results: Results, cell_ids: Collection[str]) -> None:
     results.write(MERGED, ordered, evaluations)
 
 
-def _remove(results: Results, holdings: Mapping[str, Holding], merged: set[str]) -> None:
+def _remove(results: Results, before: pd.DataFrame, merged: Collection[str]) -> None:
     """Removes the files all of whose cells are merged now."""
-    for name, holding in holdings.items():
-        if holding.cell_ids <= merged:
+    for name, of_merged in before["cell_id"].isin(merged).groupby(before["file"]):
+        if of_merged.all():
             results.storage.remove(name)
