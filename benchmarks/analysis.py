@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.support.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
-from study.results.cell_file import MERGED, completed
+from study.results.cell_file import MERGED
 from study.results.merging import ROWS_A_FILE
 
 EVALUATIONS = 100
@@ -190,7 +190,9 @@ def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
             np.arange(rows + 1, dtype=np.int32) * 25, heatmap.ravel()
         ),
     }
-    return completed(pa.table(columns), EVALUATIONS_SCHEMA)
+    others = [name for name in EVALUATIONS_SCHEMA.names if name not in columns]
+    columns |= {name: pa.nulls(rows) for name in others}  # of texts, and of known foregrounds
+    return pa.table(columns).select(EVALUATIONS_SCHEMA.names).cast(EVALUATIONS_SCHEMA)
 
 
 if __name__ == "__main__":
