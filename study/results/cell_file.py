@@ -75,14 +75,12 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     first = np.unique(cell_of[order], return_index=True)[1]
     order = np.concatenate([order[first], np.delete(order, first)])
 
-    rows = cells.drop_columns(_IN_METADATA).take(cell_of[order])
-    measured = pa.concat_tables([evaluations, none]).take(order)
-    for field in EVALUATIONS_SCHEMA:
-        if field.name != "cell_id":
-            rows = rows.append_column(field, measured[field.name])
-    empty = {name for name in rows.column_names if rows[name].null_count == len(rows)}
-    left_out = [name for family in FAMILIES if empty.issuperset(family) for name in family]
-    rows = rows.drop_columns(left_out)
+    repeated = cells.drop_columns(_IN_METADATA).take(cell_of[order])
+    measured = pa.concat_tables([evaluations, none]).take(order).drop_columns("cell_id")
+    columns = {name: table[name] for table in (repeated, measured) for name in table.column_names}
+    empty = {name for name, column in columns.items() if column.null_count == len(order)}
+    left_out = {name for family in FAMILIES if empty.issuperset(family) for name in family}
+    rows = pa.table({name: columns[name] for name in columns if name not in left_out})
 
     several = len(cells) > 1
     sink = io.BytesIO()
