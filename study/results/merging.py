@@ -6,7 +6,7 @@ nothing, and doubles nothing, since of several records of a cell one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from study.results.cell_file import MERGED
@@ -50,8 +50,9 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
         ResultsError: a file cannot be read or written.
     """
     before = results.holdings()
-    _write(results, cell_ids)
-    _remove(results, before, set(cell_ids))
+    merged = _write(results, cell_ids)
+    held = set(cell_ids)
+    _remove(results, (name for name in before if before[name].cell_ids <= held), {merged})
 
 
 def compact(results: Results) -> Compaction:
@@ -68,15 +69,12 @@ def compact(results: Results) -> Compaction:
         before = results.holdings()
         for sentence in results.disagreements():
             raise ResultsError(f"{sentence}. Move one of the two away; then compact.")
-        wanted = list(_groups(results, before))
-        if len(wanted) < len(before):
-            there = [holding.cell_ids for holding in before.values()]
-            new = [group for group in wanted if set(group) not in there]
-            with working("merging files", len(new), "files") as part:
-                for group in part.each(new):
-                    _write(results, group)
-            _remove(results, before, {cell_id for group in new for cell_id in group})
-    return Compaction(sum(map(len, wanted)), len(before), len(results.holdings()))
+        groups = list(_groups(results, before))
+        if len(groups) < len(before):
+            with working("merging files", len(groups), "files") as part:
+                merged = {_write(results, group) for group in part.each(groups)}
+            _remove(results, before, merged)
+    return Compaction(sum(map(len, groups)), len(before), min(len(groups), len(before)))
 
 
 def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[str]]:
@@ -98,14 +96,15 @@ def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[
         yield group
 
 
-def _write(results: Results, cell_ids: Collection[str]) -> None:
+def _write(results: Results, cell_ids: Collection[str]) -> str:
+    """The name of a new file with these cells."""
     cells, evaluations = results.tables(cell_ids)
     ordered = cells.sort_by([(name, "ascending") for name in TOGETHER])
-    results.write(MERGED, ordered, evaluations)
+    return results.write(MERGED, ordered, evaluations)
 
 
-def _remove(results: Results, holdings: Mapping[str, Holding], merged: set[str]) -> None:
-    """Removes the files all of whose cells are merged now."""
-    for name, holding in holdings.items():
-        if holding.cell_ids <= merged:
+def _remove(results: Results, before: Iterable[str], merged: Collection[str]) -> None:
+    """Removes files that were there before, but those that merging made anew with equal bytes."""
+    for name in before:
+        if name not in merged:
             results.storage.remove(name)

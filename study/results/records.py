@@ -101,7 +101,7 @@ class Records:
         self._damaged: dict[str, Damage] = {}
         self._records: defaultdict[str, set[Record]] = defaultdict(set)
         self._copies: tempfile.TemporaryDirectory[str] | None = None  # of an object store's files
-        self._looking = threading.Lock()
+        self._reading = threading.RLock()  # a study reads while MLflow's thread does
 
     def status(self, cell_id: str) -> str | None:
         """How a cell ended, by the files of its own alone; None: none is whole.
@@ -111,8 +111,8 @@ class Records:
         found = []
         for name in self.storage.names(CELLS, f"{cell_id}-"):
             with contextlib.suppress(FileNotFoundError, Damaged):
-                rows = cell_file.cells_in(self._opened(name), ["status"])
-                found += rows["status"].to_pylist()
+                rows = cell_file.cells_in(self._opened(name), ["cell_id", "status"])
+                found += rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
         return max(found, key=_RANKS.index, default=None)
 
     def survey(self) -> Survey:
@@ -209,11 +209,15 @@ class Records:
         Raises:
             ResultsError: as `cells`.
         """
-        self._counting(None)
-        return {
-            name: Holding(set(held["cell_id"].to_pylist()), self._num_rows[name])
-            for name, held in self._held.items()
-        }
+
+        def look() -> dict[str, Holding]:
+            self._counting(None)
+            return {
+                name: Holding(set(held["cell_id"].to_pylist()), self._num_rows[name])
+                for name, held in self._held.items()
+            }
+
+        return self.while_merged(look)
 
     def disagreements(self, cell_ids: Iterable[str] | None = None) -> list[str]:
         """Sentences on the cells of which two records disagree beyond rounding.
@@ -247,7 +251,8 @@ class Records:
         for pause in _PAUSES:
             time.sleep(pause)
             try:
-                return read()
+                with self._reading:
+                    return read()
             except FileNotFoundError as error:
                 gone = error
         raise ResultsError(
@@ -271,15 +276,14 @@ class Records:
 
     def _look(self) -> None:
         """Learns of files that came since, and forgets those that went."""
-        with self._looking:
-            names = self._listed()
-            for name in (self._held.keys() | self._damaged.keys()) - names:
-                self._forget(name)
-            new = sorted(names - self._held.keys() - self._damaged.keys())
-            with working("reading results", len(new), "files") as part:
-                self._at_hand(new)
-                for name in part.each(new):
-                    self._learn(name)
+        names = self._listed()
+        for name in (self._held.keys() | self._damaged.keys()) - names:
+            self._forget(name)
+        new = sorted(names - self._held.keys() - self._damaged.keys())
+        with working("reading results", len(new), "files") as part:
+            self._at_hand(new)
+            for name in part.each(new):
+                self._learn(name)
 
     def _listed(self) -> set[str]:
         """Names of the files; listed again if some were merged meanwhile, or cells could lack."""
