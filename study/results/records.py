@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,7 +102,7 @@ class Records:
         self._num_rows: dict[str, int] = {}
         self._damaged: dict[str, Damage] = {}
         self._records: defaultdict[str, set[Record]] = defaultdict(set)
-        self._copies: tempfile.TemporaryDirectory[str] | None = None  # of an object store's files
+        self._copies: Path | None = None  # a folder of the files of an object store
         self._reading = threading.RLock()  # a study reads while MLflow's thread does
 
     def status(self, cell_id: str) -> str | None:
@@ -349,8 +351,9 @@ class Records:
         if self.storage.local:
             return [Path(self.storage.path(name)) for name in names]
         if self._copies is None:
-            self._copies = tempfile.TemporaryDirectory(prefix="attention-study-")
-        folder = Path(self._copies.name)
+            self._copies = Path(tempfile.mkdtemp(prefix="attention-study-"))
+            weakref.finalize(self, shutil.rmtree, self._copies, ignore_errors=True)
+        folder = self._copies
         if missing := [name for name in names if not (folder / name).exists()]:
             self.storage.fetch(missing, folder)
         return [folder / name for name in names]
