@@ -51,8 +51,7 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
         ResultsError: a file cannot be read or written.
     """
     before = results.records()
-    _write(results, cell_ids)
-    _remove(results, before, cell_ids)
+    _remove(results, before, [_write(results, cell_ids)], cell_ids)
 
 
 def compact(results: Results) -> Compaction:
@@ -74,9 +73,8 @@ def compact(results: Results) -> Compaction:
         if len(wanted) < len(files):
             new = [group for group in wanted if set(group) not in files.tolist()]
             with working("merging files", len(new), "files") as part:
-                for group in part.each(new):
-                    _write(results, group)
-            _remove(results, before, [cell_id for group in new for cell_id in group])
+                written = [_write(results, group) for group in part.each(new)]
+            _remove(results, before, written, [cell_id for group in new for cell_id in group])
     after = results.records()
     return Compaction(after["cell_id"].nunique(), len(files), after["file"].nunique())
 
@@ -95,14 +93,20 @@ def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
         yield group
 
 
-def _write(results: Results, cell_ids: Collection[str]) -> None:
+def _write(results: Results, cell_ids: Collection[str]) -> str:
+    """The name of a new file with these cells."""
     cells, evaluations = results.tables(cell_ids)
     ordered = cells.sort_by([(name, "ascending") for name in TOGETHER])
-    results.write(MERGED, ordered, evaluations)
+    return results.write(MERGED, ordered, evaluations)
 
 
-def _remove(results: Results, before: pd.DataFrame, merged: Collection[str]) -> None:
-    """Removes the files all of whose cells are merged now."""
+def _remove(
+    results: Results, before: pd.DataFrame, written: Collection[str], merged: Collection[str]
+) -> None:
+    """Removes the files of `before` all of whose cells are merged now.
+
+    A file that was written may have been there before, with equal bytes.
+    """
     for name, of_merged in before["cell_id"].isin(merged).groupby(before["file"]):
-        if of_merged.all():
+        if of_merged.all() and name not in written:
             results.storage.remove(name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,7 +90,7 @@ class Records:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self._files: dict[str, pa.Table | Damage] = {}  # name -> its records
-        self._copies: tempfile.TemporaryDirectory[str] | None = None  # of an object store's files
+        self._copies: Path | None = None  # a folder of the files of an object store
         self._looking = threading.Lock()
 
     def status(self, cell_id: str) -> str | None:
@@ -99,7 +101,8 @@ class Records:
         found = []
         for name in self.storage.names(CELLS, f"{cell_id}-"):
             with contextlib.suppress(FileNotFoundError, Damaged):
-                rows = cell_file.cells_in(self._opened(name), columns=["status"])
+                ids = pa.array([cell_id])  # a file may bear the name of another cell
+                rows = cell_file.cells_in(self._opened(name), ids, ["status"])
                 found += rows["status"].to_pylist()
         return max(found, key=_RANKS.index, default=None)
 
@@ -322,11 +325,13 @@ class Records:
         if self.storage.local:
             return [Path(self.storage.path(name)) for name in names]
         if self._copies is None:
-            self._copies = tempfile.TemporaryDirectory(prefix="attention-study-")
-        folder = Path(self._copies.name)
-        if missing := [name for name in names if not (folder / name).exists()]:
-            self.storage.fetch(missing, folder)
-        return [folder / name for name in names]
+            self._copies = Path(tempfile.mkdtemp(prefix="attention-study-"))
+            weakref.finalize(self, shutil.rmtree, self._copies, ignore_errors=True)
+        paths = [self._copies / name for name in names]
+        missing = [name for name, path in zip(names, paths, strict=True) if not path.exists()]
+        if missing:
+            self.storage.fetch(missing, self._copies)
+        return paths
 
     def _opened(self, name: str) -> pq.ParquetFile:
         (path,) = self._at_hand([name])

@@ -112,7 +112,7 @@ class Results(Records):
         if not self.storage.local:
             yield
             return
-        lock = filelock.FileLock(self.storage.path(".lock"), timeout=_GLANCE)
+        lock = self._lock(_GLANCE)
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -135,16 +135,20 @@ class Results(Records):
 
     def is_running(self) -> bool:
         """Whether another driver runs with a local directory now; a shard holds no lock."""
-        path = local_path(self.url)
-        if path is None or self._locked or not (path / ".lock").exists():
+        if not self.storage.local or self._locked or not self.storage.exists(".lock"):
             return False
         try:
-            with filelock.FileLock(path / ".lock", blocking=False):
+            with self._lock(0):
                 return False
         except filelock.Timeout:
             return True
         except (OSError, NotImplementedError):  # not ours to write, or not to be locked
             return False
+
+    def _lock(self, timeout: float) -> filelock.BaseFileLock:
+        # A soft one, which a killed process leaves behind, would lock people out.
+        path = self.storage.path(".lock")
+        return filelock.FileLock(path, timeout, fallback_to_soft=False)
 
     def origin(self) -> str:
         """A name of the directory that stays when it is moved, or its machine changes its name.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import uuid
@@ -162,10 +163,13 @@ class Storage:
             ResultsError: one cannot be read or copied.
         """
         paths = [str(folder / name) for name in names]
+        partial = [f"{path}.part" for path in paths]  # else one that breaks off would look damaged
         for path in paths:
             os.makedirs(os.path.dirname(path), exist_ok=True)
         with self._reading(""):
-            self._fs.get([self._path(name) for name in names], paths)
+            self._fs.get([self._path(name) for name in names], partial)
+        for path in paths:
+            os.replace(f"{path}.part", path)
 
     def sweep(self, folder: str = "") -> None:
         """Removes the unfinished files that killed writers left under a folder; a store has none.
@@ -202,9 +206,10 @@ class Storage:
                 self._fs.invalidate_cache()  # others write, too
                 paths = self._found(folder, prefix)
             else:
+                walk = os.walk(self._path(folder), onerror=_unless_gone)
                 paths = [
                     os.path.join(where, name)
-                    for where, _, names in os.walk(self._path(folder), onerror=_unless_gone)
+                    for where, _, names in itertools.islice(walk, 1 if prefix else None)
                     for name in names
                 ]
         names = [path.removeprefix(f"{self._root}/") for path in paths]
