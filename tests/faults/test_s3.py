@@ -342,7 +342,7 @@ def test_a_lost_connection_is_no_damage(results: Results, calls: Calls) -> None:
 
     calls.refuse = refuse
     for read in (results.survey, results.evaluations):
-        with pytest.raises(ResultsError, match="cannot read .*Check the network"):
+        with pytest.raises(ResultsError, match=r"cannot read .*Check the network"):
             read()
     calls.refuse = lambda *_: None
     assert len(results.finished()) == 2
