@@ -86,7 +86,8 @@ def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[
     }
     group: list[str] = []
     rows = 0.0
-    for cell_id in results.cells(columns=TOGETHER).sort_values(TOGETHER)["cell_id"]:
+    there = results.cells(rows_of, TOGETHER)  # a shard may have recorded others meanwhile
+    for cell_id in there.sort_values(TOGETHER)["cell_id"]:
         if group and (rows + rows_of[cell_id] > ROWS_A_FILE or len(group) == CELLS_A_FILE):
             yield group
             group, rows = [], 0.0
