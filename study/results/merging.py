@@ -51,8 +51,10 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
         ResultsError: a file cannot be read or written.
     """
     records = results.records()
-    alone = records["cell_id"].isin(cell_ids).groupby(records["file"]).all()
-    _remove(results, alone.index[alone], [_write(results, cell_ids)])
+    mine = records["cell_id"].isin(cell_ids)
+    if mine.any():
+        alone = mine.groupby(records["file"]).all()
+        _remove(results, alone.index[alone], [_write(results, cell_ids)])
 
 
 def compact(results: Results) -> Compaction:
