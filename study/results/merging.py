@@ -6,7 +6,7 @@ nothing, and doubles nothing, since of several records of a cell one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -50,8 +50,11 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
     Raises:
         ResultsError: a file cannot be read or written.
     """
-    before = results.records()
-    _remove(results, before, [_write(results, cell_ids)], cell_ids)
+    records = results.records()
+    mine = records["cell_id"].isin(cell_ids)
+    if mine.any():
+        alone = mine.groupby(records["file"]).all()
+        _remove(results, alone.index[alone], [_write(results, cell_ids)])
 
 
 def compact(results: Results) -> Compaction:
@@ -65,30 +68,33 @@ def compact(results: Results) -> Compaction:
     """
     results.require()
     with results.lock():
-        before = results.records()
+        records = results.records()
         for sentence in results.disagreements():
             raise ResultsError(f"{sentence}. Move one of the two away; then compact.")
-        wanted = list(_groups(before[before["counts"]].sort_values(TOGETHER)))
-        files = before.groupby("file")["cell_id"].agg(set)
-        if len(wanted) < len(files):
-            new = [group for group in wanted if set(group) not in files.tolist()]
-            with working("merging files", len(new), "files") as part:
-                written = [_write(results, group) for group in part.each(new)]
-            _remove(results, before, written, [cell_id for group in new for cell_id in group])
-    after = results.records()
-    return Compaction(after["cell_id"].nunique(), len(files), after["file"].nunique())
+        groups = {frozenset(group): group for group in _groups(records[records["counts"]])}
+        files = records.groupby("file").agg({"cell_id": frozenset, "counts": "all"})
+        if len(groups) < len(files):
+            whole = files.loc[files["counts"], "cell_id"]
+            kept = {cell_ids: name for name, cell_ids in whole.items() if cell_ids in groups}
+            missing = [group for cell_ids, group in groups.items() if cell_ids not in kept]
+            with working("merging files", len(missing), "files") as part:
+                written = [_write(results, group) for group in part.each(missing)]
+            _remove(results, files.index, [*kept.values(), *written])
+    cells = records["cell_id"].nunique()
+    return Compaction(cells, len(files), min(len(groups), len(files)))
 
 
 def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
     """Which cells go together, as many as `ROWS_A_FILE` and `CELLS_A_FILE` allow."""
     group: list[str] = []
-    rows = 0.0
-    for cell_id, count in zip(records["cell_id"], records["rows"], strict=True):
-        if group and (rows + count > ROWS_A_FILE or len(group) == CELLS_A_FILE):
+    total = 0.0
+    ordered = records.sort_values(TOGETHER)
+    for cell_id, rows in zip(ordered["cell_id"], ordered["rows"], strict=True):
+        if group and (total + rows > ROWS_A_FILE or len(group) == CELLS_A_FILE):
             yield group
-            group, rows = [], 0.0
+            group, total = [], 0.0
         group.append(cell_id)
-        rows += count
+        total += rows
     if group:
         yield group
 
@@ -100,13 +106,8 @@ def _write(results: Results, cell_ids: Collection[str]) -> str:
     return results.write(MERGED, ordered, evaluations)
 
 
-def _remove(
-    results: Results, before: pd.DataFrame, written: Collection[str], merged: Collection[str]
-) -> None:
-    """Removes the files of `before` all of whose cells are merged now.
-
-    A file that was written may have been there before, with equal bytes.
-    """
-    for name, of_merged in before["cell_id"].isin(merged).groupby(before["file"]):
-        if of_merged.all() and name not in written:
+def _remove(results: Results, names: Iterable[str], but: Collection[str]) -> None:
+    """Removes files, but some: one that was written may have been there, with equal bytes."""
+    for name in names:
+        if name not in but:
             results.storage.remove(name)

@@ -115,7 +115,9 @@ def write(
         "network_width": width,
         "paths": paths,
         "seed": seed,
-        "cell": json.dumps({**setting, **own, "seed": seed, "evaluation_points": [1.0]}),
+        "cell": json.dumps(
+            {**setting, **own, "seed": seed, "evaluation_points": [1.0]}, sort_keys=True
+        ),
         "steps": draws if sampled else 50,
         "order_parameter": made["order_parameter"].ravel().tolist(),
         "order_parameter_error": [0.01] * len(names) ** 2 if sampled else None,

@@ -142,7 +142,9 @@ def _of_training(
         "seed": seed,
         "budget_amount": 10**9,
         "budget_unit": "flops",
-        "cell": json.dumps({**setting, "seed": seed, "evaluation_points": [0.5, 1.0]}),
+        "cell": json.dumps(
+            {**setting, "seed": seed, "evaluation_points": [0.5, 1.0]}, sort_keys=True
+        ),
         "steps": 100,
         **_shared(status, "loss is not finite"),
         **columns,
@@ -232,7 +234,7 @@ def _of_scoring(
         "temperature": temperature if solved else None,
         "temperature_choice": law.choice if solved else None,
         "temperatures": _tried(law, method, temperature) if solved else None,
-        "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}),
+        "cell": json.dumps({**setting, **own, "evaluation_points": [1.0]}, sort_keys=True),
         "steps": 50,
         "head_scores": None if scores is None else scores.tolist(),
         "removal_order": None if scores is None else np.argsort(scores)[: law.most].tolist(),

@@ -1,24 +1,27 @@
-"""Cells of every end in files of every sort: copied, merged, damaged, contradicting each other."""
+"""Cells of every end, what a directory holds of them, and acts in the middle of other acts."""
 
 from __future__ import annotations
 
-import json
+import functools
+import pkgutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from study.cell import Cell
 from study.results import Results
-from study.results.schema import SCHEMAS
-from study.storage.storage import Storage
 from tests.made_up.comparisons import POINTS, make_cell, write
 
-TABLES = ("cells", "evaluations")
+NAMES = "study.storage.storage.Storage.names"
+READ = "study.results.cell_file.opened"
+WRITE = "study.storage.storage.Storage.write"
+REMOVE = "study.storage.storage.Storage.remove"
+FETCH = "study.storage.storage.Storage.fetch"
 
 
 def in_memory() -> Results:
@@ -39,9 +42,16 @@ def write_some(results: Results) -> list[Cell]:
 
 
 def contents(results: Results) -> dict[str, bytes]:
-    """Name -> bytes of every file of both tables."""
-    storage = results.storage
-    return {name: storage.read(name) for table in TABLES for name in storage.names(table)}
+    """Name -> bytes of every file of cells."""
+    return {name: results.storage.read(name) for name in results.storage.names("cells")}
+
+
+def put(results: Results, files: Mapping[str, bytes], folder: str = "") -> None:
+    """Adds files, in a folder of `cells/`, as `cp -r` does."""
+    for name, data in files.items():
+        target = f"cells/{folder}{name.removeprefix('cells/')}"
+        results.storage.make(target.rpartition("/")[0])
+        results.storage.write(target, data)
 
 
 def frames(results: Results, ids: Sequence[str] | None = None) -> list[pd.DataFrame]:
@@ -53,98 +63,51 @@ def assert_same(found: list[pd.DataFrame], expected: list[pd.DataFrame]) -> None
         pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
-def copy(
-    results: Results,
-    cell: Cell,
-    file: str,
-    change: Callable[[str, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows,
-    source: Results | None = None,
-) -> None:
-    """Puts a changed copy of a cell's rows into `file`.
+def interrupted(
+    files: Mapping[str, bytes],
+    act: Callable[[Results], Any],
+    interrupt: Callable[[Results], object],
+    *targets: str,
+    new: Callable[[], Results] = in_memory,
+) -> Iterator[tuple[Results, Any, bool]]:
+    """Acts with directories of these files, each interrupted at another moment, the last at none.
 
     Args:
-        results: where to.
-        cell: of which.
-        file: its name in both tables.
-        change: gives the rows of the copy, of those of a table (named first).
-        source: where from, if not from `results`.
+        files: what is in the directories.
+        act: with a directory.
+        interrupt: does something else with it, or raises KeyboardInterrupt.
+        targets: functions; the moments are their calls.
+        new: makes an empty directory.
+
+    Yields:
+        The directory, what `act` returned, and whether it was interrupted.
     """
-    rows = dict(zip(TABLES, frames(source or results, [cell.id]), strict=True))
-    for table in TABLES:
-        frame = change(table, rows[table])
-        results.storage.make(f"{table}/{file}".rpartition("/")[0])
-        results.write_table(
-            table, file, pa.Table.from_pandas(frame, SCHEMAS[table], preserve_index=False)
-        )
+    for moment in count():
+        results = new()
+        put(results, files)
+        calls = count()
+        acting = functools.partial(_before, results, interrupt, calls, moment)
+        outcome = None
+        with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
+            for target in targets:
+                patch.setattr(target, acting(pkgutil.resolve_name(target)))
+            outcome = act(Results(results.url))
+        happened = next(calls) > moment
+        yield results, outcome, happened
+        if not happened:
+            return
 
 
-@contextmanager
-def acting_before(action: Callable[[int], Any], *methods: str) -> Iterator[list[str]]:
-    """Calls `action` with the number of the call before each call of methods of `Storage`."""
-    calls: list[str] = []
+def _before(
+    results: Results,
+    interrupt: Callable[[Results], object],
+    calls: Iterator[int],
+    moment: int,
+    real: Callable[..., Any],
+) -> Callable[..., Any]:
+    def call(*given: Any, **named: Any) -> Any:
+        if next(calls) == moment:
+            interrupt(Results(results.url))
+        return real(*given, **named)
 
-    def acting(method: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(self: Storage, name: str, *rest: Any) -> Any:
-            calls.append(f"{method} {name}")
-            action(len(calls) - 1)
-            return real(self, name, *rest)
-
-        return call
-
-    with pytest.MonkeyPatch.context() as patch:
-        for method in methods:
-            patch.setattr(Storage, method, acting(method, getattr(Storage, method)))
-        yield calls
-
-
-def slightly(factor: float) -> Callable[[str, pd.DataFrame], pd.DataFrame]:
-    def change(table: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return rows if table == "cells" else rows.assign(loss=rows["loss"] * factor)
-
-    return change
-
-
-def on_another_machine(table: str, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(device="other", total_seconds=99.0) if table == "cells" else rows
-
-
-def changed(only: str, **columns: Any) -> Callable[[str, pd.DataFrame], pd.DataFrame]:
-    return lambda table, rows: rows.assign(**columns) if table == only else rows
-
-
-CONTRADICTIONS = {
-    "numbers": slightly(1.01),
-    "missing number": changed("evaluations", ftpt=float("nan")),
-    "missing row": lambda table, rows: rows if table == "cells" else rows.iloc[1:],
-    "no rows": lambda table, rows: rows if table == "cells" else rows.iloc[:0],
-    "status": changed("cells", status="done"),
-    "steps": changed("cells", steps=99),
-    "cell": changed("cells", cell=json.dumps({"evaluation_points": POINTS})),
-}
-"""Of a cell that diverged: a done one without some of its rows is damaged by itself."""
-
-
-def with_files(files: Mapping[str, bytes]) -> Results:
-    results = in_memory()
-    for name, data in files.items():
-        results.storage.write(name, data)
-    return results
-
-
-def the_evaluations_of_another(results: Results, cells: list[Cell]) -> None:
-    """As a copy that was broken off leaves it, between the one table and the other."""
-    own, other = (f"evaluations/{cell.id}.parquet" for cell in cells[:2])
-    results.storage.write(own, results.storage.read(other))
-
-
-def one_row_less(results: Results, cells: list[Cell]) -> None:
-    copy(
-        results,
-        cells[0],
-        f"{cells[0].id}.parquet",
-        lambda table, rows: rows if table == "cells" else rows.iloc[1:],
-    )
-
-
-LACKING = [the_evaluations_of_another, one_row_less]
-"""Leave the first of some cells without evaluations."""
+    return call

@@ -1,0 +1,186 @@
+"""A file of cells: what is written is read again, and what was changed since never is."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import analysis
+from study.results import Damage, Results, ResultsError, cell_file
+from study.results.merging import compact
+from tests.made_up import kinds, runs
+from tests.made_up.comparisons import make_cell, write
+from tests.made_up.tables import assert_same, contents, frames, in_memory, put, write_some
+
+
+def recorded(results: Results) -> None:
+    own = runs.CLEAR.assign(recall=runs.CLEAR["accuracy"] / 2)
+    analysis.record(results.url, own, measures=["recall"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        write_some, recorded, kinds.compared, kinds.fixed_focus, kinds.linear_orthogonal,
+        kinds.attention_paths, kinds.heads, kinds.captions,
+    ],
+)  # fmt: skip
+def test_what_is_written_is_read_again(
+    make: Callable[[Results], object], results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a file of each cell, and from one of all."""
+    written: list[tuple[pa.Table, ...]] = []
+    real = Results.write
+
+    def write(self: Results, stem: str, *tables: pa.Table) -> str:
+        written.append(tables)
+        return real(self, stem, *tables)
+
+    monkeypatch.setattr(Results, "write", write)
+    make(results)
+    expected = [
+        pa.concat_tables(tables)
+        .to_pandas()
+        .sort_values("cell_id", kind="stable", ignore_index=True)
+        for tables in zip(*written, strict=True)
+    ]
+    assert_same(frames(results), expected)
+    ids = expected[0]["cell_id"].tolist()
+    assert_same(frames(results, [ids[-1], ids[0], "no cell"]), frames(results, [ids[0], ids[-1]]))
+    monkeypatch.undo()
+    compact(results)
+    assert_same(frames(Results(results.url)), expected)
+
+
+def test_a_directory_is_one_table(results: Results, tmp_path: Path) -> None:
+    """To whoever reads Parquet; a cell without evaluations has a row without a split."""
+    write_some(results)
+    compact(results)
+    write(results, make_cell(seed=9))
+    rows = pd.read_parquet(tmp_path / "results" / "cells")
+    cells, evaluations = frames(results)
+    joined = cells.merge(evaluations, on="cell_id", how="left")[rows.columns]
+    place = ["cell_id", "budget_fraction", "split"]
+    one, other = (each.sort_values(place, ignore_index=True) for each in (rows, joined))
+    pd.testing.assert_frame_equal(one, other, check_exact=True, check_dtype=False)
+
+
+def test_the_first_group_of_a_merged_file_has_a_row_of_every_cell() -> None:
+    results = in_memory()
+    cells = write_some(results)
+    compact(results)
+    (data,) = contents(results).values()
+    first = pq.ParquetFile(io.BytesIO(data)).read_row_group(0, ["cell_id"])["cell_id"].to_pylist()
+    assert sorted(first) == sorted(cell.id for cell in cells)
+
+
+def test_a_cell_of_twenty_evaluations_is_small() -> None:
+    results, numbers = in_memory(), np.random.default_rng(0)
+    points = tuple((np.arange(20) + 1) / 20)
+    write(results, make_cell(evaluation_points=points))
+    cells, evaluations = (table.to_pandas() for table in results.tables())
+    for name in ("loss", "accuracy", "saif", "foreground_attention_mean", "train_seconds"):
+        evaluations[name] = numbers.random(len(evaluations))
+    maps = numbers.multinomial(1_000, np.full(25, 1 / 25), len(evaluations)) / 1_000
+    evaluations["heatmap"] = list(maps)
+    data = cell_file.encoded(
+        pa.Table.from_pandas(cells, cell_file.CELLS_SCHEMA, preserve_index=False),
+        pa.Table.from_pandas(evaluations, cell_file.EVALUATIONS_SCHEMA, preserve_index=False),
+    )
+    assert len(data) < 15_000
+
+
+# --- damage
+
+
+@pytest.fixture(scope="module")
+def sound() -> dict[str, bytes]:
+    """Files of one cell, and one of all."""
+    results = in_memory()
+    write_some(results)
+    files = contents(results)
+    compact(results)
+    return files | contents(results)
+
+
+def test_every_flipped_bit_and_every_cut_is_found(
+    sound: Mapping[str, bytes], results: Results
+) -> None:
+    draw = random.Random(0)
+    put(results, sound)
+    damaged = set()
+    for number in range(3_200):
+        name, data = draw.choice(list(sound.items()))
+        bad = bytearray(data)
+        if number < 3_000:
+            bad[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        else:
+            del bad[draw.randrange(len(data)) :]
+        put(results, {name: bytes(bad)}, f"{number}/")
+        damaged.add(name.replace("cells/", f"cells/{number}/"))
+    survey = results.survey()
+    assert {damage.name for damage in survey.damaged} == damaged
+    assert len(survey.statuses) == 5
+
+
+def test_foreign_files_are_damage_and_hidden_ones_and_others_are_none(
+    sound: Mapping[str, bytes], results: Results
+) -> None:
+    """As macOS, notebooks and programs that synchronise leave the latter."""
+    put(results, sound)
+    name = min(sound).removeprefix("cells/")
+    foreign = {"foreign.parquet": b"x", f"copy-of-{name}": sound[f"cells/{name}"]}
+    put(results, foreign)
+    put(results, {f"._{name}": b"x", "notes.txt": b"x"})
+    put(results, {name: b"x"}, ".ipynb_checkpoints/")
+    survey = results.survey()
+    assert survey.damaged == tuple(
+        Damage(f"cells/{each}", "it was not written by this platform") for each in sorted(foreign)
+    )
+    assert len(survey.statuses) == 5
+
+
+def test_damage_is_named_set_aside_and_its_cells_run_again(results: Results) -> None:
+    cells = write_some(results)
+    before = frames(results)
+    files = contents(results)
+    (name,) = (each for each in files if cells[0].id in each)
+    for content in (b"damaged", b"again"):
+        results.storage.write(name, content)
+        again = Results(results.url)
+        assert again.status(cells[0].id) is None
+        assert again.finished() == {cell.id for cell in cells[1:]}
+        with pytest.raises(ResultsError, match=rf"{name} is damaged \(its bytes.*again, which"):
+            again.cells()
+        with pytest.raises(ResultsError, match=f"{name} is damaged"):
+            again.evaluations([cells[0].id])
+        assert len(again.cells([cells[1].id])) == 1
+        (aside,) = again.set_aside(again.survey().damaged)
+        assert Path(aside).read_bytes() == content
+        assert again.set_aside([Damage(name, "")]) == []  # another process did
+        write(results, cells[0], 0.8)
+        assert_same(frames(Results(results.url)), before)
+
+
+@pytest.mark.parametrize("name", ["0123456789abcdef", "compact-0123456789abcdef", None])
+def test_files_of_another_version_are_no_damage(
+    name: str | None, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name:
+        put(results, {f"{name}.parquet": b"x"})
+    else:
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_file, "SCHEMA_VERSION", 9)
+            write(results, make_cell())
+    (there,) = contents(results)
+    for read in (results.survey, results.cells):
+        with pytest.raises(ResultsError, match=rf"{there} was made by another version.*--results"):
+            read()
