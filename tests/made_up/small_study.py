@@ -43,12 +43,8 @@ def start(
 
 
 def files(results: Path) -> dict[Path, bytes]:
-    """Every file of every complete cell."""
-    return {
-        path: path.read_bytes()
-        for cell_id in Results(results).finished()
-        for path in results.glob(f"*/{cell_id}.parquet")
-    }
+    """Every file of every recorded cell."""
+    return {path: path.read_bytes() for path in results.glob("cells/*.parquet")}
 
 
 def table(results: Path) -> pd.DataFrame:
