@@ -52,7 +52,9 @@ def conclude(
     """
     results = opened(results)
     question = question or Question()
-    return Conclusions(results.url, question, find(results, question))
+    sections = find(results, question)
+    doubts = [f"{each}; the first counts." for each in results.disagreements(question.cell_ids)]
+    return Conclusions(results.url, question, sections, doubts)
 
 
 def chosen(
@@ -144,11 +146,13 @@ class Conclusions:
         results: path or URL of the results directory.
         question: what was asked.
         sections: as `analysis.kinds.find` gives them; empty where there is nothing to show.
+        doubts: what speaks against the results themselves, in sentences.
     """
 
     results: str
     question: Question
     sections: Sequence[Section] = ()
+    doubts: Sequence[str] = ()
 
     def require(self, published: bool = False) -> None:
         """Refuses to go on without anything to show.
@@ -179,12 +183,12 @@ class Conclusions:
         """The sections that rest on any of some cells."""
         wanted = set(cell_ids)
         mine = [each for each in self.sections if wanted & set(each.cells["cell_id"])]
-        return Conclusions(self.results, self.question, mine)
+        return Conclusions(self.results, self.question, mine, self.doubts)
 
     def print(self, published: bool = False, partial: str = "") -> None:
         """Prints tables, verdicts and claims; arguments as for `write`."""
-        if partial:
-            _print_paragraph(f"note: {partial}")
+        for note in filter(None, [partial, *self.doubts]):
+            _print_paragraph(f"note: {note}")
         for chapter, sections in by_chapter(self.sections):
             texts = [section.text(published) for section in sections]
             for text in [*texts, *chapter.paragraphs(sections)]:
@@ -239,7 +243,8 @@ class Conclusions:
                 blocks = list(each.blocks(shown, results or self.results, published))
                 parts.append((f"{each.title} ({each.key})", f"{chapter.anchor}-{i}", blocks))
             tails += chapter.tail(sections)
-        page = opening.head(self.sections, notes, partial)
+        warnings = [*filter(None, [partial]), *self.doubts]
+        page = opening.head(self.sections, notes, warnings)
         page += [*across, *matrix_blocks(self.sections)]
         if len(parts) > 1:
             page.append(Contents([(name, anchor) for name, anchor, _ in parts]))

@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.support.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
-from study.results.compaction import ROWS_A_FILE
+from study.results.cell_file import MERGED
+from study.results.merging import ROWS_A_FILE
 
 EVALUATIONS = 100
 POINTS = tuple((i + 1) / EVALUATIONS for i in range(EVALUATIONS))
@@ -106,13 +107,8 @@ def make(directory: Path, cells: int) -> None:
     made.sort(key=lambda c: (c.comparison_id, c.paradigm, c.schedule.text, c.seed))
     for start in range(0, len(made), CELLS_A_FILE):
         some = made[start : start + CELLS_A_FILE]
-        file = f"compact-{start:08d}.parquet"
-        results.write_table(
-            "evaluations", file, evaluations_of(some, np.random.default_rng(start))
-        )
-        results.write_table(
-            "cells", file, pa.Table.from_pylist([row_of(c) for c in some], CELLS_SCHEMA)
-        )
+        rows = pa.Table.from_pylist([row_of(cell) for cell in some], CELLS_SCHEMA)
+        results.write(MERGED, rows, evaluations_of(some, np.random.default_rng(start)))
 
 
 def all_cells() -> Iterator[Cell]:
@@ -137,7 +133,7 @@ def all_cells() -> Iterator[Cell]:
 
 
 def row_of(cell: Cell) -> dict[str, object]:
-    """The cell's row in `cells/`."""
+    """The columns of the cell."""
     return {
         "study": "made-up",
         "kind": "training",
@@ -161,7 +157,7 @@ def row_of(cell: Cell) -> dict[str, object]:
 
 
 def evaluations_of(cells: list[Cell], random: np.random.Generator) -> pa.Table:
-    """Rows of `evaluations/`: growing scores with noise, in ten thousandths like real counts."""
+    """Their evaluations: growing scores with noise, in ten thousandths like real counts."""
     rows = len(cells) * EVALUATIONS * len(SPLITS)
     fraction = np.tile(np.repeat(POINTS, len(SPLITS)), len(cells))
     level = np.repeat(random.uniform(0.3, 0.9, len(cells)), EVALUATIONS * len(SPLITS))

@@ -51,7 +51,7 @@ from study.errors import RequestError
 from study.plan.planning import planned
 from study.plan.stages import staged
 from study.results import Results
-from study.results.compaction import files_for
+from study.results.merging import compact
 from study.run_options import requested
 from study.tasks.sources.places import Places
 from study.terminal.command import DONE, FAILED, Parser, guarded, terminating
@@ -120,6 +120,7 @@ class Slice:
         self.args = args
         self.out = args.out
         self.results = Results(scratch / "results")
+        self.cells = scratch / "results" / "cells"
         self.scratch = scratch
         self._end = time.monotonic() + 60 * args.minutes - CLOSING_SECONDS
         self._published: set[str] = set()
@@ -151,10 +152,8 @@ class Slice:
         self.results.prepare()
         self.out.mkdir(parents=True, exist_ok=True)
         for place, source in enumerate((self.args.out, self.args.results)):
-            for path in (*source.glob("cells/*.parquet"), *source.glob("evaluations/*.parquet")):
-                to = self.scratch / "results" / path.parent.name / str(place) / path.name
-                to.parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, to)
+            if (source / "cells").is_dir():
+                shutil.copytree(source / "cells", self.cells / str(place))
             for name in ("record.json", "tests.xml", "figures.json", "log.txt"):
                 if (source / name).exists() and not (self.out / name).exists():
                     write(self.out / name, (source / name).read_text())
@@ -222,22 +221,19 @@ class Slice:
             self.say(line.rstrip("\n"))
 
     def publish(self) -> None:
-        """Writes all complete cells to --out, merged, unless they are there already."""
+        """Copies all recorded cells to --out, merged, unless they are there already."""
         done = self.results.finished()
         if done == self._published:
             return
-        merged = Results(self.out)
-        files = files_for(self.results.layout().num_rows)
-        for file, cell_ids in files.items():
-            cells, evaluations = self.results.tables(cell_ids)
-            for folder in ("evaluations", "cells"):
-                merged.storage.make(folder)
-            merged.write_table("evaluations", file, evaluations)
-            merged.write_table("cells", file, cells)
-        for folder in ("cells", "evaluations"):  # a reader takes each cell from files of one name
-            for path in (self.out / folder).glob("*.parquet"):
-                if path.name not in files:
-                    path.unlink()
+        compact(self.results)
+        there = Results(self.out).storage
+        there.make("cells")
+        files = {path.name: path for path in self.cells.rglob("*.parquet")}
+        for name, path in files.items():
+            there.write(f"cells/{name}", path.read_bytes())
+        for path in (self.out / "cells").iterdir():
+            if path.name not in files:
+                path.unlink()
         self._published = done
 
 

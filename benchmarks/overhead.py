@@ -82,7 +82,7 @@ def main() -> None:
             threads=plan.threads,
         )
         began = time.perf_counter()
-        failures = launch(plan.jobs, work, plan.resources, watch, lambda cell_id, lost: "done")
+        failures = launch(plan.jobs, work, plan.resources, watch, lambda cell_id: "done")
         wall = time.perf_counter() - began
         cells = results.cells().set_index("cell_id")
     if failures:

@@ -44,11 +44,12 @@ from study.cell.work import Work
 from study.evaluate.saif_and_heat_map import HEATMAP_EDGES
 from study.launch.trial import train_cells
 from study.launch.tune import launch
+from study.launch.workplace import looked_at
 from study.plan.axes import resolve
 from study.plan.grid import make_plan
 from study.plan.plan import Plan
 from study.results import SPLITS, Results
-from study.results.compaction import Merger, compact
+from study.results.merging import compact, merge
 from study.tasks.base import Task
 from study.terminal.progress import Progress
 from study.tracking.store import RunStore
@@ -216,25 +217,24 @@ class Driver(Progress):
         seconds = dict.fromkeys((cell.id for cell in plan.cells), 1.0)
         super().__init__(plan.cells, seconds, plan.concurrent, stream=io.StringIO())
         self._plan, self._results, self._tracker = plan, results, tracker
+        self._place = looked_at(results.url)
         self._folder = folder
         total = len(plan.cells)
         first = min(warm_up, total // 2)
         self._stops = [first + (total - first) * i // QUARTERS for i in range(QUARTERS + 1)]
         self._cells = 0
         self._reading = self._merging = 0.0
-        self._merger = Merger(results)
         self._tune_files: list[Path] = []
         self._threads = [t for t in threading.enumerate() if t.name == "mlflow"]
         self.samples: list[Sample] = []
 
     def run(self) -> list[Any]:
         """Runs the study; returns its failures."""
-        # With a mark, like a command: without one, every trial searches all files.
         work = Work(
             study="digits",
             results=self._results.url,
             code_version="benchmark",
-            mark=self._results.mark(),
+            origin=self._results.origin(),
         )
         self.began = time.perf_counter()
         failures = launch(
@@ -253,14 +253,14 @@ class Driver(Progress):
             self._tune_files = files_under(next(self._folder.glob("attention-study-*")))
             self._tune_bytes = sum(file.stat().st_size for file in self._tune_files)
 
-    def _on_cell(self, cell_id: str, lost: int) -> str:
+    def _on_cell(self, cell_id: str) -> str:
         """As in `study.run`."""
         before = time.thread_time()
         status = self._results.status(cell_id)
         self._reading += time.thread_time() - before
         self._tracker.log_cells([cell_id])
         before = time.thread_time()
-        self._merger.add([cell_id])
+        self._place.merge([cell_id], sys.exit)
         self._merging += time.thread_time() - before
         assert status is not None
         return status
@@ -385,14 +385,18 @@ def mlflow_rows(results: Results, tracker: Tracker, driver: Driver) -> Iterator[
 
 def results_rows(results: Results) -> Iterator[tuple[str, str]]:
     """The time to read finished cells at a start, before and after `study.compact`."""
+
+    def survey() -> object:
+        return Results(results.url).survey()  # by a command that has read no file yet
+
     cells, size = len(results.finished()), parquet_size(results)
     files = len(files_under(Path(results.url) / "cells"))
     yield "results, MB a 1,000 cells", f"{1000 * size / cells / MB:.1f}"
-    yield "survey at a start", f"{seconds_of(results.survey):.2f} s, {files} files in cells/"
+    yield "survey at a start", f"{seconds_of(survey):.2f} s, {files} files in cells/"
     yield "study.compact", f"{seconds_of(lambda: compact(results)):.2f} s"
     merged = parquet_size(results)
     yield "merged results, MB a 1,000 cells", f"{1000 * merged / cells / MB:.1f}"
-    yield "survey of the merged files", f"{seconds_of(results.survey):.2f} s"
+    yield "survey of the merged files", f"{seconds_of(survey):.2f} s"
 
 
 def command_rows(results: Results, seeds: int, evaluations: int) -> Iterator[tuple[str, str]]:
@@ -420,7 +424,7 @@ def command(*arguments: str) -> None:
 
 
 def writing_rows(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
-    """How fast one process records cells: two files each, synced to the disk."""
+    """How fast one process records cells: a file each, synced to the disk."""
     results = Results(folder)
     results.prepare()
     source = [(cell, evaluations_of(cell)) for cell in plan.cells[:200]]
@@ -430,8 +434,7 @@ def writing_rows(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
     seconds = time.perf_counter() - began
     yield (
         "recording, one process",
-        f"{len(source) / seconds:.0f} cells/s, {2 * len(source) / seconds:.0f} files/s, "
-        f"{parquet_size(results) / MB / seconds:.2f} MB/s",
+        f"{len(source) / seconds:.0f} cells/s, {parquet_size(results) / MB / seconds:.2f} MB/s",
     )
 
 
@@ -488,23 +491,19 @@ def print_requests(evaluations: int) -> None:
     url = "s3://benchmark/results"
     results = Results(url)
     results.prepare()
-    mark = results.mark()
+    origin = results.origin()
     first, cell = plan_of(2, evaluations, digits_facts).cells
 
     def train(cell: Cell) -> None:
         known: dict[str, Any] = {"study": "digits", "results": url, "code_version": "benchmark"}
-        train_nothing(Work(**known, cells=(cell,), mark=mark, gpu=False), lambda event: None)
-
-    def merge(cell_ids: Sequence[str]) -> None:
-        with patch("study.results.compaction.MOST_SMALL_FILES", len(cell_ids)):
-            Merger(results).add(cell_ids)
+        train_nothing(Work(**known, cells=(cell,), origin=origin, gpu=False), lambda event: None)
 
     parts: dict[str, Callable[[], object]] = {
         "worker: a cell from start to record": lambda: train(cell),
         "driver: reading what was recorded": lambda: results.status(cell.id),
         "driver: MLflow's thread, of a cell": lambda: results.tables([cell.id]),
-        "driver: survey at a start, of two cells": results.survey,
-        "driver: merging the files of two cells": lambda: merge([first.id, cell.id]),
+        "driver: survey at a start, of two cells": lambda: Results(url).survey(),
+        "driver: merging the files of two cells": lambda: merge(results, [first.id, cell.id]),
     }
     train(first)
     print("\nRequests to S3, without checkpoints\n")
@@ -518,7 +517,7 @@ def print_requests(evaluations: int) -> None:
 
 
 def parquet_size(results: Results) -> int:
-    """Bytes of both tables."""
+    """Bytes of all files of cells."""
     return sum(file.stat().st_size for file in Path(results.url).rglob("*.parquet"))
 
 

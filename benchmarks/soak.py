@@ -70,7 +70,7 @@ PATIENCE = 900.0
 MOST_IN_VAIN = 3
 """Times in a row that the command may end by itself without another cell."""
 
-FLIPPED = {"result": ("cells", "evaluations"), "checkpoint": ("checkpoints", "forks")}
+FLIPPED = {"result": ("cells",), "checkpoint": ("checkpoints", "forks")}
 """Whose bytes flip -> the folders of such files."""
 
 
@@ -367,7 +367,7 @@ def print_table(seed: int, soak: Soak, study: Study, found: dict[str, int]) -> N
     hit, results = soak.hit, study.results
     cells = Results(results).cells(columns=["shared_prefix"])
     set_aside = sum(each.set_aside(results) for each in soak.flips)
-    in_results = sum(bool(each.cell_ids) for each in soak.flips)
+    in_results = sum(each.name.startswith("cells/") for each in soak.flips)
     counted = study.recorded.ids()
     drivers = hit["driver"] + hit["driver at its start"]
     kills = drivers + hit["worker"] + hit["server"]

@@ -204,6 +204,7 @@ def _train(
     ended = {cell.id for cell in trained.cells} - trained.failed
     # What became known since may have been recorded before.
     tracker.log_cells(sorted((ended & statuses.keys()) - plan.finished), statuses)
+    results.sweep()  # a worker may have been killed as it wrote
     kind.sweep(results.storage, trained.cells, ended)
     return trained
 

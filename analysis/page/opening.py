@@ -46,9 +46,11 @@ def missing(sections: Sequence[Section], cell_ids: Collection[str] | None) -> li
     return [f"{counted(lost, f'{of} has', f'{of} have')} no result: failed, or not run."]
 
 
-def head(sections: Sequence[Section], notes: Sequence[str], partial: str = "") -> list[Block]:
-    """What the page answers, and what readers need to understand it; see `partial_note`."""
-    blocks: list[Block] = [Text(partial, "warning")] if partial else []
+def head(
+    sections: Sequence[Section], notes: Sequence[str], warnings: Sequence[str] = ()
+) -> list[Block]:
+    """What the page answers, and what readers need to understand it."""
+    blocks: list[Block] = [Text(warning, "warning") for warning in warnings]
     for chapter, mine in by_chapter(sections):
         blocks += chapter.head(mine)
     return [*blocks, *(Text(note, "quiet") for note in notes)]

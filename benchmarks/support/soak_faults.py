@@ -13,6 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from study.results.cell_file import own_cell
+
 CLOCK = Path(__file__).parent / "jumping_clock"
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -103,11 +105,13 @@ def flip(results: Path, folders: tuple[str, ...], rng: random.Random) -> Flip | 
 
 
 def _cells_in(path: Path) -> frozenset[str]:
-    """The cells of a file of results; of one that is damaged already, its name's."""
+    """The cells of a file of results; none of a merged one that is damaged already."""
+    if own := own_cell(path.name):
+        return frozenset([own])
     try:
         return frozenset(pq.read_table(path, columns=["cell_id"])["cell_id"].to_pylist())
     except (pa.ArrowException, OSError, KeyError):
-        return frozenset([path.stem])
+        return frozenset()
 
 
 @contextlib.contextmanager

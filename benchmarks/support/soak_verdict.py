@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from study.results import Results, ResultsError
-from study.results.coverage import is_own
+from study.results.cell_file import own_cell
 
 TIMES = {"train_seconds", "total_train_seconds", "total_evaluate_seconds", "total_seconds"}
 
@@ -34,7 +34,7 @@ class Recorded:
         """Cell id -> digest of all its rows."""
 
     def ids(self) -> list[str]:
-        """Cells that have a row in `cells/`, each as often as a file has it."""
+        """Recorded cells, each as often as a file holds it."""
         return [i for path in self._path.glob("cells/*.parquet") for i in self._ids_in(path)]
 
     def look(self, flipped: Iterable[str]) -> None:
@@ -50,14 +50,14 @@ class Recorded:
             return
 
     def _ids_in(self, path: Path) -> list[str]:
-        if is_own(path.name):
-            return [path.stem]
+        if own := own_cell(path.name):
+            return [own]
         if path.name not in self._ids:
             try:
                 rows = pq.read_table(path, columns=["cell_id"])
             except (pa.ArrowException, OSError):  # flipped, or merged with others meanwhile
                 return []
-            self._ids[path.name] = rows["cell_id"].to_pylist()
+            self._ids[path.name] = rows["cell_id"].unique().to_pylist()
         return self._ids[path.name]
 
 

@@ -9,7 +9,6 @@ from study.evaluate.saif_and_heat_map import SAIF_THRESHOLD as SAIF_THRESHOLD
 from study.results.cell_file import Damage as Damage
 from study.results.columns import CAPTIONING as CAPTIONING
 from study.results.columns import CELLS_SCHEMA as CELLS_SCHEMA
-from study.results.columns import DESCRIPTIONS as DESCRIPTIONS
 from study.results.columns import DYNAMICS as DYNAMICS
 from study.results.columns import EVALUATIONS_SCHEMA as EVALUATIONS_SCHEMA
 from study.results.columns import FURTHER as FURTHER

@@ -1,20 +1,19 @@
 """One Parquet file of cells: what its bytes are, and how they are checked and read.
 
 It has one row an (evaluation, split), with the columns of the cell repeated; a cell without any
-evaluation has one row whose `split` is missing. Its first row group holds a row of every cell. Its
-metadata hold what is long: cell id -> `cell` and `package_versions`, as JSON. Its name ends with a
-digest of its bytes, so that a changed or half-copied file shows, wherever it is.
+evaluation has one row whose `split` is missing. Its first row group holds a row of every cell.
+Its metadata hold what is long, JSON named `cell <id>` and `package_versions <id>`. Its name ends
+with a digest of its bytes, so that a changed or half-copied file shows, wherever it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,7 @@ _NAME = re.compile(
     rf"(^|/)(?:(?P<cell>[0-9a-f]{{16}})|{MERGED})-(?P<digest>[0-9a-f]{{16}})\.parquet$"
 )
 _EARLIER = re.compile(r"(^|/)([0-9a-f]{16}|compact-[0-9a-f]{16})\.parquet$")
-_VERSION, _TEXTS = b"attention_study_schema", b"cells"
+_VERSION = b"attention_study_schema"
 _IN_METADATA = ("cell", "package_versions")
 _OTHER_VERSION = (
     "{} was made by another version of this project. Move the directory away, or choose another "
@@ -76,32 +75,43 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     first = np.unique(cell_of[order], return_index=True)[1]
     order = np.concatenate([order[first], np.delete(order, first)])
 
-    rows = cells.drop_columns(_IN_METADATA).take(cell_of[order])
-    measured = pa.concat_tables([evaluations, none]).take(order)
-    for field in EVALUATIONS_SCHEMA:
-        if field.name != "cell_id":
-            rows = rows.append_column(field, measured[field.name])
-    empty = {name for name in rows.column_names if rows[name].null_count == len(rows)}
-    left_out = [name for family in FAMILIES if empty.issuperset(family) for name in family]
-    rows = rows.drop_columns(left_out)
+    repeated = cells.drop_columns(_IN_METADATA).take(cell_of[order])
+    measured = pa.concat_tables([evaluations, none]).take(order).drop_columns("cell_id")
+    columns = {name: table[name] for table in (repeated, measured) for name in table.column_names}
+    empty = {name for name, column in columns.items() if column.null_count == len(order)}
+    left_out = {name for family in FAMILIES if empty.issuperset(family) for name in family}
+    rows = pa.table({name: columns[name] for name in columns if name not in left_out})
 
     several = len(cells) > 1
-    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink,
         rows.schema,
         compression="zstd",
         compression_level=None if several else 9,
-        use_dictionary=texts if several else False,
+        use_dictionary=several,
         store_schema=False,
         write_statistics=False,
     ) as writer:
-        metadata = {_VERSION: str(SCHEMA_VERSION), _TEXTS: json.dumps(_texts(cells))}
-        writer.add_key_value_metadata(metadata)
+        writer.add_key_value_metadata(_metadata(cells))
         for part in (rows[: len(cells)], rows[len(cells) :]) if several else (rows,):
             writer.write_table(part, ROWS_A_GROUP)
     return sink.getvalue()
+
+
+def _metadata(cells: pa.Table) -> dict[bytes, bytes]:
+    """The version, and what is long of each cell."""
+    texts = {
+        _key(name, row["cell_id"]): row[name].encode()
+        for row in cells.select(["cell_id", *_IN_METADATA]).to_pylist()
+        for name in _IN_METADATA
+        if row[name] is not None
+    }
+    return {_VERSION: str(SCHEMA_VERSION).encode(), **texts}
+
+
+def _key(name: str, cell_id: str) -> bytes:
+    return f"{name} {cell_id}".encode()
 
 
 def name_of(cell_id: str, data: bytes) -> str:
@@ -140,45 +150,41 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def cells_in(file: pq.ParquetFile, columns: Iterable[str] | None = None) -> pa.Table:
-    """One row a cell, with the columns of `CELLS_SCHEMA`, or some of them."""
+def cells_in(
+    file: pq.ParquetFile, cell_ids: pa.Array | None = None, columns: Iterable[str] | None = None
+) -> pa.Table:
+    """One row a cell, of some or all cells, with some or all columns of `CELLS_SCHEMA`."""
     schema = selected(CELLS_SCHEMA, columns)
-    there = [name for name in {*schema.names, "cell_id"} if name in file.schema_arrow.names]
-    rows = file.read_row_group(0, there)
-    first = np.sort(np.unique(rows["cell_id"].to_numpy(), return_index=True)[1])
-    rows = rows.take(first)
+    rows = _of_cells(file.read_row_group(0, _there(file, schema)), cell_ids)
+    rows = rows.take(np.sort(np.unique(rows["cell_id"].to_numpy(), return_index=True)[1]))
     if not set(_IN_METADATA).isdisjoint(schema.names):
-        texts = json.loads(file.metadata.metadata[_TEXTS])
-        ids = rows["cell_id"].to_pylist()
+        texts = file.metadata.metadata
         for name in _IN_METADATA:
-            given = [texts[cell_id].get(name) for cell_id in ids]
-            dumped = [None if each is None else json.dumps(each, sort_keys=True) for each in given]
-            rows = rows.append_column(name, pa.array(dumped, pa.string()))
-    return completed(rows, schema)
+            values = [texts.get(_key(name, each)) for each in rows["cell_id"].to_pylist()]
+            rows = rows.append_column(name, pa.array(values, pa.binary()).cast(pa.string()))
+    return _completed(rows, schema)
 
 
 def evaluations_in(
-    file: pq.ParquetFile, cell_ids: Collection[str], columns: Iterable[str] | None = None
+    file: pq.ParquetFile, cell_ids: pa.Array | None = None, columns: Iterable[str] | None = None
 ) -> pa.Table:
-    """The evaluations of some cells, with the columns of `EVALUATIONS_SCHEMA`, or some."""
+    """The evaluations of some or all cells, with some or all columns of `EVALUATIONS_SCHEMA`."""
     schema = selected(EVALUATIONS_SCHEMA, columns)
-    needed = {*schema.names, "cell_id", "split"}
-    rows = file.read([name for name in file.schema_arrow.names if name in needed])
-    wanted = pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string()))
-    return completed(rows.filter(pc.and_(wanted, rows["split"].is_valid())), schema)
+    rows = _of_cells(file.read(_there(file, schema)), cell_ids)
+    return _completed(rows.filter(rows["split"].is_valid()), schema)
 
 
-def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _there(file: pq.ParquetFile, schema: pa.Schema) -> list[str]:
+    """The columns to read: a file lacks what none of its cells has."""
+    return [n for n in file.schema_arrow.names if n in {*schema.names, "cell_id", "split"}]
+
+
+def _of_cells(rows: pa.Table, cell_ids: pa.Array | None) -> pa.Table:
+    return rows if cell_ids is None else rows.filter(pc.is_in(rows["cell_id"], cell_ids))
+
+
+def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a schema, missing ones empty."""
     none = {name: pa.nulls(len(rows), schema.field(name).type) for name in schema.names}
     there = {name: rows[name] for name in rows.column_names if name in none}
     return pa.table(none | there).cast(schema)
-
-
-def _texts(cells: pa.Table) -> dict[str, dict[str, Any]]:
-    """Cell id -> what is in the metadata."""
-    rows = cells.select(["cell_id", *_IN_METADATA]).to_pylist()
-    return {
-        row["cell_id"]: {name: json.loads(row[name]) for name in _IN_METADATA if row[name]}
-        for row in rows
-    }

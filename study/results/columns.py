@@ -2,6 +2,7 @@
 
 A file has one row an (evaluation, split), with the columns of the cell repeated. A *family* is
 columns that only cells of some kind have; a file without any value of a family leaves it out.
+docs/results.md shows them, as `as_markdown` gives them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,26 @@ from study.cell.any_cell import AnyCell
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS, _WHOLES, _NUMBERS = pa.list_(_TEXT), pa.list_(pa.int32()), pa.list_(_NUMBER)
+_IN_WORDS = {
+    _TEXT: "text", _WHOLE: "whole number", _NUMBER: "number", _FLAG: "yes or no",
+    _TEXTS: "texts", _WHOLES: "whole numbers", _NUMBERS: "numbers",
+}  # fmt: skip
 
 Columns = Mapping[str, tuple[pa.DataType, str]]
 """Name -> type, and meaning in Markdown."""
 
+_TEXT_DATA: Columns = {
+    "label_rule": (_TEXT, "how posts got their labels"),
+    "rationale_rule": (_TEXT, "how posts got their rationales"),
+    "min_count": (_WHOLE, "how often a word occurs at least that is in the vocabulary"),
+    "data_notes": (_TEXT, "sentences for people, one a line"),
+}
+_HELD: Columns = {
+    "alpha": (_NUMBER, "attention held on the foreground; missing where the focus was trained"),
+}
+
 NETWORK: Columns = {
-    "method": (_TEXT, "how a theory was solved or sampled, or the rule that scored heads"),
+    "method": (_TEXT, "how the theory was solved or sampled, or the rule that scored heads"),
     "variant": (_TEXT, "of the theory"),
     "heads": (_TEXT, "heads of each layer"),
     "paths": (_TEXT, "the network's attention paths"),
@@ -29,9 +44,9 @@ NETWORK: Columns = {
     "temperature": (_NUMBER, "of the posterior"),
     "sigma_perp": (_NUMBER, "noise of the data"),
     "tokens": (_WHOLE, "of an input"),
-    "draws": (_WHOLE, "kept of each chain; of samples alone, as the next three"),
-    "warmup": (_WHOLE, "draws left out before"),
-    "thin": (_WHOLE, "draws to one that is kept"),
+    "draws": (_WHOLE, "that a chain keeps; of samples alone, as the next three"),
+    "warmup": (_WHOLE, "draws before them, which are left out"),
+    "thin": (_WHOLE, "draws of which one is kept"),
     "chains": (_WHOLE, "how many"),
 }
 """Of a cell that solves or samples, see `study.posterior.cell.PosteriorCell`; some also of one
@@ -48,7 +63,7 @@ CAPTIONING: Columns = {
 SOLUTION: Columns = {
     "path_names": (_TEXTS, "names of the rows and columns of U"),
     "order_parameter": (_NUMBERS, "U, row by row"),
-    "order_parameter_error": (_NUMBERS, "its standard error of Monte Carlo"),
+    "order_parameter_error": (_NUMBERS, "its Monte Carlo standard error"),
     "overlaps": (
         _NUMBERS,
         "cosines between the training labels and the principal components of the kernel, by "
@@ -74,77 +89,24 @@ HEADS: Columns = {
 }
 """Of a cell that scores the heads of a trained network, see `study.heads.cell.HeadsCell`."""
 
-_CELL: Columns = {
-    "study": (_TEXT, "that recorded the cell"),
-    "kind": (
-        _TEXT,
-        "`training`, `posterior` (solves or samples), `heads` (takes a trained network apart) or "
-        "`recorded` ([another training loop](your-own.md#your-own-training-loop) trained it)",
-    ),
-    "cell_id": (_TEXT, "hash of all that determines the cell's result"),
-    "comparison_id": (_TEXT, "hash of all of that but what is compared, schedule and seed"),
-    "task": (_TEXT, "name of the task"),
-    "data_digest": (_TEXT, "of the data"),
-    "num_classes": (_WHOLE, "of the task"),
-    "split_scheme": (_TEXT, "how splits were made"),
-    "label_rule": (_TEXT, "how posts got their labels"),
-    "rationale_rule": (_TEXT, "how posts got their rationales"),
-    "min_count": (_WHOLE, "of a word of the vocabulary; of posts and captions"),
-    "data_notes": (_TEXT, "sentences for people, one a line; missing for mosaics of images"),
-    "m": (_WHOLE, "segments; of texts the most tokens, of captions regions"),
-    "n": (_WHOLE, "training examples"),
-    "architecture": (_TEXT, "of the network"),
-    "batch_size": (_WHOLE, "examples a step"),
-    "precision": (_TEXT, "of the arithmetic"),
-    "alpha": (_NUMBER, "attention held on the foreground; missing where the focus was trained"),
-    "paradigm": (_TEXT, "how attention was trained"),
-    "schedule": (_TEXT, "all phases, for people"),
-    "lr": (_NUMBER, "learning rate of the first phase"),
-    "last_lr": (_NUMBER, "learning rate of the last phase"),
-    "switch_point": (_NUMBER, "fraction of the budget at which a hybrid switches"),
-    "seed": (_WHOLE, "draws training mosaics, initial weights and order"),
-    "stage": (
-        _TEXT,
-        "`tune` (options are tried) or `confirm` (the chosen one on fresh seeds); missing where a "
-        "study has one stage",
-    ),
-    "budget_amount": (_WHOLE, "what the cell was given"),
-    "budget_unit": (_TEXT, "`flops` or `mosaics`"),
-    **NETWORK,
-    **CAPTIONING,
-    "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
-    "status": (_TEXT, "`done`, `diverged` or `censored` (stopped early by a scheduler)"),
-    "status_reason": (_TEXT, "why"),
-    "steps": (_WHOLE, "taken"),
-    "total_train_seconds": (_NUMBER, "wall time of the steps; in a pack, of the whole pack"),
-    "total_evaluate_seconds": (_NUMBER, "wall time of the evaluations; likewise"),
-    "total_seconds": (_NUMBER, "wall time from the cell's start to its record; likewise"),
-    "device": (_TEXT, "that trained it"),
-    "threads": (_WHOLE, "of the CPU"),
-    "pack": (_WHOLE, "cells that were trained together"),
-    "micro_batch": (_WHOLE, "examples at a time"),
-    "shared_prefix": (_FLAG, "whether it forked from another cell"),
-    **SOLUTION,
-    **HEADS,
-    "code_version": (_TEXT, "of this project"),
-    "package_versions": (_TEXT, "JSON; in the metadata of the file"),
-    "finished_at": (_TEXT, "when"),
-}
-
 METRICS: Columns = {
     "loss": (_NUMBER, "nats; of one-shot images the squared error, of captions of all words"),
-    "accuracy": (_NUMBER, "a share; of captions `bleu_4`"),
-    "saif": (_NUMBER, "share of instances with attention and prediction in the right place"),
+    "accuracy": (_NUMBER, "share of the instances that are right; of captions `bleu_4`"),
+    "saif": (_NUMBER, "share with attention and prediction in the right place"),
     "foreground_attention_mean": (_NUMBER, "mean attention on the foreground"),
-    "ftpt": (_NUMBER, "share with focus (argmax of the attention) right, prediction right"),
-    "ffpt": (_NUMBER, "focus wrong, prediction right"),
-    "ftpf": (_NUMBER, "focus right, prediction wrong"),
-    "ffpf": (_NUMBER, "focus wrong, prediction wrong"),
+    "ftpt": (_NUMBER, "share with the focus (argmax of the attention) and the prediction right"),
+    "ffpt": (_NUMBER, "share with the focus wrong, the prediction right"),
+    "ftpf": (_NUMBER, "share with the focus right, the prediction wrong"),
+    "ffpf": (_NUMBER, "share with both wrong"),
 }
 """Of an evaluation. All but `loss` are fractions in [0, 1]."""
 
 _KNOWN: Columns = {
-    "foreground_share": (_NUMBER, "share of the instances whose foreground is known"),
+    "foreground_share": (
+        _NUMBER,
+        "share whose foreground is known; SAIF, heat map, `foreground_attention_mean` and `ftpt` "
+        "to `ffpf` are of these alone, and missing if there are none",
+    ),
 }
 _RATIONALES: Columns = {
     "token_f1": (_NUMBER, "[plausibility](hatexplain.md#what-is-measured), as the next two"),
@@ -157,22 +119,24 @@ _CAPTIONS: Columns = {
     "caption_length": (_NUMBER, "mean number of words"),
 }
 FURTHER: Columns = {**_KNOWN, **_RATIONALES, **_CAPTIONS}
-"""Of an evaluation of some modalities. SAIF, heat map, `foreground_attention_mean` and `ftpt` to
-`ffpf` are of the instances whose foreground is known, and missing if there are none."""
+"""Measures of an evaluation that some modalities have."""
 
 DYNAMICS: Columns = {
     "incentive": (_NUMBER, "where alpha is held: what a better focus would gain"),
     "incentive_slope": (_NUMBER, "its slope"),
-    "mu": (_NUMBER, "of linear models, where they are in the plane of the [theory]"
-           "(dynamics.md#the-setting-solved), as the next two"),
+    "mu": (
+        _NUMBER,
+        "of linear models, with `nu` and `flow_time`: where they are in the plane of the "
+        "[theory](dynamics.md#the-setting-solved)",
+    ),
     "nu": (_NUMBER, "likewise"),
     "flow_time": (_NUMBER, "likewise"),
-}  # fmt: skip
+}
 """Of an evaluation of cells whose attention is held (`study.paradigms.held`), or that are linear
 (`study.models.linear`)."""
 
 IMAGES: Columns = {
-    "image_count": (_WHOLES, "instances of each image"),
+    "image_count": (_WHOLES, "instances of each image; sums of these lists give the measures"),
     "image_right": (_WHOLES, "those classified right; not of captions, whose score is no share"),
     "image_known": (_WHOLES, "those whose foreground is known"),
     "image_saif": (_WHOLES, "those in SAIF"),
@@ -183,13 +147,21 @@ the foreground, a series, a post or a captioned image. So accuracy is sum(image_
 sum(image_count), and SAIF is sum(image_saif) / sum(image_known)."""
 
 PREDICTOR: Columns = {
-    "accuracy_error": (_NUMBER, "standard error of Monte Carlo"),
+    "accuracy_error": (_NUMBER, "Monte Carlo standard error"),
     "accuracy_diagonal": (_NUMBER, "accuracy without the terms between different paths"),
     "predictor_mean": (_NUMBERS, "mean of the output for each input"),
     "predictor_variance": (_NUMBERS, "variance of the output for each input"),
-    "predictor_mean_error": (_NUMBERS, "standard error of Monte Carlo"),
+    "predictor_mean_error": (_NUMBERS, "Monte Carlo standard error of the mean"),
 }
 """Of an evaluation of cells that solve and sample (`study.posterior`)."""
+
+_EXAMPLES: Columns = {
+    "examples": (
+        _TEXT,
+        "JSON of some captions with the attention of each word, the image and a box; in the last "
+        "row of the test split",
+    ),
+}
 
 PRUNED: Columns = {
     "accuracy_without_head": (_NUMBERS, "accuracy without each head alone, layer by layer"),
@@ -202,44 +174,120 @@ PRUNED: Columns = {
 }
 """Of an evaluation of a trained network whose heads are removed (`study.heads`)."""
 
-_EVALUATION: Columns = {
-    "cell_id": _CELL["cell_id"],
-    "step": (_WHOLE, "steps taken"),
-    "mosaics_seen": (_WHOLE, "examples seen in training"),
-    "budget_fraction": (_NUMBER, "the target, a fraction of the budget"),
-    "compute_flops": (_WHOLE, "training FLOPs spent, exactly"),
-    "train_seconds": (_NUMBER, "of training, in a pack of the whole pack"),
-    "split": (_TEXT, "`train`, `validation` or `test`; missing: the cell has no evaluation"),
-    "inference": (_TEXT, "paradigm whose formula made the predictions"),
-    "num_evaluated": (_WHOLE, "instances"),
-    **METRICS,
-    **_KNOWN,
-    **_RATIONALES,
-    **DYNAMICS,
-    "heatmap": (
-        _NUMBERS,
-        "5 x 5 row by row, axis 0 the attention on the foreground; of captions 3 x 3 (edges 0, "
-        ".2, .3, 1)",
-    ),
-    **IMAGES,
-    **PREDICTOR,
-    **_CAPTIONS,
-    "examples": (_TEXT, "JSON of some captions, in the last row of the test split"),
-    **PRUNED,
-    "measures": (_TEXT, "of recorded runs, JSON: name of a measure of its own -> fraction"),
+_RECORDED: Columns = {
+    "measures": (_TEXT, "JSON: name of a measure of their own -> fraction in [0, 1]"),
 }
 
+_OF_CELLS: Mapping[str, Columns] = {
+    "The cell": {
+        "study": (_TEXT, "that recorded it"),
+        "kind": (
+            _TEXT,
+            "`training`, `posterior` (solves or samples), `heads` (takes a trained network apart) "
+            "or `recorded` ([another training loop](your-own.md#your-own-training-loop) trained "
+            "it)",
+        ),
+        "cell_id": (_TEXT, "hash of all that determines its result"),
+        "comparison_id": (_TEXT, "hash of all of that but what is compared, schedule and seed"),
+    },
+    "Its data": {
+        "task": (_TEXT, "name of the task"),
+        "data_digest": (_TEXT, "digest of the data"),
+        "num_classes": (_WHOLE, "classes of the task"),
+        "split_scheme": (_TEXT, "how splits were made"),
+    },
+    "Its data, other than mosaics of images": _TEXT_DATA,
+    "Its size": {
+        "m": (_WHOLE, "segments; of texts the most tokens, of captions regions"),
+        "n": (_WHOLE, "training examples"),
+        "architecture": (_TEXT, "of the network"),
+        "batch_size": (_WHOLE, "examples a step"),
+        "precision": (_TEXT, "of the arithmetic"),
+    },
+    "Of a held attention": _HELD,
+    "How attention was trained": {
+        "paradigm": (_TEXT, "in a word, such as `soft` or `hybrid`"),
+        "schedule": (_TEXT, "all phases, for people"),
+        "lr": (_NUMBER, "learning rate of the first phase"),
+        "last_lr": (_NUMBER, "learning rate of the last phase"),
+        "switch_point": (_NUMBER, "fraction of the budget at which a hybrid switches"),
+        "seed": (_WHOLE, "draws training mosaics, initial weights and order"),
+        "stage": (
+            _TEXT,
+            "`tune` (options are tried) or `confirm` (the chosen one on fresh seeds); missing "
+            "where a study has one stage",
+        ),
+        "budget_amount": (_WHOLE, "what it was given"),
+        "budget_unit": (_TEXT, "`flops` or `mosaics`"),
+    },
+    "Of `attention-paths` and `one-shot`: network and method": NETWORK,
+    "Of captions": CAPTIONING,
+    "Its end": {
+        "cell": (_TEXT, "JSON of all that is hashed; in the metadata of the file"),
+        "status": (_TEXT, "`done`, `diverged` or `censored` (stopped early by a scheduler)"),
+        "status_reason": (_TEXT, "why"),
+        "steps": (_WHOLE, "taken"),
+        "total_train_seconds": (_NUMBER, "wall time of the steps; in a pack, of the whole pack"),
+        "total_evaluate_seconds": (_NUMBER, "wall time of the evaluations; likewise"),
+        "total_seconds": (_NUMBER, "wall time from its start to its record; likewise"),
+    },
+    "How it was run": {
+        "device": (_TEXT, "that trained it"),
+        "threads": (_WHOLE, "of the CPU"),
+        "pack": (_WHOLE, "cells that were trained together"),
+        "micro_batch": (_WHOLE, "examples at a time"),
+        "shared_prefix": (_FLAG, "whether it forked from another cell"),
+    },
+    "Of a theory: what was found": SOLUTION,
+    "Of the heads of a trained network": HEADS,
+    "With what, and when": {
+        "code_version": (_TEXT, "of this project"),
+        "package_versions": (_TEXT, "JSON; in the metadata of the file"),
+        "finished_at": (_TEXT, "time of the record"),
+    },
+}
+_OF_EVALUATIONS: Mapping[str, Columns] = {
+    "The evaluation": {
+        "step": (_WHOLE, "steps taken"),
+        "mosaics_seen": (_WHOLE, "examples seen in training"),
+        "budget_fraction": (_NUMBER, "the target, a fraction of the budget"),
+        "compute_flops": (_WHOLE, "training FLOPs spent, exactly"),
+        "train_seconds": (_NUMBER, "of training; in a pack, of the whole pack"),
+        "split": (_TEXT, "`train`, `validation` or `test`; missing: the cell has no evaluation"),
+        "inference": (_TEXT, "paradigm whose formula made the predictions"),
+        "num_evaluated": (_WHOLE, "instances"),
+    },
+    "Its measures": {**METRICS, **_KNOWN},
+    "Of texts": _RATIONALES,
+    "Of a held attention, and of linear models": DYNAMICS,
+    "Its heat map": {
+        "heatmap": (
+            _NUMBERS,
+            "5 x 5 row by row, axis 0 the attention on the foreground; of captions 3 x 3 (edges "
+            "0, .2, .3, 1)",
+        ),
+    },
+    "By image, at the last evaluation on the test split": IMAGES,
+    "Of a predictor": PREDICTOR,
+    "Of written captions": {**_CAPTIONS, **_EXAMPLES},
+    "Of a pruned network": PRUNED,
+    "Of recorded runs": _RECORDED,
+}
+"""Heading -> columns, in the order of the schema."""
+
 FAMILIES = (
-    NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES, DYNAMICS, PREDICTOR, _CAPTIONS, PRUNED,
-    ("label_rule", "rationale_rule", "min_count", "data_notes"), ("alpha",), ("examples",),
-    ("measures",),
+    _TEXT_DATA, _HELD, NETWORK, CAPTIONING, SOLUTION, HEADS, _RATIONALES, DYNAMICS, PREDICTOR,
+    _CAPTIONS, _EXAMPLES, PRUNED, _RECORDED,
 )  # fmt: skip
 """Columns that a file without any value of them leaves out."""
 
-CELLS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _CELL.items()})
-EVALUATIONS_SCHEMA = pa.schema({name: kind for name, (kind, _) in _EVALUATION.items()})
-DESCRIPTIONS = {name: meaning for name, (_, meaning) in {**_CELL, **_EVALUATION}.items()}
-"""Name -> meaning, of all columns of a file and its metadata; docs/results.md shows them."""
+
+def _fields(groups: Mapping[str, Columns]) -> list[tuple[str, pa.DataType]]:
+    return [(name, kind) for columns in groups.values() for name, (kind, _) in columns.items()]
+
+
+CELLS_SCHEMA = pa.schema(_fields(_OF_CELLS))
+EVALUATIONS_SCHEMA = pa.schema([("cell_id", _TEXT), *_fields(_OF_EVALUATIONS)])
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""
@@ -266,3 +314,13 @@ def selected(schema: pa.Schema, columns: Any) -> pa.Schema:
         return schema
     wanted = set(columns)
     return pa.schema([field for field in schema if field.name in wanted])
+
+
+def as_markdown() -> str:
+    """The table of all columns for docs/results.md."""
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    for heading, columns in {**_OF_CELLS, **_OF_EVALUATIONS}.items():
+        lines.append(f"| **{heading}** | | |")
+        for name, (kind, meaning) in columns.items():
+            lines.append(f"| `{name}` | {_IN_WORDS[kind]} | {meaning} |")
+    return "\n".join(lines)

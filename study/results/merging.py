@@ -6,11 +6,12 @@ nothing, and doubles nothing, since of several records of a cell one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+import pandas as pd
+
 from study.results.cell_file import MERGED
-from study.results.records import Holding
 from study.results.results import Results
 from study.storage.storage import ResultsError
 from study.terminal.working import working
@@ -49,10 +50,11 @@ def merge(results: Results, cell_ids: Collection[str]) -> None:
     Raises:
         ResultsError: a file cannot be read or written.
     """
-    before = results.holdings()
-    merged = _write(results, cell_ids)
-    held = set(cell_ids)
-    _remove(results, (name for name in before if before[name].cell_ids <= held), {merged})
+    records = results.records()
+    mine = records["cell_id"].isin(cell_ids)
+    if mine.any():
+        alone = mine.groupby(records["file"]).all()
+        _remove(results, alone.index[alone], [_write(results, cell_ids)])
 
 
 def compact(results: Results) -> Compaction:
@@ -66,33 +68,33 @@ def compact(results: Results) -> Compaction:
     """
     results.require()
     with results.lock():
-        before = results.holdings()
+        records = results.records()
         for sentence in results.disagreements():
             raise ResultsError(f"{sentence}. Move one of the two away; then compact.")
-        groups = list(_groups(results, before))
-        if len(groups) < len(before):
-            with working("merging files", len(groups), "files") as part:
-                merged = {_write(results, group) for group in part.each(groups)}
-            _remove(results, before, merged)
-    return Compaction(sum(map(len, groups)), len(before), min(len(groups), len(before)))
+        groups = {frozenset(group): group for group in _groups(records[records["counts"]])}
+        files = records.groupby("file").agg({"cell_id": frozenset, "counts": "all"})
+        if len(groups) < len(files):
+            whole = files.loc[files["counts"], "cell_id"]
+            kept = {cell_ids: name for name, cell_ids in whole.items() if cell_ids in groups}
+            missing = [group for cell_ids, group in groups.items() if cell_ids not in kept]
+            with working("merging files", len(missing), "files") as part:
+                written = [_write(results, group) for group in part.each(missing)]
+            _remove(results, files.index, [*kept.values(), *written])
+    cells = records["cell_id"].nunique()
+    return Compaction(cells, len(files), min(len(groups), len(files)))
 
 
-def _groups(results: Results, holdings: Mapping[str, Holding]) -> Iterator[list[str]]:
+def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
     """Which cells go together, as many as `ROWS_A_FILE` and `CELLS_A_FILE` allow."""
-    rows_of = {
-        cell_id: holding.num_rows / len(holding.cell_ids)
-        for holding in holdings.values()
-        for cell_id in holding.cell_ids
-    }
     group: list[str] = []
-    rows = 0.0
-    there = results.cells(rows_of, TOGETHER)  # a shard may have recorded others meanwhile
-    for cell_id in there.sort_values(TOGETHER)["cell_id"]:
-        if group and (rows + rows_of[cell_id] > ROWS_A_FILE or len(group) == CELLS_A_FILE):
+    total = 0.0
+    ordered = records.sort_values(TOGETHER)
+    for cell_id, rows in zip(ordered["cell_id"], ordered["rows"], strict=True):
+        if group and (total + rows > ROWS_A_FILE or len(group) == CELLS_A_FILE):
             yield group
-            group, rows = [], 0.0
+            group, total = [], 0.0
         group.append(cell_id)
-        rows += rows_of[cell_id]
+        total += rows
     if group:
         yield group
 
@@ -104,8 +106,8 @@ def _write(results: Results, cell_ids: Collection[str]) -> str:
     return results.write(MERGED, ordered, evaluations)
 
 
-def _remove(results: Results, before: Iterable[str], merged: Collection[str]) -> None:
-    """Removes files that were there before, but those that merging made anew with equal bytes."""
-    for name in before:
-        if name not in merged:
+def _remove(results: Results, names: Iterable[str], but: Collection[str]) -> None:
+    """Removes files, but some: one that was written may have been there, with equal bytes."""
+    for name in names:
+        if name not in but:
             results.storage.remove(name)

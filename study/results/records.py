@@ -8,11 +8,10 @@ import tempfile
 import threading
 import time
 import weakref
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,13 +36,12 @@ PLACE = ["cell_id", "study", "comparison_id", "paradigm", "schedule", "seed", "s
 DUPLICATE_TOLERANCE = 1e-6
 """Absolute and relative; metrics of two records of a cell may differ by this much."""
 
-_HELD = [*PLACE, "status"]
 _RANKS = ("censored", "diverged", "done")  # of two records of a cell, the later here counts
 _PAUSES = (0.0, 0.0, 0.1, 1.0, 5.0, 15.0, 40.0)
 """Seconds before a directory is listed again that lists what is gone: NFS does so for a minute."""
 
-Record = tuple[int, str]
-"""Of a cell: its place in `_RANKS`, and the file. The largest of a cell counts."""
+_NO_RECORDS = selected(CELLS_SCHEMA, [*PLACE, "status"]).append(pa.field("file", pa.string()))
+_NO_RECORDS = _NO_RECORDS.append(pa.field("rows", pa.float64())).empty_table()
 
 T = TypeVar("T")
 
@@ -77,13 +75,6 @@ class Files(NamedTuple):
     left_out: list[tuple[str, str]]
 
 
-class Holding(NamedTuple):
-    """What a file holds: ids of cells, and how many rows there are of all of them."""
-
-    cell_ids: set[str]
-    num_rows: int
-
-
 class Records:
     """The records of cells in a results directory.
 
@@ -98,12 +89,9 @@ class Records:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._held: dict[str, pa.Table] = {}  # file -> columns `_HELD` of its cells
-        self._num_rows: dict[str, int] = {}
-        self._damaged: dict[str, Damage] = {}
-        self._records: defaultdict[str, set[Record]] = defaultdict(set)
+        self._files: dict[str, pa.Table | Damage] = {}  # name -> its records
         self._copies: Path | None = None  # a folder of the files of an object store
-        self._reading = threading.RLock()  # a study reads while MLflow's thread does
+        self._looking = threading.Lock()
 
     def status(self, cell_id: str) -> str | None:
         """How a cell ended, by the files of its own alone; None: none is whole.
@@ -113,8 +101,9 @@ class Records:
         found = []
         for name in self.storage.names(CELLS, f"{cell_id}-"):
             with contextlib.suppress(FileNotFoundError, Damaged):
-                rows = cell_file.cells_in(self._opened(name), ["cell_id", "status"])
-                found += rows.filter(pc.equal(rows["cell_id"], cell_id))["status"].to_pylist()
+                ids = pa.array([cell_id])  # a file may bear the name of another cell
+                rows = cell_file.cells_in(self._opened(name), ids, ["status"])
+                found += rows["status"].to_pylist()
         return max(found, key=_RANKS.index, default=None)
 
     def survey(self) -> Survey:
@@ -123,22 +112,47 @@ class Records:
         Raises:
             ResultsError: another version of the project wrote a file.
         """
-
-        def look() -> Survey:
-            self._look()
-            counting = {cell_id: max(records) for cell_id, records in self._records.items()}
-            return Survey(
-                {cell_id: _RANKS[rank] for cell_id, (rank, _) in counting.items()},
-                tuple(sorted(self._damaged.values())),
-                self._cells(counting, PLACE).to_pandas(),
-                tuple(i for i, records in self._records.items() if _are_small(records)),
-            )
-
-        return self.while_merged(look)
+        records = self.while_merged(self._look)
+        own = records["file"].map(cell_file.own_cell).notna()
+        in_own = own.groupby(records["cell_id"]).transform("all")
+        counting = records[records["counts"]]
+        small = counting.loc[in_own & counting["status"].ne("censored"), "cell_id"]
+        return Survey(
+            dict(zip(counting["cell_id"], counting["status"], strict=True)),
+            tuple(self._damaged()),
+            counting[PLACE].reset_index(drop=True),
+            tuple(small),
+        )
 
     def finished(self) -> set[str]:
         """Ids of the cells that the directory holds; empty if there is none."""
         return set(self.survey().statuses)
+
+    def records(self, cell_ids: Iterable[str] | None = None) -> pd.DataFrame:
+        """One row a record, those of a cell together.
+
+        Args:
+            cell_ids: only of these cells; ids without a result are ignored. None: of all.
+
+        Returns:
+            Of a cell, the one that counts is the last. The columns `PLACE` and `status`; `file`,
+            the name of its file; `rows`, how many a cell has in that file, on average; `counts`,
+            whether it is the record that counts.
+
+        Raises:
+            ResultsError: no such directory, or a file that is damaged or of another version.
+        """
+        records = self.while_merged(self._look)
+        if records.empty:
+            self.require()
+        known = set(records["cell_id"])
+        wanted = known if cell_ids is None else set(cell_ids)
+        for damage in self._damaged() if cell_ids is None or wanted - known else ():
+            raise ResultsError(
+                f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its study "
+                "again, which sets it aside and runs its cells, or move it away."
+            )
+        return records[records["cell_id"].isin(wanted)].reset_index(drop=True)
 
     def cells(
         self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
@@ -152,9 +166,7 @@ class Records:
         Raises:
             ResultsError: no such directory, or a file that is damaged or of another version.
         """
-        return self.while_merged(
-            lambda: self._cells(self._counting(cell_ids), columns).to_pandas()
-        )
+        return self.tables(cell_ids, columns, [])[0].to_pandas()
 
     def evaluations(
         self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
@@ -168,20 +180,33 @@ class Records:
         Raises:
             ResultsError: as `cells`.
         """
-        return self.while_merged(
-            lambda: self._evaluations(self._counting(cell_ids), columns).to_pandas()
-        )
+        return self.tables(cell_ids, [], columns)[1].to_pandas()
 
-    def tables(self, cell_ids: Iterable[str] | None = None) -> tuple[pa.Table, pa.Table]:
+    def tables(
+        self,
+        cell_ids: Iterable[str] | None = None,
+        cell_columns: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> tuple[pa.Table, pa.Table]:
         """What `cells` and `evaluations` give, of one moment, as Arrow tables.
+
+        Args:
+            cell_ids: only these cells; None: all.
+            cell_columns, columns: of the two; None: all; where none is asked, nothing is read.
 
         Raises:
             ResultsError: as `cells`.
         """
 
         def read() -> tuple[pa.Table, pa.Table]:
-            counting = self._counting(cell_ids)
-            return self._cells(counting), self._evaluations(counting)
+            records = self.records(cell_ids)
+            counting = records[records["counts"]]
+            return (
+                self._joined(counting, selected(CELLS_SCHEMA, cell_columns), cell_file.cells_in),
+                self._joined(
+                    counting, selected(EVALUATIONS_SCHEMA, columns), cell_file.evaluations_in
+                ),
+            )
 
         return self.while_merged(read)
 
@@ -194,35 +219,15 @@ class Records:
         Raises:
             ResultsError: as `cells`.
         """
-        counting = self._counting(cell_ids)
-        names = sorted({name for _, name in counting.values()})
-        paths = [str(path) for path in self._at_hand(names)]
-        left_out = [
-            (path, cell_id)
-            for name, path in zip(names, paths, strict=True)
-            for cell_id in self._held[name]["cell_id"].to_pylist()
-            if max(self._records[cell_id])[1] != name
-        ]
-        return Files(paths, left_out)
-
-    def holdings(self) -> dict[str, Holding]:
-        """File -> what it holds, whether these records count or not.
-
-        Raises:
-            ResultsError: as `cells`.
-        """
-
-        def look() -> dict[str, Holding]:
-            self._counting(None)
-            return {
-                name: Holding(set(held["cell_id"].to_pylist()), self._num_rows[name])
-                for name, held in self._held.items()
-            }
-
-        return self.while_merged(look)
+        records = self.records(cell_ids)
+        names = records.loc[records["counts"], "file"].unique()
+        path_of = dict(zip(names, map(str, self._at_hand(names)), strict=True))
+        others = records[~records["counts"] & records["file"].isin(names)]
+        left_out = zip(others["file"].map(path_of), others["cell_id"], strict=True)
+        return Files([*path_of.values()], [*left_out])
 
     def disagreements(self, cell_ids: Iterable[str] | None = None) -> list[str]:
-        """Sentences on the cells of which two records disagree beyond rounding.
+        """Says of which cells two records disagree beyond rounding.
 
         A censored record agrees with any other, since its cell went on.
 
@@ -231,11 +236,13 @@ class Records:
         """
 
         def find() -> list[str]:
+            records = self.records(cell_ids)
             found = []
-            for cell_id, counts in self._counting(cell_ids).items():
-                for other in sorted(self._records[cell_id] - {counts}):
-                    if _RANKS[other[0]] != "censored" and not self._agree(cell_id, counts, other):
-                        one, two = (self.storage.path(name) for _, name in (counts, other))
+            for cell_id, mine in records[records["status"].ne("censored")].groupby("cell_id"):
+                *others, counts = mine["file"].tolist()
+                for other in others:
+                    if mine["status"].nunique() > 1 or not self._agree(cell_id, counts, other):
+                        one, two = (self.storage.path(name) for name in (counts, other))
                         found.append(f"cell {cell_id} has different results in {one} and {two}")
             return found
 
@@ -253,8 +260,7 @@ class Records:
         for pause in _PAUSES:
             time.sleep(pause)
             try:
-                with self._reading:
-                    return read()
+                return read()
             except FileNotFoundError as error:
                 gone = error
         raise ResultsError(
@@ -274,18 +280,23 @@ class Records:
                 "first."
             )
 
-    # --- which record of a cell counts
+    # --- the files
 
-    def _look(self) -> None:
-        """Learns of files that came since, and forgets those that went."""
-        names = self._listed()
-        for name in (self._held.keys() | self._damaged.keys()) - names:
-            self._forget(name)
-        new = sorted(names - self._held.keys() - self._damaged.keys())
-        with working("reading results", len(new), "files") as part:
-            self._at_hand(new)
-            for name in part.each(new):
-                self._learn(name)
+    def _look(self) -> pd.DataFrame:
+        """All records, as `records` gives them."""
+        with self._looking:
+            names = self._listed()
+            new = sorted(names - self._files.keys())
+            with working("reading results", len(new), "files") as part:
+                self._at_hand(new)
+                looked_into = {name: self._look_into(name) for name in part.each(new)}
+            self._files = {name: (self._files | looked_into)[name] for name in sorted(names)}
+        whole = [each for each in self._files.values() if isinstance(each, pa.Table)]
+        records = pa.concat_tables([_NO_RECORDS, *whole]).to_pandas()
+        rank = records["status"].map(_RANKS.index)
+        order = ["cell_id", "rank", "file"]
+        records = records.assign(rank=rank).sort_values(order, ignore_index=True)
+        return records.assign(counts=~records.duplicated("cell_id", keep="last"))
 
     def _listed(self) -> set[str]:
         """Names of the files; listed again if some were merged meanwhile, or cells could lack."""
@@ -296,55 +307,18 @@ class Records:
             if before <= names and not merged:
                 return {name for name in names if name.endswith(".parquet")}
 
-    def _learn(self, name: str) -> None:
+    def _look_into(self, name: str) -> pa.Table | Damage:
         try:
             file = self._opened(name)
-            held = cell_file.cells_in(file, _HELD)
+            held = cell_file.cells_in(file, columns=[*PLACE, "status"])
         except Damaged as error:
-            self._damaged[name] = Damage(name, str(error))
-            return
-        self._held[name], self._num_rows[name] = held, file.metadata.num_rows
-        for row in held.select(["cell_id", "status"]).to_pylist():
-            self._records[row["cell_id"]].add((_RANKS.index(row["status"]), name))
+            return Damage(name, str(error))
+        count = len(held)
+        held = held.append_column("file", pa.array([name] * count, pa.string()))
+        return held.append_column("rows", pa.array([file.metadata.num_rows / count] * count))
 
-    def _forget(self, name: str) -> None:
-        self._damaged.pop(name, None)
-        held = self._held.pop(name, None)
-        for cell_id in [] if held is None else held["cell_id"].to_pylist():
-            left = {record for record in self._records.pop(cell_id) if record[1] != name}
-            if left:
-                self._records[cell_id] = left
-
-    def _counting(self, cell_ids: Iterable[str] | None) -> dict[str, Record]:
-        """Cell id -> the record that counts, in the order of the ids."""
-        self._look()
-        if not self._held:
-            self.require()
-        known = self._records.keys()
-        wanted = known if cell_ids is None else set(cell_ids)
-        if self._damaged and (cell_ids is None or wanted - known):
-            name, reason = min(self._damaged.values())
-            raise ResultsError(
-                f"{self.storage.path(name)} is damaged ({reason}). Run its study again, which "
-                "sets it aside and runs its cells, or move it away."
-            )
-        return {cell_id: max(self._records[cell_id]) for cell_id in sorted(wanted & known)}
-
-    def _agree(self, cell_id: str, one: Record, other: Record) -> bool:
-        """Whether two records of a cell have the same end and the same evaluations."""
-        columns = [*KEY, *METRICS]
-        rows = [
-            self._evaluations({cell_id: each}, columns).to_pandas().sort_values(KEY)[columns]
-            for each in (one, other)
-        ]
-        keys, metrics = ([each[names].to_numpy() for each in rows] for names in (KEY, [*METRICS]))
-        return (
-            one[0] == other[0]
-            and np.array_equal(*keys)
-            and bool(agree(*(each.astype(float) for each in metrics)).all())
-        )
-
-    # --- what is in the files
+    def _damaged(self) -> list[Damage]:
+        return [each for each in self._files.values() if isinstance(each, Damage)]
 
     def _at_hand(self, names: Sequence[str]) -> list[Path]:
         """Where files are on this machine; those of an object store are copied, each once."""
@@ -353,66 +327,53 @@ class Records:
         if self._copies is None:
             self._copies = Path(tempfile.mkdtemp(prefix="attention-study-"))
             weakref.finalize(self, shutil.rmtree, self._copies, ignore_errors=True)
-        folder = self._copies
-        if missing := [name for name in names if not (folder / name).exists()]:
-            self.storage.fetch(missing, folder)
-        return [folder / name for name in names]
+        paths = [self._copies / name for name in names]
+        missing = [name for name, path in zip(names, paths, strict=True) if not path.exists()]
+        if missing:
+            self.storage.fetch(missing, self._copies)
+        return paths
 
     def _opened(self, name: str) -> pq.ParquetFile:
         (path,) = self._at_hand([name])
-        return cell_file.opened(name, path, checked=name in self._held)
+        return cell_file.opened(name, path, checked=name in self._files)
 
-    def _cells(
-        self, counting: Mapping[str, Record], columns: Sequence[str] | None = None
+    def _joined(
+        self, counting: pd.DataFrame, schema: pa.Schema, read: Callable[..., pa.Table]
     ) -> pa.Table:
-        schema = selected(CELLS_SCHEMA, columns)
+        """The rows of cells with the columns of a schema, in the order of the ids.
+
+        Args:
+            counting: their records that count.
+            schema: of the rows.
+            read: gives the rows of some cells in a file.
+        """
+        if not schema.names:
+            return schema.empty_table()
         needed = [*schema.names, "cell_id"]
+        parts = [
+            read(self._opened(str(name)), pa.array(ids, pa.string()), needed)
+            for name, ids in counting.groupby("file")["cell_id"]
+        ]
+        if not parts:
+            return schema.empty_table()
+        rows = pa.concat_tables(parts)
+        place = pc.index_in(rows["cell_id"], pa.array(counting["cell_id"], pa.string()))
+        return rows.take(np.argsort(place.to_numpy(), kind="stable")).select(schema.names)
 
-        def read(name: str, cell_ids: pa.Array) -> pa.Table:
-            at_hand = set(needed) <= set(_HELD)
-            rows = self._held[name] if at_hand else cell_file.cells_in(self._opened(name), needed)
-            return rows.filter(pc.is_in(rows["cell_id"], cell_ids))
-
-        return _joined(counting, schema, read)
-
-    def _evaluations(
-        self, counting: Mapping[str, Record], columns: Sequence[str] | None = None
-    ) -> pa.Table:
-        schema = selected(EVALUATIONS_SCHEMA, columns)
-        needed = [*schema.names, "cell_id"]
-
-        def read(name: str, cell_ids: pa.Array) -> pa.Table:
-            return cell_file.evaluations_in(self._opened(name), cell_ids, needed)
-
-        return _joined(counting, schema, read)
+    def _agree(self, cell_id: Any, one: str, other: str) -> bool:
+        """Whether a cell has the same evaluations in two files."""
+        columns = [*KEY, *METRICS]
+        rows = [
+            cell_file.evaluations_in(self._opened(name), pa.array([cell_id]), columns)
+            .to_pandas()
+            .sort_values(KEY)
+            for name in (one, other)
+        ]
+        keys = [each[KEY].to_numpy() for each in rows]
+        numbers = [each[[*METRICS]].to_numpy(float) for each in rows]
+        return np.array_equal(*keys) and bool(agree(*numbers).all())
 
 
 def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
     """Which numbers of two records agree within `DUPLICATE_TOLERANCE`; missing ones do."""
     return np.isclose(one, other, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
-
-
-def _joined(
-    counting: Mapping[str, Record], schema: pa.Schema, read: Callable[[str, pa.Array], pa.Table]
-) -> pa.Table:
-    """The rows of cells, cell after cell, from the files that count.
-
-    Args:
-        counting: cell id -> the record that counts.
-        schema: of the rows.
-        read: gives the rows of some cells in a file, with their `cell_id`.
-    """
-    by_file = defaultdict(list)
-    for cell_id, (_, name) in counting.items():
-        by_file[name].append(cell_id)
-    parts = [read(name, pa.array(ids, pa.string())) for name, ids in by_file.items()]
-    if not parts:
-        return schema.empty_table()
-    rows = pa.concat_tables(parts)
-    place = pc.index_in(rows["cell_id"], pa.array([*counting], pa.string())).to_numpy()
-    return rows.take(np.argsort(place, kind="stable")).select(schema.names)
-
-
-def _are_small(records: Collection[Record]) -> bool:
-    own = all(cell_file.own_cell(name) for _, name in records)
-    return own and _RANKS[max(records)[0]] != "censored"

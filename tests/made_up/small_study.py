@@ -43,7 +43,7 @@ def start(
 
 
 def files(results: Path) -> dict[Path, bytes]:
-    """Every file of every recorded cell."""
+    """Every file of recorded cells."""
     return {path: path.read_bytes() for path in results.glob("cells/*.parquet")}
 
 
