@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from study.tasks.mosaics import mosaics
 from tests.made_up.comparisons import POINTS, make_cell, make_results, write
 from tests.made_up.tables import (
     FETCH,
+    LIST,
     NAMES,
     READ,
     assert_same,
@@ -152,23 +152,20 @@ def test_splits_are_those_of_the_tasks() -> None:
 
 @pytest.mark.parametrize("store", [False, True])
 def test_a_reader_is_not_confused_by_a_merge(results: Results, store: bool) -> None:
-    """At whatever moment of a reading small files become one, the same is read."""
+    """At whatever moment of a reading, or of a listing, small files become one."""
     source = in_memory()
     write_some(source)
-    expected, files, places = frames(source), contents(source), count()
+    expected, places = frames(source), count()
     ids = expected[0]["cell_id"].tolist()
+    files = {name.replace("/", "/other/"): data for name, data in contents(source).items()}
 
     def new() -> Results:
         return in_memory() if store else make_results(Path(results.url, str(next(places))))
 
-    def tables(place: Results) -> list[pd.DataFrame]:
-        return [table.to_pandas() for table in place.tables()]
-
-    for read in (frames, lambda place: frames(place, ids), tables):
-        for _, found, _ in interrupted(
-            files, read, lambda place: merge(place, ids), NAMES, FETCH, READ, new=new
-        ):
-            assert_same(found, expected)
+    for _, found, _ in interrupted(
+        files, frames, lambda place: merge(place, ids), NAMES, LIST, FETCH, READ, new=new
+    ):
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize("stale", [2, None])
