@@ -116,10 +116,7 @@ class Results(Records):
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise ResultsError(
-                f"another study is running with the results directory {self.url}. Wait for its "
-                "end, or choose another directory with --results DIR."
-            ) from None
+            raise self.in_use() from None
         except OSError as error:
             raise ResultsError(
                 f"cannot lock the results directory {self.url} ({error}). It has to be writable, "
@@ -132,6 +129,13 @@ class Results(Records):
         finally:
             self._locked = False
             lock.release()
+
+    def in_use(self) -> ResultsError:
+        """The refusal of who may not work beside a driver."""
+        return ResultsError(
+            f"another study is running with the results directory {self.url}. Wait for its end, "
+            "or choose another directory with --results DIR."
+        )
 
     def is_running(self) -> bool:
         """Whether another driver runs with a local directory now; a shard holds no lock."""
