@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, best_first, in_order
+from analysis.reading import read_or_refuse
 from analysis.section.curves import mean_curves
 from analysis.words import differences, setting_words, told_apart
-from study.results import Results, ResultsError
+from study.results import Results
 from study.theory import linear_orthogonal as theory
 
 MEASURES = ("loss", "incentive", "incentive_slope")
@@ -326,20 +325,9 @@ def _validated(
 
 def _evaluations(results: Results, cell_ids: Iterable[str]) -> pd.DataFrame:
     """The train split at all times, and validation at the end; values not finite are missing."""
-
-    def take(_: pa.Table, parts: Iterator[pa.Table]) -> pd.DataFrame:
-        tables = []
-        for part in parts:
-            split = part["split"].cast(pa.string())
-            at_end = pc.and_(pc.equal(split, "validation"), pc.equal(part["budget_fraction"], 1.0))
-            kept = part.filter(pc.or_(pc.equal(split, "train"), at_end))
-            tables.append(kept.to_pandas().astype({"cell_id": str, "split": str}))
-        return pd.concat(tables) if tables else pd.DataFrame(columns=[*_READ])
-
-    try:
-        rows = results.scan(take, _READ, set(cell_ids), ["cell_id"])
-    except OSError as error:
-        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error
+    rows = read_or_refuse(results, lambda: results.evaluations(cell_ids, _READ))
+    at_end = (rows["split"] == "validation") & (rows["budget_fraction"] == 1)
+    rows = rows[(rows["split"] == "train") | at_end]
     numbers = ["loss", "accuracy", "incentive", "incentive_slope", "flow_time"]
     values = rows[numbers].astype(float)
     return rows.assign(**values.where(np.isfinite(values)))
