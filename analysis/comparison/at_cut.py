@@ -90,7 +90,7 @@ def _interpolated(cells: pd.DataFrame, found: Evaluations, cut: Cut) -> pd.DataF
         if name in _STEPS:
             values = values.round()
         else:
-            most = share.where(share > 0.5, 1 - share) * (new - old).abs()
+            most = share.where(share > 0.5, 1 - share) * (new - old)
             last[f"between_{name}"] = most.where(between, 0.0)
         last[name] = values.where(between, old)  # 0 times NaN is NaN
     return last

@@ -55,6 +55,9 @@ _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
     "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
+_NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
+"""Where a split is cut of which nothing is known."""
+
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
 
@@ -396,17 +399,17 @@ def _comparison(
     chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
-    cuts = found.cuts[found.cuts["comparison_id"] == first["comparison_id"]].set_index("split")
-    at = cuts.loc["test"] if "test" in cuts.index else cuts.min()
+    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
+    test = cuts.get((first["comparison_id"], "test"), _NOWHERE)
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
         axis=cut.axis,
         asked=cut.budget,
-        budget=None if math.isnan(at["value"]) else float(at["value"]),
-        reach=float(cuts["reach"].min()),
-        cut=float(at["cut"]),
+        budget=None if math.isnan(test["value"]) else test["value"],
+        reach=test["reach"],
+        cut=test["cut"],
         threshold=cut.threshold_of(str(first["task"])),
         interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
@@ -417,7 +420,7 @@ def _comparison(
         at_budget=at_budget,
         options=tried,
         choice=choice,
-        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=at["value"]),
+        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=test["value"]),
         paired=paired_table(at_budget, choice, metrics=metrics),
         chosen=chosen.assign(heatmap=heatmaps_of(chosen, of_chosen)),
         evaluations=rows_within(of_chosen, found, cut),

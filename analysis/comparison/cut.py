@@ -147,10 +147,14 @@ from spans join cuts using (basis, comparison_id, split) join last using (cell_i
 """
 
 _FOUND = """
-select comparison_id, split, fraction, value,
-    coalesce(min(budget_fraction) filter (done), 1) as cut,
-    coalesce(min(farthest) filter (done), 'inf') as reach
-from around group by all
+with found as (
+    select comparison_id, split, fraction, value, min(budget_fraction) filter (done) as cut,
+        min(farthest) filter (done) as reach
+    from around group by all
+)
+select comparison_id, split, fraction, value, coalesce(cut, 1) as cut,
+    coalesce(min(reach) over (partition by comparison_id), 'inf'::double) as reach
+from found
 """
 
 _ROWS = """

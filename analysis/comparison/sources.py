@@ -147,11 +147,11 @@ Source = TableSource | DirectorySource
 def _database() -> Iterator[DuckDBPyConnection]:
     import duckdb  # late, since most commands need none
 
-    with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
-        with duckdb.connect() as database:
-            database.execute(f"set memory_limit = '{_MEMORY}'; set temp_directory = '{folder}'")
-            database.execute("set enable_progress_bar = false")
-            yield database
+    spilled = tempfile.TemporaryDirectory(prefix="attention-study-")
+    with spilled as folder, duckdb.connect() as database:
+        database.execute(f"set memory_limit = '{_MEMORY}'; set temp_directory = '{folder}'")
+        database.execute("set enable_progress_bar = false")
+        yield database
 
 
 def _values(column: pd.Series) -> pa.Array:

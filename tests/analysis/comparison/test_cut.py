@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import analysis
-from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.at_cut import cut_cells
+from analysis.comparison.compare import Comparison, compare, compare_results
 from analysis.comparison.cut import Cut, saif_at
 from analysis.comparison.report.text import unusual_cut
 from analysis.comparison.sources import TableSource
