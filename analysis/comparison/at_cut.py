@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from analysis.comparison.cut import Cut, Evaluations, read_around
 from analysis.comparison.sources import Source
@@ -59,21 +59,17 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
     heatmap = [] if cut.threshold is None else ["heatmap"]
     found = read_around(source, cut, [*columns, *heatmap])
     cells = in_order(source.cells, _ORDER)
-    at_cut = _interpolated(cells, found, cut)
+    at_cut = _interpolated(found, cut)
     measures = measures_of(at_cut)
     table = _counted(_table(cells, at_cut, found.cuts), measures).assign(axis=cut.axis)
     return CutCells(source.cells, found.cuts, table, measures)
 
 
-def _interpolated(cells: pd.DataFrame, found: Evaluations, cut: Cut) -> pd.DataFrame:
+def _interpolated(found: Evaluations, cut: Cut) -> pd.DataFrame:
     """One row a (cell, split) with an evaluation within the cut, and its values at the cut."""
-    rows = with_measures(found.rows.to_pandas())
-    if cut.threshold is not None and "saif" in rows:
-        task = rows["cell_id"].map(cells.set_index("cell_id")["task"]).to_numpy(object)
-        saif = rows.pop("saif").to_numpy(float)
-        rows = rows.drop(columns="heatmap").assign(
-            saif=cut.saif_of(task, saif, found.rows["heatmap"])
-        )
+    rows = with_measures(
+        cut.with_saif(found.rows).drop(columns=["task", "heatmap"], errors="ignore")
+    )
     last = found.around.merge(rows[~rows["next"]].drop(columns="next"), on=KEY)
     after = last[_PLACE].merge(rows[rows["next"]], on=_PLACE, how="left")
     by_fraction = (last["fraction"] - last["budget_fraction"]) / (
@@ -90,7 +86,7 @@ def _interpolated(cells: pd.DataFrame, found: Evaluations, cut: Cut) -> pd.DataF
         if name in _STEPS:
             values = values.round()
         else:
-            most = share.where(share > 0.5, 1 - share) * (new - old)
+            most = share.where(share > 0.5, 1 - share) * (new - old).abs()
             last[f"between_{name}"] = most.where(between, 0.0)
         last[name] = values.where(between, old)  # 0 times NaN is NaN
     return last
@@ -100,7 +96,7 @@ def _table(cells: pd.DataFrame, at_cut: pd.DataFrame, cuts: pd.DataFrame) -> pd.
     """One row a (cell, split), also of lost cells without any evaluation within the cut."""
     splits = [name for name in SPLITS if name in set(at_cut["split"])] or [*SPLITS]
     table = cells.merge(pd.DataFrame({"split": splits}), how="cross")
-    of_cut = ["done", "first_x", "x", "fraction", "value", "farthest"]
+    of_cut = ["task", "done", "first_x", "x", "fraction", "value", "farthest"]
     table = table.merge(at_cut.drop(columns=of_cut), on=["comparison_id", *_PLACE], how="left")
     table = table.merge(cuts[["comparison_id", "split", "cut"]], how="left").fillna({"cut": 1.0})
     lost = table["status"].isin(["diverged", "censored"])
@@ -167,21 +163,17 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
         evaluations: evaluations of its cells, with their heat maps.
     """
     of = evaluations.dropna(subset=["split", "heatmap"]).set_index(KEY)["heatmap"].to_dict()
-    heatmaps = []
-    for row in table.to_dict("records"):
-        last, following = (
-            of.get((row["cell_id"], row["split"], row[name]))
-            for name in ("budget_fraction", "next_fraction")
-        )
-        weight = row["weight"]
-        if row["diverged"]:
-            last = None
-        elif weight > 0:
-            both = last is not None and following is not None
-            last = (
-                (1 - weight) * np.asarray(last) + weight * np.asarray(following) if both else None
-            )
-        heatmaps.append(last)
+
+    def at_cut(row: Any) -> Any:
+        last = of.get((row.cell_id, row.split, row.budget_fraction))
+        after = of.get((row.cell_id, row.split, row.next_fraction))
+        if row.diverged or row.weight == 0:
+            return None if row.diverged else last
+        if last is None or after is None:
+            return None
+        return (1 - row.weight) * np.asarray(last) + row.weight * np.asarray(after)
+
+    heatmaps = [at_cut(row) for row in table.itertuples()]
     return pd.Series(heatmaps, index=table.index, dtype=object)
 
 
@@ -208,11 +200,4 @@ def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.Data
     by_value = finite[cut.column].to_numpy(float) <= limits["value"].to_numpy()
     kept = finite.index[by_fraction | by_value]
     rows = evaluations.loc[kept.union(evaluations.index[evaluations["split"].isna()])]
-    if cut.threshold is not None:
-        heatmaps = [
-            None if each is None or np.ndim(each) == 0 else each for each in rows["heatmap"]
-        ]
-        lists = pa.array(heatmaps, pa.list_(pa.float64()))
-        recorded = (rows["task"].to_numpy(object), rows["saif"].to_numpy(float))
-        rows = rows.assign(saif=cut.saif_of(*recorded, pa.chunked_array([lists])))
-    return rows
+    return cut.with_saif(rows)

@@ -316,7 +316,7 @@ def equal_compute(
     table = found.table
     if "heatmap" in rows:
         table["heatmap"] = heatmaps_of(table, rows)
-    table["cell"] = table["cell_id"].map(source.json_of(table["cell_id"]))
+    table["cell"] = table["cell_id"].map(_json_of(rows))
     # Columns not in the schema are those of the evaluation at the cut, too.
     others = [name for name in rows.columns if name not in table]
     table = table.merge(rows[[*KEY, *others]], on=KEY, how="left")
@@ -373,7 +373,7 @@ def _compare(
     tables = [with_images(table, evaluations) for table in tables]
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     first = [table["cell_id"].iloc[0] for table in tables]
-    examples = source.json_of(first)
+    examples = _json_of(source.of(first))
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
@@ -382,6 +382,11 @@ def _compare(
         _comparison(found, cut, *metrics, *name, *each, evaluations)
         for metrics, name, each in zip(asked, named, rows, strict=True)
     ]
+
+
+def _json_of(rows: pd.DataFrame) -> dict[str, str]:
+    """Id -> JSON of each cell."""
+    return dict(zip(rows["cell_id"], rows["cell"], strict=True))
 
 
 def _comparison(

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from analysis.comparison.sources import Source
 from analysis.groups import AXES, Axis, is_recorded
@@ -136,7 +135,7 @@ with last as (
     ) as counted
     group by all
 )
-select cell_id, comparison_id, split, done, first_x, fraction, value, budget_fraction, x,
+select cell_id, comparison_id, split, task, done, first_x, fraction, value, budget_fraction, x,
     if(budget_fraction = fraction, null, next_fraction) as next_fraction,
     coalesce(last_fraction >= fraction, spans.reach >= value) as reached,
     max(spans.reach) over (partition by cell_id) as farthest,
@@ -158,10 +157,10 @@ from found
 """
 
 _ROWS = """
-select next, {columns} from evaluations join (
-    select cell_id, split, budget_fraction, false as next from around
+select next, task, {columns} from evaluations join (
+    select cell_id, split, budget_fraction, task, false as next from around
     union all
-    select cell_id, split, next_fraction, true from around where next_fraction is not null
+    select cell_id, split, next_fraction, task, true from around where next_fraction is not null
 ) using (cell_id, split, budget_fraction)
 """
 
@@ -182,7 +181,7 @@ class Evaluations(NamedTuple):
 
     cuts: pd.DataFrame
     around: pd.DataFrame
-    rows: pa.Table
+    rows: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -213,8 +212,8 @@ class Cut:
     def __post_init__(self) -> None:
         if self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
-        budget = self.budget
-        if budget is not None and not (is_number(budget) and math.isfinite(budget) and budget > 0):
+        number = isinstance(self.budget, Real) and not isinstance(self.budget, bool)
+        if self.budget is not None and not (number and 0 < self.budget < math.inf):
             raise ResultsError(
                 f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
             )
@@ -232,27 +231,21 @@ class Cut:
         """The threshold of SAIF of a task."""
         return tasks.modality(task).saif_threshold if self.threshold is None else self.threshold
 
-    def saif_of(
-        self, task_of: NDArray[np.object_], saif: NDArray[np.float64], heatmaps: pa.ChunkedArray
-    ) -> NDArray[np.float64]:
-        """SAIF at this cut's threshold: as recorded, or from heat maps where it is another.
+    def with_saif(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows with SAIF at this threshold, from their heat maps where the task's is another.
 
         Args:
-            task_of: (B,) names of tasks.
-            saif: (B,) as recorded.
-            heatmaps: (B,) see `saif_at`.
+            rows: with `task`, `saif` and, where a threshold is asked for, `heatmap`.
         """
-        found = saif.copy()
-        for task in np.unique(task_of):
-            modality, mine = tasks.modality(task), task_of == task
-            if self.threshold not in (None, modality.saif_threshold):
-                maps = heatmaps.filter(pa.array(mine))
-                found[mine] = saif_at(maps, self.threshold_of(task), modality.heatmap_edges)
-        return found
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if self.threshold is None:
+            return rows
+        saif = rows["saif"]
+        for task in rows["task"].unique():
+            modality, mine = tasks.modality(task), rows["task"] == task
+            if self.threshold != modality.saif_threshold:
+                heatmaps = rows.loc[mine, "heatmap"]
+                saif = saif.mask(mine, saif_at(heatmaps, self.threshold, modality.heatmap_edges))
+        return rows.assign(saif=saif)
 
 
 def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations:
@@ -289,7 +282,7 @@ def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations
         database.execute(_AROUND)
         around = database.sql("from around order by cell_id").df()
         _refuse_untrained(cells, around, cut)
-        rows = database.sql(_ROWS.format(columns=", ".join(columns))).to_arrow_table()
+        rows = database.sql(_ROWS.format(columns=", ".join(columns))).df()
         return Evaluations(database.sql(_FOUND).df(), around, rows)
 
     return source.ask(question, list(dict.fromkeys([*columns, *_MEASURED])))
@@ -297,7 +290,7 @@ def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations
 
 def _known(cells: pd.DataFrame, cut: Cut) -> pd.DataFrame:
     """What the queries know of the cells."""
-    return cells[["cell_id", "comparison_id"]].assign(
+    return cells[["cell_id", "comparison_id", "task"]].assign(
         done=cells["status"] == "done",
         diverged=cells["status"] == "diverged",
         recorded=is_recorded(cells),
@@ -307,25 +300,24 @@ def _known(cells: pd.DataFrame, cut: Cut) -> pd.DataFrame:
 
 
 def saif_at(
-    heatmaps: pa.ChunkedArray, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
-) -> NDArray[np.float64]:
+    heatmaps: pd.Series, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
+) -> pd.Series:
     """SAIF at another threshold (section 2.4), from recorded heat maps.
 
     Args:
-        heatmaps: (B,) lists of bins * bins fractions, axis 0 = a_z, axis 1 = s_y; or null.
+        heatmaps: bins * bins fractions each, axis 0 = a_z, axis 1 = s_y; or missing.
         threshold: one of the inner edges.
         edges: (bins + 1,) of the heat maps.
 
     Returns:
-        (B,) fractions; NaN where there is no heat map.
+        Fractions; NaN where there is no heat map.
     """
-    lists = heatmaps.combine_chunks()
-    known = np.asarray(lists.is_valid())
     first, bins = edges.index(threshold), len(edges) - 1
-    shares = lists.filter(lists.is_valid()).flatten().to_numpy().reshape(-1, bins, bins)
-    values = np.full(len(lists), np.nan)
-    values[known] = shares[:, first:, first:].sum(axis=(1, 2))
-    return values
+
+    def share(heatmap: Sequence[float]) -> float:
+        return float(np.reshape(heatmap, (bins, bins))[first:, first:].sum())
+
+    return heatmaps.map(share, na_action="ignore").astype(float)
 
 
 def _refuse_unknown(unknown: pd.DataFrame, cut: Cut) -> None:

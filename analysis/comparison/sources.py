@@ -82,11 +82,6 @@ class TableSource:
         """All rows of some cells; more columns than were asked for."""
         return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
 
-    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
-        """Id -> JSON of some cells."""
-        rows = self.of(cell_ids)
-        return dict(zip(rows["cell_id"], rows["cell"], strict=True))
-
 
 class DirectorySource:
     """Cells of comparisons and their evaluations in a results directory, never all in memory.
@@ -131,13 +126,6 @@ class DirectorySource:
         if columns is None:
             return load(self._results, cell_ids)
         return read_or_refuse(self._results, lambda: self._results.evaluations(cell_ids, columns))
-
-    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
-        """Id -> JSON of some cells."""
-        cells = read_or_refuse(
-            self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"])
-        )
-        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
 
 Source = TableSource | DirectorySource
