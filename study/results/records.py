@@ -335,7 +335,7 @@ class Records:
 
     def _opened(self, name: str) -> pq.ParquetFile:
         (path,) = self._at_hand([name])
-        return cell_file.opened(name, path, checked=name in self._files)
+        return cell_file.opened(name, path, isinstance(self._files.get(name), pa.Table))
 
     def _joined(
         self, counting: pd.DataFrame, schema: pa.Schema, read: Callable[..., pa.Table]

@@ -111,7 +111,10 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
         )
     options: dict[str, Any] = _S3_OPTIONS if protocol in _S3 else {}
     try:
-        system, path = fsspec.core.url_to_fs(url, **options)
+        if protocol == "file":  # a path may hold `::`, which fsspec takes for a chain
+            system, path = fsspec.filesystem("file"), os.path.abspath(url)
+        else:
+            system, path = fsspec.core.url_to_fs(url, **options)
     except ImportError as error:
         extra = "Install them with `uv sync --extra cluster`" if protocol in _S3 else "Install it"
         raise ResultsError(

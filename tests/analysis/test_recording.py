@@ -25,7 +25,7 @@ from analysis.comparison.report.text import unusual_cut
 from analysis.recording.table import is_taken
 from study import repeat
 from study.results import Results, ResultsError
-from study.results.compaction import compact
+from study.results.merging import compact
 from study.tracking.runs import run_of
 from tests.made_up.commands import called, one_line
 from tests.made_up.comparisons import make_cell, write

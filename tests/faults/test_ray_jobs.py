@@ -21,8 +21,9 @@ import pytest
 
 from benchmarks.support import processes
 from benchmarks.support.ports import free_port
+from study.results import Results
 from tests.conftest import PROJECT
-from tests.made_up.small_study import GRID, assert_whole
+from tests.made_up.small_study import GRID, assert_whole, files
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -142,8 +143,8 @@ def test_a_job_whose_driver_dies_is_submitted_again_and_goes_on(
     for pid in drivers:
         os.kill(pid, signal.SIGKILL)
     head.wait_for_workers()
-    kept = {path: path.read_bytes() for path in results.glob("cells/*.parquet")}
-    left = {path.stem for path in results.glob("checkpoints/*.ckpt")} - {p.stem for p in kept}
+    kept = files(results)
+    left = {path.stem for path in results.glob("checkpoints/*.ckpt")} - Results(results).finished()
     again = head.submit(results)
     for cell_id in left:
         assert f"cell {cell_id} goes on from its checkpoint" in again.stdout

@@ -22,8 +22,8 @@ from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
-from study.results.cell_copies import DUPLICATE_TOLERANCE
-from study.results.compaction import compact
+from study.results.merging import compact
+from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell, tiny_flops
 from tests.made_up.commands import one_line
@@ -92,15 +92,15 @@ def rewrite(
     evaluations = results.evaluations([cell_id])
     change(evaluations)
     new_id = rows["cell_id"].item()
-    evaluations["cell_id"] = new_id
-    for path in Path(results.url).rglob(f"{cell_id}.parquet"):
+    for path in Path(results.url).rglob(f"{cell_id}-*.parquet"):
         path.unlink()
-    for name, frame, schema in (
-        ("evaluations", evaluations, EVALUATIONS_SCHEMA),
-        ("cells", rows, CELLS_SCHEMA),
-    ):
-        table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-        results.write_table(name, f"{new_id}.parquet", table)
+    results.write(
+        new_id,
+        pa.Table.from_pandas(rows, CELLS_SCHEMA, preserve_index=False),
+        pa.Table.from_pandas(
+            evaluations.assign(cell_id=new_id), EVALUATIONS_SCHEMA, preserve_index=False
+        ),
+    )
 
 
 # --- equal numbers

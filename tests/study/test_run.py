@@ -26,8 +26,8 @@ from study.plan import overhead
 from study.plan.plan import THIS_MACHINE, Plan
 from study.plan.planning import planned
 from study.request import Request
-from study.results import Results, compaction
-from study.results.compaction import compact
+from study.results import Results, merging
+from study.results.merging import compact
 from study.terminal.command import DONE, UNUSABLE
 from study.tracking.tracker import Group, NullTracker
 from tests.conftest import PROJECT, log_levels_kept, not_drawn, trials_here
@@ -224,7 +224,6 @@ def test_a_command_trains_nothing_that_another_has_recorded_meanwhile(
 
     def slowly(*args: Any) -> Plan:
         shutil.copytree(finished[0] / "cells", results / "cells")
-        shutil.copytree(finished[0] / "evaluations", results / "evaluations")
         compact(Results(results))
         return planned(*args)
 
@@ -316,19 +315,19 @@ def test_damaged_files_are_set_aside_and_their_cells_run_again(
     results = tmp_path / "results"
     shutil.copytree(finished[0], results)
     before = Results(results).evaluations().drop(columns="train_seconds")
-    truncated, foreign = sorted(results.glob("evaluations/*"))[:2]
+    truncated, foreign = sorted(results.glob("cells/*"))[:2]
     bad = {truncated: truncated.read_bytes()[:-50], foreign: b"a file of something else"}
     for path, data in bad.items():
         path.write_bytes(data)
     _, printed, _ = main(capsys, "digits", *TINY, "--plan", "--results", str(results))
     assert "8 cells: 6 done already, 2 to run" in printed
-    assert all(f"evaluations/{path.name} is damaged" in printed for path in bad)
+    assert all(f"cells/{path.name} is damaged" in printed for path in bad)
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(results)]
     status, printed, errors = main(capsys, *arguments)
     assert status == 0
     assert errors.count("set aside damaged files") == 1
     for path, data in bad.items():
-        assert (results / "damaged" / "evaluations" / path.name).read_bytes() == data
+        assert (results / "damaged" / "cells" / path.name).read_bytes() == data
     after = Results(results).evaluations().drop(columns="train_seconds")
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
@@ -419,7 +418,7 @@ def test_neither_shared_prefixes_nor_merged_files_change_anything(
     no_report: None,
 ) -> None:
     """So two runs of a study, of which one shares, are equal bits, but for the times."""
-    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)  # of 8 cells
+    monkeypatch.setattr(merging, "MOST_SMALL_FILES", 3)  # of 8 cells
     results, first = finished
     assert re.search(r"shared prefixes: 2 of the cells .* saves [\d.e+]+ of", first)
     arguments = ["digits", *TINY, "--tracking", "none", "--results", str(tmp_path)]

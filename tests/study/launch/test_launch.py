@@ -88,7 +88,7 @@ class Launched:
         progress = Progress(cells, seconds, 2, len(plan.finished), self.stream)
         self.source = Later(later) if later else None
 
-        def on_cell(cell_id: str, lost: int) -> str:
+        def on_cell(cell_id: str) -> str:
             self.recorded.append(cell_id)
             return str(results.cells([cell_id])["status"].iloc[0])
 

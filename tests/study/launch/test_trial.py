@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,10 +15,10 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.launch.trial import train_cells
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.results.compaction import compact
-from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
 from tests.conftest import tiny_cell
+from tests.made_up.comparisons import write
+from tests.made_up.tables import contents
 
 
 def work_on(cells: list[Cell], results: Results, **more: Any) -> Work:
@@ -69,73 +68,52 @@ def test_how_a_cell_was_run_is_recorded_beside_it(digits: MosaicTask, results: R
     assert results.cells([tiny_cell(digits).id])["micro_batch"].item() == 16  # the whole batch
 
 
-def test_a_repeated_trial_leaves_finished_cells_alone(
-    digits: MosaicTask, results: Results, tmp_path: Path
+def test_a_repeated_trial_leaves_recorded_cells_alone(
+    digits: MosaicTask, results: Results
 ) -> None:
-    cell = tiny_cell(digits)
-    train_cells(work_on([cell], results))
-    files = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.parquet")}
-    assert len(files) == 2
+    """But goes on with those that a scheduler stopped."""
+    cells = [tiny_cell(digits, seed=seed) for seed in range(3)]
+    train_cells(work_on(cells[:1], results))
+    write(results, cells[1], status="censored", points=(0.25,))
+    before = contents(results)
     reports: list[dict] = []
-    train_cells(work_on([cell], results), reports.append)
-    assert not reports
-    assert files == {path: path.read_bytes() for path in files}
+    found = train_cells(work_on(cells, results), reports.append)
+    assert found == dict.fromkeys([cells[1].id, cells[2].id], "done")
+    assert cells[0].id not in {report["cell_id"] for report in reports}
+    assert contents(results).items() >= before.items()
+    assert set(results.survey().statuses.values()) == {"done"}
+    assert train_cells(work_on(cells, results)) == {}
 
 
-def test_a_repeated_trial_finds_cells_in_merged_files(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    done = [tiny_cell(digits, seed=seed) for seed in (0, 1)]
-    for cell in done:
-        train_cells(work_on([cell], results))
-    compact(results)
-    assert not results.has_cell(done[0].id)
-    files = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.parquet")}
-    assert len(files) == 2
-    reports: list[dict] = []
-    for cell in done:
-        assert train_cells(work_on([cell], results), reports.append) == {}
-    assert not reports
-    assert files == {p: p.read_bytes() for p in (tmp_path / "results").rglob("*.parquet")}
-    other = tiny_cell(digits, seed=2)
-    assert train_cells(work_on([done[0], other], results)) == {other.id: "done"}
-
-
-def test_a_killed_cell_leaves_no_row(
+def test_a_cell_killed_before_its_record_leaves_none(
     digits: MosaicTask, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between its two files: the evaluations are there, the cell is not."""
     cell = tiny_cell(digits)
-    real = Storage.write
 
-    def killed(self: Storage, name: str, data: bytes) -> None:
-        if name.startswith("cells/"):
-            raise KeyboardInterrupt
-        real(self, name, data)
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Storage, "write", killed)
+        patch.setattr(Results, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             train_cells(work_on([cell], results))
     assert results.finished() == set()
-    assert len(results.evaluations()) == 0
-    train_cells(work_on([cell], results))
-    assert results.finished() == {cell.id}
-    assert len(results.evaluations()) > 0
-
-
-def test_a_cell_whose_evaluations_are_lost_is_run_again(
-    digits: MosaicTask, results: Results, tmp_path: Path
-) -> None:
-    cell = tiny_cell(digits)
-    train_cells(work_on([cell], results))
-    before = results.evaluations().drop(columns="train_seconds")
-    path = tmp_path / "results" / "evaluations" / f"{cell.id}.parquet"
-    path.unlink()
-    assert results.finished() == set()
     assert train_cells(work_on([cell], results)) == {cell.id: "done"}
-    after = results.evaluations().drop(columns="train_seconds")
-    pd.testing.assert_frame_equal(before, after, check_exact=True)
+
+
+def test_two_workers_of_one_cell_do_no_harm(digits: MosaicTask, results: Results) -> None:
+    """As one that was taken for lost, and the one that came for it; one of two records counts."""
+    cell = tiny_cell(digits)
+
+    def another(event: dict[str, Any]) -> None:
+        if event["event"] == "evaluation" and not contents(results):
+            train_cells(work_on([cell], results))
+
+    assert train_cells(work_on([cell], results), another) == {cell.id: "done"}
+    assert len(contents(results)) == 2
+    assert len(results.cells()) == 1
+    assert len(results.evaluations()) == 3 * len(cell.evaluation_points)
+    assert results.disagreements() == []
 
 
 def test_other_data_than_planned_is_refused(digits: MosaicTask, results: Results) -> None:
@@ -160,24 +138,8 @@ def test_nothing_trains_where_the_results_directory_is_another_one(
     digits: MosaicTask, results: Results
 ) -> None:
     """As on a node that joins later and does not share it."""
-    cell = tiny_cell(digits)
-    mark = results.mark()
+    cell, origin = tiny_cell(digits), results.origin()
     with pytest.raises(RequestError, match="sees another results directory"):
-        train_cells(work_on([cell], results, mark="0" * 32))
+        train_cells(work_on([cell], results, origin="host:/elsewhere 01234567"))
     assert results.finished() == set()
-    assert train_cells(work_on([cell], results, mark=mark)) == {cell.id: "done"}
-
-
-def test_a_trial_of_an_earlier_command_records_nothing(
-    digits: MosaicTask, results: Results
-) -> None:
-    """It may go on for a while after its driver died, and meet files that are merged by now."""
-    cell = tiny_cell(digits)
-
-    def take_over(event: dict[str, object]) -> None:
-        if event["event"] == "evaluation":
-            results.mark()
-
-    with pytest.raises(RequestError, match="another command runs with it now"):
-        train_cells(work_on([cell], results, mark=results.mark()), take_over)
-    assert results.finished() == set()
+    assert train_cells(work_on([cell], results, origin=origin)) == {cell.id: "done"}

@@ -1,4 +1,4 @@
-"""The place where a command trains: what it merges."""
+"""The place where a command trains: what it sets aside, and what it merges."""
 
 from __future__ import annotations
 
@@ -7,72 +7,79 @@ from pathlib import Path
 import pytest
 
 from study.drive import opened
-from study.results import ResultsError, compaction
+from study.errors import RequestError
+from study.launch.workplace import beside_others, looked_at
+from study.results import Results, ResultsError, merging
 from study.run_options import requested
-from tests.made_up.comparisons import make_cell, make_results, write
-from tests.made_up.tables import contents, frames
+from tests.made_up.comparisons import make_cell, write
+from tests.made_up.tables import contents, frames, put
 
 
-def test_a_start_merges_what_earlier_commands_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_study_merges_what_earlier_ones_left_and_its_own_cells(
+    results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)
-    results = make_results(tmp_path)
+    monkeypatch.setattr(merging, "MOST_SMALL_FILES", 3)
     for seed in range(4):
         write(results, make_cell(seed=seed))
-    write(results, make_cell(seed=4), status="censored", points=(0.25,), steps=10)
+    write(results, make_cell(seed=9), status="censored", points=(0.25,))
     before = frames(results)
     notes: list[str] = []
-    with opened(requested(["digits", "--results", str(tmp_path)])) as place:
+    with opened(requested(["digits", "--results", results.url])) as place:
         place.prepare()
-        tables = [name.partition("/")[0] for name in contents(results)]
-        assert tables.count("cells") == 1 + 2  # one is left, and one that may go on
-        write(results, make_cell(seed=5))
-        write(results, make_cell(seed=6))
-        place.merge([make_cell(seed=5).id, make_cell(seed=6).id], notes.append)
-    assert len(results.storage.names("cells", ".parquet")) == 2 + 1
-    assert len(frames(results)[0]) == len(before[0]) + 2
+        assert len(contents(results)) == 1 + 2  # one is left, and one that may go on
+        assert len(results.survey().small) == 1
+        assert results.cells().equals(before[0])
+        for seed, files in ((4, 4), (5, 3)):
+            write(results, make_cell(seed=seed))
+            place.merge([make_cell(seed=seed).id], notes.append)
+            assert len(contents(results)) == files
+    assert len(results.finished()) == 7
     assert notes == []
 
 
-def test_no_worker_of_an_earlier_command_records_what_is_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would find no file of the cell's own, and record the cell a second time."""
-    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 3)
-    results = make_results(tmp_path)
-    mark = results.mark()
-    for seed in range(3):
-        results.require_mark(mark)
-        write(results, make_cell(seed=seed))
-        with opened(requested(["digits", "--results", str(tmp_path)])) as place:
-            place.prepare()
-    with pytest.raises(ResultsError, match="another command runs with it now"):
-        results.require_mark(mark)
-    mark = results.mark()
-    compaction.compact(results)  # nothing to do
-    results.require_mark(mark)
-    write(results, make_cell(seed=3))
-    compaction.compact(results)
-    with pytest.raises(ResultsError, match="another command runs with it now"):
-        results.require_mark(mark)
-
-
 def test_a_study_goes_on_with_small_files_where_they_cannot_be_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "MOST_SMALL_FILES", 1)
-    results = make_results(tmp_path)
+    monkeypatch.setattr(merging, "MOST_SMALL_FILES", 1)
     notes: list[str] = []
-    with opened(requested(["digits", "--results", str(tmp_path)])) as place:
+    with opened(requested(["digits", "--results", results.url])) as place:
         place.prepare()
         cells = [write(results, make_cell(seed=seed)) for seed in range(2)]
 
         def fail(*_: object) -> None:
             raise ResultsError("the disk is full")
 
-        monkeypatch.setattr("study.results.results.Results.write_table", fail)
+        monkeypatch.setattr(Results, "write", fail)
         for cell in cells:
             place.merge([cell.id], notes.append)
     assert notes == ["files of results are not merged any more: the disk is full"]
     assert len(results.survey().small) == 2
+
+
+def test_who_only_looks_changes_nothing_and_who_trains_sets_damage_aside(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = write(results, make_cell())
+    (name,) = contents(results)
+    put(results, {name: b"damaged"})
+    assert len(looked_at(results.url).survey.damaged) == 1
+    assert list(contents(results)) == [name]
+    place = beside_others(results.url)
+    assert f"set aside damaged files ({results.url}/damaged/{name})" in capsys.readouterr().err
+    assert contents(results) == {}
+    assert cell.id not in place.finished
+
+
+def test_a_driver_keeps_others_out(results: Results) -> None:
+    refused = pytest.raises(RequestError, match="another study is running with the results")
+    with opened(requested(["digits", "--results", results.url])) as place:
+        with refused:
+            beside_others(results.url)
+        place.prepare()
+    beside_others(results.url)
+
+
+def test_a_file_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RequestError, match=r"file is a file. Name a directory with --results"):
+        looked_at(str(tmp_path / "file"))

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -121,10 +122,7 @@ def test_results_are_the_same_in_one_file(
     finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     merged = tmp_path / "merged"
-    for table in ("cells", "evaluations"):
-        (merged / table).mkdir(parents=True)
-        for file in (finished[0] / table).iterdir():
-            (merged / table / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(finished[0] / "cells", merged / "cells")
     status, _, errors = called(compact.main, capsys, str(merged))
     assert status == DONE, errors
     assert len(list((merged / "cells").iterdir())) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import count
@@ -217,22 +216,3 @@ def test_a_listing_that_is_stale_for_a_while_is_read_again(
         for read in (results.cells, results.survey):
             with pytest.raises(ResultsError, match=rf"is listed, but not there .*{gone}"):
                 read()
-
-
-def test_a_thread_may_read_while_a_study_merges(results: Results) -> None:
-    """As that does which logs to MLflow."""
-    cells = [write(results, make_cell(seed=seed)) for seed in range(15)]
-    ids, over = [cell.id for cell in cells], threading.Event()
-    found: list[int] = []
-
-    def read() -> None:
-        while not over.is_set():
-            found.append(len(results.tables(ids)[0]))
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    for number in range(0, len(ids), 3):
-        merge(results, ids[number : number + 3])
-    over.set()
-    thread.join()
-    assert set(found) == {len(ids)}

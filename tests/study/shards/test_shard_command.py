@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
-import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -16,15 +12,9 @@ import pytest
 
 from study import run
 from study.launch.failures import Failure
-from study.launch.workplace import shared
-from study.plan.planning import planned
-from study.request import Request, Shard
 from study.results import Results
-from study.results.compaction import compact
-from study.run_options import requested
+from study.results.merging import compact
 from study.shards import run as shards
-from study.shards.mark import Mark
-from study.storage.storage import Storage
 from study.terminal.command import DONE, FAILED, UNUSABLE
 from tests.conftest import PROJECT, run_without_ray
 from tests.made_up.commands import called
@@ -154,8 +144,8 @@ def test_what_failed_is_told_and_tried_again(
 
 
 def test_it_needs_neither_ray_nor_mlflow(url: str) -> None:
-    """And the same shard is not started twice, nor beside a driver."""
-    blocked = ["ray", "mlflow", "optuna", "matplotlib", "torchvision"]
+    """And shards may train at once, even the same one twice: each cell counts once."""
+    blocked = ["ray", "mlflow", "optuna", "torchvision"]
     code = f"""
 import sys
 for name in {blocked}:
@@ -165,140 +155,26 @@ status = main({[*TINY, "--results", url]} + sys.argv[1:])
 assert not [name for name in {blocked} if sys.modules.get(name)]
 sys.exit(status)
 """
-
-    def done(shard: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", code, "--shard", shard],
-            cwd=PROJECT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    request = requested([*TINY, "--shard", "3/3"])
-    with beside(request, url) as storage, storage.lock_number(1):
-        refused = done("1/3")
-        assert refused.returncode == UNUSABLE
-        assert refused.stderr == (
-            f"study.run: shard 1/3 is running with the results directory {url}. Wait for its end, "
-            "or start another shard.\n"
+    shards = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, "--shard", shard], cwd=PROJECT, stdout=subprocess.DEVNULL
         )
-        assert done("2/3").returncode == DONE
+        for shard in ("1/2", "2/2", "2/2")
+    ]
+    assert [shard.wait() for shard in shards] == [DONE] * 3
+    tuned = {cell_id for cell_id, stage in stages(url).items() if stage == "tune"}
+    assert len(tuned) == 4
+    assert Results(url).disagreements() == []
 
 
-@contextlib.contextmanager
-def beside(request: Request, url: str) -> Iterator[Storage]:
-    """As long as one shard of a request trains."""
-    shard = request.shard or Shard(1, 1)
-    mark = Mark.of(request, shard, planned(request))
-    with shared(url, mark.text, mark.why_not) as place:
-        yield place.results.storage
-
-
-OTHER = {
-    "another number": ([*SEEDS, "--shard", "1/2"], "shards 3, here 2."),
-    "another grid": (["--set", "seed=2", "confirm=100,101"], "grid 6 "),
-    "other seeds": (["--set", "seed=0,1", "confirm=7"], "confirm [100, 101], here [7]."),
-    "another choice": ([*SEEDS, "--select", "saif"], "select accuracy, here saif."),
-}
-
-
-@pytest.mark.parametrize("name", OTHER)
-def test_shards_that_would_divide_otherwise_wait_for_those_that_run(
-    name: str, url: str, capsys: pytest.CaptureFixture[str]
+def test_a_driver_ends_what_shards_began_and_no_shard_runs_beside_it(
+    call: Call, url: str, whole: str
 ) -> None:
-    options, words = OTHER[name]
-    command = [*GRID, "--results", url, "--shard", "1/3", *options]
-    with beside(requested([*TINY, "--shard", "3/3"]), url):
-        status, printed, errors = called(run.main, capsys, *command)
-    assert (status, printed) == (UNUSABLE, "")
-    assert errors.count("\n") == 1
-    assert words in errors
-    assert "Wait for their end, or choose another directory" in errors
-    assert called(run.main, capsys, *command)[0] == DONE
-
-
-def test_other_data_are_refused_though_nothing_is_recorded(call: Call, url: str) -> None:
-    request = requested([*TINY, "--shard", "3/3"])
-    mark = Mark.of(request, Shard(3, 3), planned(request))
-    other = dataclasses.replace(mark, data={"digits": "0" * 16})
-    for running in (True, False):
-        with contextlib.ExitStack() as stack:
-            if running:
-                stack.enter_context(shared(url, other.text, other.why_not))
-            status, _, errors = call("1/3")
-        assert status == UNUSABLE
-        assert errors == (
-            f"study.run: shards of digits trained on digits with digest {'0' * 16}, but here it "
-            "has digest 026b396193029697. Name the same data with --data-dir DIR, or choose "
-            "another directory with --results DIR.\n"
-        )
-    assert Results(url).marked() == other.text
-
-
-def test_other_data_are_refused_after_files_were_merged(call: Call, url: str) -> None:
-    call("1/1")
-    results = Results(url)
-    mark = results.marked()
-    assert mark is not None
-    other = json.dumps({**json.loads(mark), "data": {"digits": "0" * 16}})
-    results.mark(other)
-    assert compact(results).after == 1
-    assert "trained on digits with digest" in call("1/1")[2]
-
-
-def test_shards_of_another_study_wait_but_its_data_are_its_own(call: Call, url: str) -> None:
-    request = requested([*TINY, "--shard", "3/3"])
-    mark = Mark.of(request, Shard(3, 3), planned(request))
-    other = dataclasses.replace(mark, study="other", data={"digits": "0" * 16})
-    with shared(url, other.text, other.why_not):
-        status, _, errors = call("1/3")
-        assert status == UNUSABLE
-        assert "study other, here digits" in errors
     assert call("1/3")[0] == DONE
-
-
-def test_a_shard_is_refused_beside_a_driver_and_stops_where_one_takes_over(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The latter in an object store, which has no locks: a driver's mark is another one."""
-    monkeypatch.setattr("study.storage.storage._SOON", 0.1)
-    request = requested([*TINY, "--shard", "3/3"])
-    results = Results(url)
-    results.prepare()
-    refused = pytest.raises(Exception, match="another study is running")
-    with results.lock(), refused, beside(request, url):
-        pass
-    store = f"memory://{Path(url).parent.name}"
-    first, second = (functools.partial(beside, request, store) for _ in range(2))
-    with first(), second():
-        mark = Results(store).marked()
-        assert mark is not None
-        assert json.loads(mark)["shards"] == 3
-        Results(store).require_mark(mark)
-        Results(store).mark()
-        with pytest.raises(Exception, match="another command runs with it now"):
-            Results(store).require_mark(mark)
-        Results(store).mark(mark)
-        Results(store).fence()  # as a compaction does
-        with pytest.raises(Exception, match="another command runs with it now"):
-            Results(store).require_mark(mark)
-    made, fenced = Mark.of(request, Shard(3, 3), planned(request)), Results(store).marked()
-    assert fenced is not None
-    assert made.why_not(fenced, running=False) is None
-    assert "took the results directory over" in (made.why_not(fenced, running=True) or "")
-
-
-def test_the_first_shard_puts_in_order_what_others_leave_alone(url: str) -> None:
-    request = requested([*TINY, "--shard", "3/3"])
-    results = Results(url)
-    results.prepare()
-    part = Path(url, "cells", f"x.parquet.{'0' * 32}.part")
-    damaged = Path(url, "cells", f"{'0' * 16}.parquet")
-    with beside(request, url):
-        for path in (part, damaged):
-            path.write_bytes(b"")
-        with beside(request, url):
-            assert part.exists()
-            assert damaged.exists()
-    with beside(request, url):
-        assert not part.exists()
-        assert not damaged.exists()
-        assert Path(url, "damaged", "cells", damaged.name).exists()
+    with Results(url).lock():
+        status, printed, errors = call("2/3")
+    assert (status, printed, errors.count("\n")) == (UNUSABLE, "", 1)
+    assert f"another study is running with the results directory {url}. Wait" in errors
+    run_without_ray([*TINY, "--results", url, "--tracking", "none"])
+    pd.testing.assert_frame_equal(table(url), table(whole), check_exact=True)
+    assert "0 to run" in call("2/3")[1]

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 from unittest.mock import Mock
 
+import pyarrow.parquet as pq
 import pytest
 
 from analysis import report
-from study.results import Results
+from study.results import Results, cell_file
 from study.terminal import working as module
 from study.terminal.working import LINE_EVERY, draws, duration, telling, working
 from tests.conftest import PROJECT
@@ -150,17 +152,15 @@ def test_a_survey_of_slow_storage_says_how_far_it_is(
     for seed in range(5):
         write(results, make_cell("soft", 0.1, seed))
 
-    def slow(*named: str) -> bytes:
+    def slow(*given: Any) -> pq.ParquetFile:
         time.sleep(0.05)
-        return read(*named)
+        return opened(*given)
 
-    read = results.storage.read
-    monkeypatch.setattr(results.storage, "read", slow)
+    opened = cell_file.opened
+    monkeypatch.setattr(cell_file, "opened", slow)
     with telling():
         results.survey()
-        assert "surveying results: 1 of 10 files, " in capsys.readouterr().err
-        results.cells()
-    assert "reading results: " in capsys.readouterr().err
+    assert "reading results: 1 of 5 files, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("lacks", ["a terminal", "its abilities", "its signs", "rich"])

@@ -1,0 +1,159 @@
+"""A results directory: made, locked, lost, moved, copied, whatever its name is."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study.results import Results, ResultsError
+from study.results.merging import compact
+from tests.conftest import PROJECT
+from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.tables import assert_same, frames, write_some
+
+RUNNING = "another study is running with the results directory"
+
+
+def test_preparing_makes_folders_and_sweeping_ends_what_killed_writers_left(
+    results: Results,
+) -> None:
+    folders = [path for path in Path(results.url).iterdir() if path.is_dir()]
+    assert {path.name for path in folders} == {"cells", "checkpoints", "forks", "networks"}
+    for folder in folders:
+        (folder / f"x.{'0' * 32}.part").touch()
+    results.sweep()
+    assert [list(folder.iterdir()) for folder in folders] == [[]] * 4
+
+
+def test_one_driver_at_a_time(results: Results) -> None:
+    other = Results(results.url)
+    assert not other.is_running()
+    with results.lock():
+        assert other.is_running()
+        assert not results.is_running()  # it is its own
+        with pytest.raises(ResultsError, match=f"^{RUNNING} {results.url}"), other.lock():
+            pass
+    assert not other.is_running()
+    with pytest.raises(PermissionError), other.lock():  # no error of the lock
+        raise PermissionError
+
+
+def test_the_lock_of_a_killed_driver_ends_with_it(results: Results) -> None:
+    code = f"""
+import time
+from study.results import Results
+with Results({results.url!r}).lock():
+    print("locked", flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=PROJECT, stdout=subprocess.PIPE
+    ) as driver:
+        assert driver.stdout
+        assert driver.stdout.readline() == b"locked\n"
+        with pytest.raises(ResultsError, match=RUNNING), results.lock():
+            pass
+        driver.kill()
+    with results.lock():
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
+def test_a_file_system_without_locks_is_refused(
+    number: int, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Lustre without its mount option, and NFS without lockd."""
+    with results.lock():
+        pass
+
+    def none(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(ResultsError, match=r"^cannot lock .*mount option flock"), results.lock():
+        pass
+    assert not results.is_running()
+
+
+def test_a_lost_directory_is_not_made_anew(results: Results) -> None:
+    origin = results.origin()
+    shutil.rmtree(results.url)
+    with pytest.raises(ResultsError, match="Bring the directory back"):
+        write(results, make_cell())
+    with pytest.raises(ResultsError, match=r"sees no results directory .*has its own"):
+        results.require_origin(origin)
+    assert not Path(results.url).exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(errno.ENOSPC, "Free space"), (errno.EROFS, "Make it writable")]
+)
+def test_a_directory_that_cannot_be_written_is_refused_and_read(
+    number: int, remedy: str, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_some(results)
+    before = frames(results)
+
+    def fail(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for act in (
+        results.prepare,
+        lambda: write(results, make_cell(seed=9)),
+        lambda: compact(results),
+    ):
+        with pytest.raises(ResultsError, match=rf"{os.strerror(number)}\). {remedy}"):
+            act()
+    assert results.origin() == results.origin()  # the place alone
+    assert_same(frames(Results(results.url)), before)
+
+
+def test_a_directory_cannot_lie_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultsError, match=r"^cannot write to the results directory .*/file/r"):
+        Results(tmp_path / "file" / "r").prepare()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["#", "?", "%41", " a b ", "it's", '"', "résultats", "a\nb", "*[x]?", "a::b", "$HOME", "~x"],
+)
+def test_whatever_the_name_is(name: str, tmp_path: Path) -> None:
+    results = make_results(tmp_path / name)
+    write_some(results)
+    before = frames(results)
+    with results.lock():
+        assert Results(results.url).is_running()
+    compact(results)
+    assert_same(frames(Results(results.url)), before)
+    assert Path(*results.files().paths).exists()
+    results.require_origin(results.origin())
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_directory_is_moved_copied_and_merged_by_copying(tmp_path: Path) -> None:
+    one, other = (make_results(tmp_path / name) for name in ("one", "other"))
+    write_some(one)
+    write(other, make_cell(seed=7))
+    write(other, make_cell(seed=0), 0.8)
+    origin, expected = one.origin(), frames(one)
+    assert other.origin() != origin
+    assert str(tmp_path / "one") in origin  # people read it in MLflow
+    moved = Results(shutil.move(one.url, tmp_path / "moved"))
+    moved.require_origin(origin)
+    assert_same(frames(moved), expected)
+    with pytest.raises(ResultsError, match=r"sees another results directory at .*/other"):
+        other.require_origin(origin)
+    shutil.copytree(tmp_path / "moved" / "cells", tmp_path / "other" / "cells" / "deep" / "1")
+    both = Results(other.url)
+    assert both.disagreements() == []
+    assert both.finished() == {*moved.finished(), make_cell(seed=7).id}
+    assert_same(frames(both, moved.finished()), expected)
