@@ -148,7 +148,7 @@ def _values(column: pd.Series) -> pa.Array:
     if pa.types.is_integer(kind):
         return pa.array(column.astype("Int64"), kind)
     values: Any = column.to_numpy(float if pa.types.is_floating(kind) else object)
-    return pa.array(values, kind, from_pandas=pa.types.is_string(kind))
+    return pa.array(values, kind, from_pandas=True)
 
 
 def _each_once(rows: pd.DataFrame) -> pd.DataFrame:

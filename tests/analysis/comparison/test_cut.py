@@ -122,7 +122,7 @@ def timed(
     return evaluations, cells
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     axis=st.sampled_from(["flops", "mosaics", "seconds"]),
     interpolate=st.booleans(),
@@ -217,7 +217,7 @@ def alike(
     return table[table["split"] != "train"].reset_index(drop=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     evaluated=EVALUATED,
     axis=st.sampled_from(["flops", "mosaics", "seconds"]),
