@@ -283,15 +283,6 @@ def test_a_paradigm_without_test_evaluations_is_named(results: Results) -> None:
     assert "b" in unusual_cut(compared(results))[-1]
 
 
-def test_lost_last_evaluations_lower_no_mean(results: Results) -> None:
-    table = runs({"a": 0.4, "b": 0.8}, accuracy=0.5)
-    lost = table["split"].eq("test") & table["compute"].eq(1_000) & table["seed"].lt(3)
-    analysis.record(results, table[~lost], measures=["dice"])
-    earlier = table[table["split"].eq("test") & table["compute"].eq(500)]
-    means = earlier.groupby("paradigm")["dice"].mean()
-    assert compared(results).summary["dice"].tolist() == pytest.approx(means.tolist())
-
-
 # --- measures
 
 
