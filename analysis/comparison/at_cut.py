@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,14 +71,9 @@ def _interpolated(found: Evaluations, cut: Cut) -> pd.DataFrame:
     rows = with_measures(
         cut.with_saif(found.rows).drop(columns=["task", "heatmap"], errors="ignore")
     )
-    last = found.around.merge(rows[~rows["next"]].drop(columns="next"), on=KEY)
+    last = found.places.merge(rows[~rows["next"]].drop(columns="next"), on=KEY)
     after = last[_PLACE].merge(rows[rows["next"]], on=_PLACE, how="left")
-    by_fraction = (last["fraction"] - last["budget_fraction"]) / (
-        last["next_fraction"] - last["budget_fraction"]
-    )
-    by_value = (last["value"] - last["x"]) / (after[cut.column].astype(float) - last["x"])
-    share = by_fraction.fillna(by_value).fillna(0.0)
-    last["weight"], between = share, share > 0
+    share, between = last["weight"], last["weight"] > 0
     if not between.any():
         return last
     for name in {*METRICS, *FURTHER, *_STEPS, "train_seconds", *measures_of(rows)} & set(last):
@@ -96,8 +92,7 @@ def _table(cells: pd.DataFrame, at_cut: pd.DataFrame, cuts: pd.DataFrame) -> pd.
     """One row a (cell, split), also of lost cells without any evaluation within the cut."""
     splits = [name for name in SPLITS if name in set(at_cut["split"])] or [*SPLITS]
     table = cells.merge(pd.DataFrame({"split": splits}), how="cross")
-    of_cut = ["task", "done", "first_x", "x", "fraction", "value", "farthest"]
-    table = table.merge(at_cut.drop(columns=of_cut), on=["comparison_id", *_PLACE], how="left")
+    table = table.merge(at_cut, on=_PLACE, how="left")
     table = table.merge(cuts[["comparison_id", "split", "cut"]], how="left").fillna({"cut": 1.0})
     lost = table["status"].isin(["diverged", "censored"])
     return table[table["budget_fraction"].notna() | lost].reset_index(drop=True)
@@ -167,10 +162,10 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
     def at_cut(row: Any) -> Any:
         last = of.get((row.cell_id, row.split, row.budget_fraction))
         after = of.get((row.cell_id, row.split, row.next_fraction))
-        if row.diverged or row.weight == 0:
-            return None if row.diverged else last
-        if last is None or after is None:
+        if row.diverged or math.isnan(row.saif) or (row.weight > 0 and after is None):
             return None
+        if last is None or row.weight == 0:
+            return last
         return (1 - row.weight) * np.asarray(last) + row.weight * np.asarray(after)
 
     heatmaps = [at_cut(row) for row in table.itertuples()]

@@ -70,8 +70,8 @@ class Comparison:
         m: segments a mosaic; of text, the most tokens of a post; of captions, regions an image.
         axis: what was made equal, see `AXES`.
         asked: the requested budget, in units of the axis; None: as far as all cells have reached.
-        budget: where values were interpolated, in units of the axis; None: the cells were cut at
-            the fraction `cut` of their budget.
+        budget: where the test split was cut, in units of the axis; None: at the fraction `cut` of
+            the cells' budget.
         reach: the value of the axis up to which all done cells were measured on any split.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
@@ -221,8 +221,8 @@ def compare_results(
 
     Cells that are in no comparison are left out, as there; `analysis.kinds.find` reads them.
 
-    Reads evaluations part by part and heat maps of the chosen options only, so that a directory
-    may be larger than memory.
+    Evaluations are queried where they are, and heat maps read of the chosen options only, so that
+    a directory may be larger than memory.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -254,23 +254,21 @@ def equal_compute(
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.
 
-    All cells of a (task, m) are cut at one fraction of their budget, where their compute differs
-    by less than a step. With a budget, it is the largest fraction whose recorded compute is within
-    the budget for every cell. Without one, it is the largest that all *done* cells have reached,
-    which is 1 unless a study changed while it ran.
-
-    At one fraction, cells with a budget in FLOPs differ in mosaics and seconds (and those with a
-    budget in mosaics differ in FLOPs and seconds). Along such an axis, values are interpolated
-    linearly between the two evaluations around one number: the budget, or for each split the
-    largest up to which all done cells were measured. Recorded runs, which have no budget, are cut
-    at the last moment at which all done ones were measured on the split; where they have none in
-    common, or with `interpolate`, they are interpolated, too.
+    Each split of a (task, m) is cut at the last fraction of the budget at which all *done* cells
+    were measured on it, where their compute differs by less than a step; with a budget, at the
+    last whose recorded compute is within it for every cell. Along an axis in whose units cells
+    have no budget, and where they share no such fraction, values are interpolated linearly between
+    the two evaluations around one number: the budget, or the largest up to which all done cells
+    were measured on the split. Recorded runs are cut at the last moment that all done ones share;
+    where there is none, or with `interpolate`, they are interpolated, too.
 
     A diverged cell counts with its numbers at the cut if it has recorded an evaluation there (the
     one at which the done cells are cut, or a later one). If it ended earlier, it counts as SAIF 0
     and accuracy 1/C (captions: Bleu 0), its other metrics are missing, and its step, compute and
     fraction are those of its last finite evaluation. A censored cell counts with its last numbers
-    within the cut, if it has any. Where either ended never lowers the cut.
+    within the cut, if it has any. Where either ended never lowers the cut. What a diverged cell
+    had at the cut is not known if it was last measured before it on the split, but after it on
+    another.
 
     Cells that solved or sampled a posterior are left out: they have no budget to be cut at. Those
     of learning dynamics were trained and are cut like all others.

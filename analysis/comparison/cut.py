@@ -128,7 +128,7 @@ with last as (
     select cell_id, split,
         max(counted.budget_fraction) filter (within) as budget_fraction,
         min(counted.budget_fraction) filter (not within) as next_fraction,
-        max(x) filter (within) as x
+        max(x) filter (within) as x, min(x) filter (not within) as next_x
     from (
         select *, coalesce(budget_fraction <= fraction, x <= value) as within
         from counted join cuts using (basis, comparison_id, split)
@@ -137,6 +137,10 @@ with last as (
 )
 select cell_id, comparison_id, split, task, done, first_x, fraction, value, budget_fraction, x,
     if(budget_fraction = fraction, null, next_fraction) as next_fraction,
+    coalesce(
+        (fraction - budget_fraction) / (next_fraction - budget_fraction),
+        (value - x) / (next_x - x), 0
+    ) as weight,
     coalesce(last_fraction >= fraction, spans.reach >= value) as reached,
     max(spans.reach) over (partition by cell_id) as farthest,
     coalesce(
@@ -156,6 +160,11 @@ select comparison_id, split, fraction, value, coalesce(cut, 1) as cut,
 from found
 """
 
+_PLACES = """
+select cell_id, split, budget_fraction, next_fraction, weight, reached, went_on
+from around where budget_fraction is not null
+"""
+
 _ROWS = """
 select next, task, {columns} from evaluations join (
     select cell_id, split, budget_fraction, task, false as next from around
@@ -173,14 +182,15 @@ class Evaluations(NamedTuple):
             which it is cut (infinite: no cell is done), the other is missing; `cut`, the fraction
             of the budget up to which all done cells have evaluations within it (1: none is done);
             `reach`, the value up to which they were measured on any split.
-        around: one row a cell and split: `fraction` and `value` of the cut; `budget_fraction` and
-            `next_fraction` of the evaluations before and after it, where there are any; `reached`
-            and `went_on`, whether the cell was measured there or beyond, on this split or any.
+        places: one row a cell and split with an evaluation within the cut: `budget_fraction` of
+            that and `next_fraction` of the one after; `weight`, the share of the latter in the
+            value at the cut; `reached` and `went_on`, whether the cell was measured there or
+            beyond, on this split or any.
         rows: those evaluations, with the columns that were asked for; `next`: it is the later one.
     """
 
     cuts: pd.DataFrame
-    around: pd.DataFrame
+    places: pd.DataFrame
     rows: pd.DataFrame
 
 
@@ -280,10 +290,9 @@ def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations
         database.execute(_CUTS)
         _refuse_late(cells, database.sql("from cuts").df(), cut)
         database.execute(_AROUND)
-        around = database.sql("from around order by cell_id").df()
-        _refuse_untrained(cells, around, cut)
-        rows = database.sql(_ROWS.format(columns=", ".join(columns))).df()
-        return Evaluations(database.sql(_FOUND).df(), around, rows)
+        _refuse_untrained(cells, database.sql("from around order by cell_id").df(), cut)
+        rows = _ROWS.format(columns=", ".join(columns))
+        return Evaluations(*(database.sql(each).df() for each in (_FOUND, _PLACES, rows)))
 
     return source.ask(question, list(dict.fromkeys([*columns, *_MEASURED])))
 
