@@ -123,17 +123,16 @@ class DirectorySource:
 
         def read() -> T:
             files = self._results.files(self.cells["cell_id"])
-            with _database() as database:
-                database.register("left_out", pd.DataFrame(files.left_out, columns=_RECORD))
-                database.register("complete", EVALUATIONS_SCHEMA.empty_table())
-                database.read_parquet(
-                    files.paths, union_by_name=True, filename=True
-                ).create_view("files")
-                database.execute(_EVALUATIONS.format(columns=", ".join(columns)))
-                try:
+            try:
+                with _database() as database:
+                    database.register("left_out", pd.DataFrame(files.left_out, columns=_RECORD))
+                    database.register("complete", EVALUATIONS_SCHEMA.empty_table())
+                    rows = database.read_parquet(files.paths, union_by_name=True, filename=True)
+                    rows.create_view("files")
+                    database.execute(_EVALUATIONS.format(columns=", ".join(columns)))
                     return question(database)
-                except duckdb.IOException as error:
-                    raise FileNotFoundError(str(error)) from error
+            except duckdb.IOException as error:
+                raise FileNotFoundError(str(error)) from error
 
         return read_or_refuse(self._results, lambda: self._results.while_merged(read))
 

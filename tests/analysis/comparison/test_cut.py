@@ -22,6 +22,7 @@ from study.cell import Budget, Cell
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
 from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError
+from study.results.merging import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
@@ -403,6 +404,22 @@ def test_without_details_only_pictures_are_missing(
     pd.testing.assert_frame_equal(lean.paired, whole.paired)
     assert lean.evaluations.empty
     assert lean.chosen["heatmap"].isna().all()
+
+
+def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(2):
+        status = "done" if seed else "censored"
+        write(results, make_cell(seed=seed), status=status, points=None if seed else (0.25,))
+    compact(results)
+    write(results, make_cell(seed=0))  # goes on; the merged file keeps what was censored
+    files = results.files()
+    assert files.left_out
+    gone = files._replace(paths=["gone.parquet"])
+    answers = iter([gone, files])
+    monkeypatch.setattr(Results, "files", lambda *_: next(answers))
+    assert_same(compare_results(results), compare(analysis.load(results)))
 
 
 # --- bad input
