@@ -326,7 +326,7 @@ def saif_at(
     def share(heatmap: Sequence[float]) -> float:
         return float(np.reshape(heatmap, (bins, bins))[first:, first:].sum())
 
-    return heatmaps.map(share, na_action="ignore").astype(float)
+    return heatmaps.dropna().map(share).reindex(heatmaps.index).astype(float)
 
 
 def _refuse_unknown(unknown: pd.DataFrame, cut: Cut) -> None:
