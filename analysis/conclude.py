@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.comparison.at_cut import rows_at_cut
+from analysis.comparison.at_cut import cut_cells
 from analysis.comparison.choice import choose
-from analysis.comparison.cut import Cut, cut_cells
+from analysis.comparison.cut import Cut
 from analysis.comparison.sources import DirectorySource
 from analysis.groups import Axis, Select, rows_of
 from analysis.kinds import find
@@ -74,13 +74,14 @@ def chosen(
     Raises:
         ResultsError: unreadable results.
     """
-    results, cut = opened(results), Cut()
+    results = opened(results)
     ids = results.cells(cell_ids, ["cell_id"])["cell_id"]
     if ids.empty:
         return {}
-    found = cut_cells(DirectorySource(results, cell_ids=ids), cut, ["accuracy", "saif", "loss"])
+    source = DirectorySource(results, cell_ids=ids)
+    found = cut_cells(source, Cut(), ["accuracy", "saif", "loss"])
     choices = {}
-    for comparison_id, at_budget in rows_at_cut(found, cut).groupby("comparison_id"):
+    for comparison_id, at_budget in found.table.groupby("comparison_id"):
         rows = rows_of(choose(at_budget, select), at_budget)
         for paradigm, cell_id in zip(rows["paradigm"], rows["cell_id"], strict=True):
             choices[str(comparison_id), str(paradigm)] = str(cell_id)

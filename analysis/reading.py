@@ -1,4 +1,4 @@
-"""From a results directory to one table, or to its evaluations part by part."""
+"""From a results directory to tables."""
 
 from __future__ import annotations
 
@@ -7,29 +7,17 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from study.results import (
-    CELLS_SCHEMA,
-    EVALUATIONS_SCHEMA,
-    FURTHER,
-    KEY,
-    METRICS,
-    Results,
-    ResultsError,
-    agree,
-    unknown,
-)
+from study.results import CELLS_SCHEMA, Results, ResultsError, unknown
 
 T = TypeVar("T")
 
-_COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
 CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
-EVALUATION_COLUMNS = [name for name in EVALUATIONS_SCHEMA.names if name != "cell_id"]
-_REPEATED = ["status", "steps", *_COUNTS, *METRICS, *FURTHER]
-"""Columns in which two records of one evaluation agree; the others are circumstances."""
+"""All but the JSON of a cell, which is most of its memory."""
+
+_COUNTS = ("step", "mosaics_seen", "compute_flops", "num_evaluated")
 
 
 def load(
@@ -68,10 +56,12 @@ def with_measures(rows: pd.DataFrame, names: Iterable[str] = ()) -> pd.DataFrame
         rows: evaluations.
         names: of measures that get a column, even if none of the rows has them.
     """
-    texts = rows["measures"].dropna() if "measures" in rows else pd.Series()
+    wanted = [name for name in sorted({*measures_of(rows), *names}) if name not in rows]
+    if not wanted:
+        return rows
+    texts = rows["measures"].dropna()
     measures = pd.DataFrame([json.loads(text) for text in texts], texts.index, dtype=float)
-    wanted = [name for name in {*measures, *names} if name not in rows]
-    return rows.join(measures.reindex(columns=sorted(wanted))) if wanted else rows
+    return rows.join(measures.reindex(columns=wanted))
 
 
 def measures_of(rows: pd.DataFrame) -> list[str]:
@@ -83,9 +73,9 @@ def measures_of(rows: pd.DataFrame) -> list[str]:
 def cells_of(
     results_dir: str | os.PathLike[str] | Results,
     study: str | None = None,
-    cell_ids: Iterable[str] | None = None,
+    cell_ids: Collection[str] | None = None,
 ) -> pd.DataFrame:
-    """One row a cell: the columns of `CELLS_SCHEMA` but the long JSON ones.
+    """One row a cell: `CELL_COLUMNS`.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -96,16 +86,7 @@ def cells_of(
         ResultsError: unreadable results, no such cell, an unknown study.
     """
     results = opened(results_dir)
-    ids = None if cell_ids is None else set(cell_ids)
-    columns = [name for name in CELL_COLUMNS if name != "package_versions"]
-    cells = read_or_refuse(results, lambda: results.cells(ids, columns))
-    return of_study(cells, results, study, ids)
-
-
-def of_study(
-    cells: pd.DataFrame, results: Results, study: str | None, cell_ids: Collection[str] | None
-) -> pd.DataFrame:
-    """The rows of a study; raises a ResultsError if there is none."""
+    cells = read_or_refuse(results, lambda: results.cells(cell_ids, CELL_COLUMNS))
     if cells.empty:
         which = "no finished cell" if cell_ids is None else "none of the requested cells"
         running = "A study is running with it: ask again when its first cells have ended."
@@ -130,42 +111,6 @@ def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
         if pa.types.is_integer(field.type) and cells[field.name].notna().all()
     ]
     return cells.astype(dict.fromkeys(whole, "int64"))
-
-
-def each_once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Each evaluation once; which of several equal rows is kept does not depend on their order.
-
-    Raises:
-        ResultsError: two rows of one evaluation contradict each other.
-    """
-    if not rows.duplicated(KEY).any():
-        return rows
-    rows = rows.sort_values([*KEY, *_REPEATED, "train_seconds"], ignore_index=True)
-    again = rows.duplicated(KEY)
-    first = rows.index.to_series().mask(again).ffill().astype(int)
-    one, other = rows.loc[first[again]], rows[again]
-    for name in _REPEATED:
-        a, b = one[name].to_numpy(), other[name].to_numpy()
-        same = a == b if name == "status" else agree(_floats(one[name]), _floats(other[name]))
-        if not same.all():
-            at = int(np.flatnonzero(~same)[0])
-            row = other.iloc[at]
-            raise ResultsError(
-                f"cell {row['cell_id']} is in the table twice{_place(row)}, with {name} {a[at]} "
-                f"and {b[at]}. Keep one of the two rows."
-            )
-    return rows[~again].reset_index(drop=True)
-
-
-def _place(row: pd.Series) -> str:
-    """Names a row's evaluation within its cell; empty for a cell without evaluations."""
-    if pd.isna(row["split"]):
-        return ""
-    return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"
-
-
-def _floats(column: pd.Series) -> np.ndarray:
-    return column.to_numpy(float, na_value=np.nan)
 
 
 def opened(results_dir: str | os.PathLike[str] | Results) -> Results:

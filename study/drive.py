@@ -212,8 +212,8 @@ def _train(
 def _recorded(results: Results, cell_id: str) -> str:
     """The status of a cell that a trial has just recorded."""
     status = None
-    try:
-        status = results.status(cell_id)
+    try:  # another command may have merged the cell's file already
+        status = results.status(cell_id) or results.survey().statuses.get(cell_id)
     except ResultsError:
         if results.storage.exists("cells"):
             raise

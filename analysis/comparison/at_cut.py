@@ -1,61 +1,120 @@
-"""The evaluations of every cell at one cut."""
+"""The values of every cell at one cut."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from analysis.comparison.cut import Cut, CutCells
+from analysis.comparison.cut import Cut, Evaluations, read_around
+from analysis.comparison.sources import Source
 from analysis.groups import GROUP, OPTION, finite_evaluations, in_order
+from analysis.reading import measures_of, with_measures
 from study import tasks
 from study.results import FURTHER, IMAGES, KEY, METRICS, SPLITS, ResultsError
 
-_COUNTS = ["step", "mosaics_seen", "compute_flops", "num_evaluated"]
+_STEPS = ["step", "mosaics_seen", "compute_flops"]
+_COUNTS = [*_STEPS, "num_evaluated"]
 _UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
 _ROUNDING = 1e-6
+_PLACE = ["cell_id", "split"]
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
 
 
-def rows_at_cut(found: CutCells, cut: Cut) -> pd.DataFrame:
-    """One row a (cell, split), as `equal_compute` describes it."""
-    cells, last = found.cells, found.last
-    splits = [SPLITS.index(name) for name in sorted(found.splits or SPLITS)]
-    order = in_order(cells[_ORDER].assign(_cell=range(len(cells))), _ORDER)["_cell"].to_numpy()
-    row_of = np.full((len(cells), len(SPLITS)), -1)
-    row_of[last["cell"].to_numpy(int), last["split"].to_numpy(int)] = np.arange(len(last))
-    cell = np.repeat(order, len(splits))
-    split = np.tile(splits, len(cells))
-    row = row_of[cell, split]
+@dataclass(frozen=True, eq=False)
+class CutCells:
+    """Cells and their values at the cut.
 
-    recorded = row >= 0
-    status = cells["status"].to_numpy(object)[cell]
-    kept = recorded | (status == "diverged") | (status == "censored")
-    cell, split, row, recorded, status = (
-        values[kept] for values in (cell, split, row, recorded, status)
+    Attributes:
+        cells: one row a cell.
+        cuts: one row a comparison and split, see `analysis.comparison.cut.Evaluations`.
+        table: one row a (cell, split), as `analysis.equal_compute` describes it. Where values are
+            interpolated, `weight` is the share of the later evaluation, at `next_fraction`, and
+            `between_<metric>` how far a value may be off that rises or falls steadily.
+        measures: columns of `table` for the measures of their own that recorded runs have, where
+            the column `measures` was asked for.
+    """
+
+    cells: pd.DataFrame
+    cuts: pd.DataFrame
+    table: pd.DataFrame
+    measures: list[str]
+
+
+def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
+    """Cuts every cell where its comparison is cut.
+
+    Args:
+        source: cells and their evaluations.
+        cut: where and how to cut.
+        columns: of the evaluations. Between evaluations, metrics and costs (steps, mosaics,
+            compute, time) are interpolated.
+
+    Raises:
+        ResultsError: see `analysis.comparison.cut.read_around`.
+    """
+    heatmap = [] if cut.threshold is None else ["heatmap"]
+    found = read_around(source, cut, [*columns, *heatmap])
+    cells = in_order(source.cells, _ORDER)
+    at_cut = _interpolated(found, cut)
+    measures = measures_of(at_cut)
+    table = _counted(_table(cells, at_cut, found.cuts), measures).assign(axis=cut.axis)
+    return CutCells(source.cells, found.cuts, table, measures)
+
+
+def _interpolated(found: Evaluations, cut: Cut) -> pd.DataFrame:
+    """One row a (cell, split) with an evaluation within the cut, and its values at the cut."""
+    rows = with_measures(
+        cut.with_saif(found.rows).drop(columns=["task", "heatmap"], errors="ignore")
     )
+    last = found.places.merge(rows[~rows["next"]].drop(columns="next"), on=KEY)
+    after = last[_PLACE].merge(rows[rows["next"]], on=_PLACE, how="left")
+    share, between = last["weight"], last["weight"] > 0
+    if not between.any():
+        return last
+    for name in {*METRICS, *FURTHER, *_STEPS, "train_seconds", *measures_of(rows)} & set(last):
+        old, new = last[name].astype(float), after[name].astype(float)
+        values = old + share * (new - old)
+        if name in _STEPS:
+            values = values.round()
+        else:
+            most = share.where(share > 0.5, 1 - share) * (new - old).abs()
+            last[f"between_{name}"] = most.where(between, 0.0)
+        last[name] = values.where(between, old)  # 0 times NaN is NaN
+    return last
 
-    table = cells.iloc[cell].reset_index(drop=True)
-    table["split"] = np.array(SPLITS, object)[split]
-    measured = last.drop(columns=["cell", "split"]).reindex(row).reset_index(drop=True)
-    table[measured.columns] = measured
+
+def _table(cells: pd.DataFrame, at_cut: pd.DataFrame, cuts: pd.DataFrame) -> pd.DataFrame:
+    """One row a (cell, split), also of lost cells without any evaluation within the cut."""
+    splits = [name for name in SPLITS if name in set(at_cut["split"])] or [*SPLITS]
+    table = cells.merge(pd.DataFrame({"split": splits}), how="cross")
+    table = table.merge(at_cut, on=_PLACE, how="left")
+    table = table.merge(cuts[["comparison_id", "split", "cut"]], how="left").fillna({"cut": 1.0})
+    lost = table["status"].isin(["diverged", "censored"])
+    return table[table["budget_fraction"].notna() | lost].reset_index(drop=True)
+
+
+def _counted(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """The table with what lost cells count as."""
     table = table.astype(dict.fromkeys(set(_COUNTS) & set(table), "Int64"))
     # A value that is not finite is not known: a done cell may have an infinite loss.
-    metrics = [name for name in (*METRICS, *FURTHER, *found.measures) if name in table]
+    metrics = [name for name in (*METRICS, *FURTHER, *measures) if name in table]
     metrics = [name for name in metrics if name != "foreground_share"]  # it is of the data
     table[metrics] = table[metrics].astype(float).where(np.isfinite(table[metrics].astype(float)))
-    _refuse_impossible(table, found.measures)
-    table["axis"] = cut.axis
-    table["cut"] = found.fraction[cell]
-    table["diverged"] = (status == "diverged") & ~(recorded & found.reached[cell, split])
-    for name in ("saif", "accuracy", *found.measures):
+    _refuse_impossible(table, measures)
+    for name in ("saif", "accuracy", *measures):
         table[f"last_{name}"] = table[name]
-    table.loc[table["diverged"], metrics] = np.nan
+    diverged, went_on = table["status"] == "diverged", table.pop("went_on").eq(True)
+    # Lost behind the cut, but last measured on this split before it: what it had there is unknown.
+    unknown = diverged & went_on & table.pop("reached").eq(False)
+    table["diverged"] = diverged & ~went_on
+    table.loc[table["diverged"] | unknown, metrics] = np.nan
     table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
-    table.loc[table["diverged"], found.measures] = 0.0
+    table.loc[table["diverged"], measures] = 0.0
     for task in table["task"].unique():
         lost = table["diverged"] & (table["task"] == task)
         for measure in tasks.modality(task).measures:
@@ -95,23 +154,21 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
     """The heat map of each row of a table at the cut; None: it has none.
 
     Args:
-        table: rows at the cut; `weight` and `next_fraction` interpolate, see `CutCells.last`.
+        table: rows at the cut; `weight` and `next_fraction` interpolate, see `CutCells`.
         evaluations: evaluations of its cells, with their heat maps.
     """
-    held = evaluations[evaluations["split"].notna()]
-    keys = zip(held["cell_id"], held["split"], held["budget_fraction"], strict=True)
-    of: dict[Any, Any] = dict(zip(keys, held["heatmap"], strict=True))
-    heatmaps = []
-    for row in table.to_dict("records"):
-        where = row["cell_id"], row["split"]
-        heatmap = None if row["diverged"] else of.get((*where, row["budget_fraction"]))
-        if heatmap is not None and row["weight"] > 0:
-            beyond = of.get((*where, row["next_fraction"]))
-            share = row["weight"]
-            heatmap = (
-                None if beyond is None else (1 - share) * np.asarray(heatmap) + share * beyond
-            )
-        heatmaps.append(heatmap)
+    of = evaluations.dropna(subset=["split", "heatmap"]).set_index(KEY)["heatmap"].to_dict()
+
+    def at_cut(row: Any) -> Any:
+        last = of.get((row.cell_id, row.split, row.budget_fraction))
+        after = of.get((row.cell_id, row.split, row.next_fraction))
+        if row.diverged or math.isnan(row.saif) or (row.weight > 0 and after is None):
+            return None
+        if last is None or row.weight == 0:
+            return last
+        return (1 - row.weight) * np.asarray(last) + row.weight * np.asarray(after)
+
+    heatmaps = [at_cut(row) for row in table.itertuples()]
     return pd.Series(heatmaps, index=table.index, dtype=object)
 
 
@@ -133,18 +190,9 @@ def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.Data
     Rows that stand for a cell without evaluations stay.
     """
     finite = finite_evaluations(evaluations)
-    cell = pd.Index(found.cells["cell_id"]).get_indexer(pd.Index(finite["cell_id"]))
-    value = found.value[cell, pd.Index(SPLITS).get_indexer(pd.Index(finite["split"]))]
-    by_fraction = finite["budget_fraction"].to_numpy(float) <= found.fraction[cell]
-    by_value = finite[cut.column].to_numpy(float) <= value
-    within = np.flatnonzero(np.where(np.isnan(value), by_fraction, by_value))
-    kept = finite.index[within].union(evaluations.index[evaluations["split"].isna()])
-    rows = evaluations.loc[kept]
-    if cut.threshold is not None:
-        heatmaps = [
-            None if each is None or np.ndim(each) == 0 else each for each in rows["heatmap"]
-        ]
-        lists = pa.array(heatmaps, pa.list_(pa.float64()))
-        recorded = (rows["task"].to_numpy(object), rows["saif"].to_numpy(float))
-        rows = rows.assign(saif=cut.saif_of(*recorded, pa.chunked_array([lists])))
-    return rows
+    limits = finite[["comparison_id", "split"]].merge(found.cuts, how="left")
+    by_fraction = finite["budget_fraction"].to_numpy() <= limits["fraction"].to_numpy()
+    by_value = finite[cut.column].to_numpy(float) <= limits["value"].to_numpy()
+    kept = finite.index[by_fraction | by_value]
+    rows = evaluations.loc[kept.union(evaluations.index[evaluations["split"].isna()])]
+    return cut.with_saif(rows)

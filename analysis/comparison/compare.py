@@ -16,14 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from analysis.comparison.at_cut import heatmaps_of, rows_at_cut, rows_within, with_images
+from analysis.comparison.at_cut import (
+    CutCells,
+    cut_cells,
+    heatmaps_of,
+    rows_within,
+    with_images,
+)
 from analysis.comparison.choice import asked_metrics, best_of, options, summarise
-from analysis.comparison.cut import Cut, CutCells, cut_cells
+from analysis.comparison.cut import Cut
 from analysis.comparison.paired import paired_table
-from analysis.comparison.sources import DirectorySource, NothingCompared, TableSource
+from analysis.comparison.sources import DirectorySource, Source, TableSource
 from analysis.comparison.stages import tested_choice
-from analysis.groups import Axis, Select, is_recorded, trains_nothing
-from analysis.reading import EVALUATION_COLUMNS, whole_numbers, with_measures
+from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
+from analysis.reading import whole_numbers, with_measures
 from analysis.words import (
     METRICS,
     amount,
@@ -36,7 +42,7 @@ from analysis.words import (
     told_apart,
 )
 from study import tasks
-from study.results import CONFIRM, FURTHER, IMAGES, KEY, SPLITS, Results, ResultsError
+from study.results import CONFIRM, EVALUATIONS_SCHEMA, FURTHER, IMAGES, KEY, Results, ResultsError
 
 if TYPE_CHECKING:
     from study.tasks import Modality
@@ -49,6 +55,9 @@ _KEPT = [
     "step", "compute_flops", "train_seconds", "mosaics_seen", "loss", "accuracy", "saif",
     "foreground_attention_mean", *FURTHER, "measures",
 ]  # fmt: skip
+_NOWHERE = {"value": math.inf, "reach": math.inf, "cut": 1.0}
+"""Where a split is cut of which nothing is known."""
+
 _CUT = ["axis", "cut", "diverged", "last_saif", "last_accuracy"]
 
 
@@ -61,8 +70,8 @@ class Comparison:
         m: segments a mosaic; of text, the most tokens of a post; of captions, regions an image.
         axis: what was made equal, see `AXES`.
         asked: the requested budget, in units of the axis; None: as far as all cells have reached.
-        budget: where values were interpolated, in units of the axis; None: the cells were cut at
-            the fraction `cut` of their budget.
+        budget: where the test split was cut, in units of the axis; None: at the fraction `cut` of
+            the cells' budget.
         reach: the value of the axis up to which all done cells were measured on any split.
         cut: the fraction of the cells' own budget that every done cell has reached within the
             cut, see `equal_compute`.
@@ -189,10 +198,11 @@ def compare(
             that no cell has recorded.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    compared = TableSource(evaluations).compared()
-    if compared is None:
+    source = TableSource(evaluations)
+    compared = is_compared(source.rows)
+    if len(compared) and not compared.any():
         return []
-    return _compare(compared, cut, select, test)
+    return _compare(TableSource(source.rows[compared]), cut, select, test)
 
 
 def compare_results(
@@ -211,8 +221,8 @@ def compare_results(
 
     Cells that are in no comparison are left out, as there; `analysis.kinds.find` reads them.
 
-    Reads evaluations part by part and heat maps of the chosen options only, so that a directory
-    may be larger than memory.
+    Evaluations are queried where they are, and heat maps read of the chosen options only, so that
+    a directory may be larger than memory.
 
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
@@ -230,11 +240,9 @@ def compare_results(
         ResultsError: as `compare`; unreadable results, an unknown study.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    try:
-        source = DirectorySource(results_dir, study, cell_ids)
-        return _compare(source, cut, select, test, details)
-    except NothingCompared:
-        return []
+    ids = None if cell_ids is None else set(cell_ids)
+    source = DirectorySource(results_dir, study, ids)
+    return [] if source.cells.empty else _compare(source, cut, select, test, details)
 
 
 def equal_compute(
@@ -246,23 +254,21 @@ def equal_compute(
 ) -> pd.DataFrame:
     """Cuts every cell at the same compute.
 
-    All cells of a (task, m) are cut at one fraction of their budget, where their compute differs
-    by less than a step. With a budget, it is the largest fraction whose recorded compute is within
-    the budget for every cell. Without one, it is the largest that all *done* cells have reached,
-    which is 1 unless a study changed while it ran.
-
-    At one fraction, cells with a budget in FLOPs differ in mosaics and seconds (and those with a
-    budget in mosaics differ in FLOPs and seconds). Along such an axis, values are interpolated
-    linearly between the two evaluations around one number: the budget, or for each split the
-    largest up to which all done cells were measured. Recorded runs, which have no budget, are cut
-    at the last moment at which all done ones were measured on the split; where they have none in
-    common, or with `interpolate`, they are interpolated, too.
+    Each split of a (task, m) is cut at the last fraction of the budget at which all *done* cells
+    were measured on it, where their compute differs by less than a step; with a budget, at the
+    last whose recorded compute is within it for every cell. Along an axis in whose units cells
+    have no budget, and where they share no such fraction, values are interpolated linearly between
+    the two evaluations around one number: the budget, or the largest up to which all done cells
+    were measured on the split. Recorded runs are cut at the last moment that all done ones share;
+    where there is none, or with `interpolate`, they are interpolated, too.
 
     A diverged cell counts with its numbers at the cut if it has recorded an evaluation there (the
     one at which the done cells are cut, or a later one). If it ended earlier, it counts as SAIF 0
     and accuracy 1/C (captions: Bleu 0), its other metrics are missing, and its step, compute and
     fraction are those of its last finite evaluation. A censored cell counts with its last numbers
-    within the cut, if it has any. Where either ended never lowers the cut.
+    within the cut, if it has any. Where either ended never lowers the cut. What a diverged cell
+    had at the cut is not known if it was last measured before it on the split, but after it on
+    another.
 
     Cells that solved or sampled a posterior are left out: they have no budget to be cut at. Those
     of learning dynamics were trained and are cut like all others.
@@ -293,18 +299,27 @@ def equal_compute(
             first evaluation of a trained network of one of them.
     """
     cut = Cut(budget, axis, interpolate, threshold)
-    source = TableSource(evaluations).trained()
-    evaluations = source.rows
-    _refuse_mixture(comparisons(evaluations))
-    found = cut_cells(source, cut, _columns(evaluations))
-    table = rows_at_cut(found, cut)
-    if "heatmap" in evaluations:
-        table["heatmap"] = heatmaps_of(table, evaluations)
+    rows = TableSource(evaluations).rows
+    trained = ~trains_nothing(rows)
+    if len(rows) and not trained.any():
+        raise ResultsError(
+            "no cell of the table was trained: all solved or sampled a posterior or scored heads, "
+            "which has no budget to compare at. analysis.report shows them."
+        )
+    source = TableSource(rows[trained])
+    _refuse_mixture(comparisons(rows))
+    of_one = {"examples", "heatmap", *IMAGES}
+    followed = [name for name in EVALUATIONS_SCHEMA.names if name not in of_one]
+    found = cut_cells(source, cut, followed)
+    table = found.table
+    if "heatmap" in rows:
+        table["heatmap"] = heatmaps_of(table, rows)
+    table["cell"] = table["cell_id"].map(_json_of(rows))
     # Columns not in the schema are those of the evaluation at the cut, too.
-    others = [name for name in evaluations.columns if name not in table]
-    table = table.merge(evaluations[[*KEY, *others]], on=KEY, how="left")
+    others = [name for name in rows.columns if name not in table]
+    table = table.merge(rows[[*KEY, *others]], on=KEY, how="left")
     added = [*_CUT, *(f"last_{name}" for name in found.measures)]
-    columns = [name for name in evaluations.columns if name not in added]
+    columns = [name for name in rows.columns if name not in added]
     return table[[*columns, *added]]
 
 
@@ -334,14 +349,14 @@ def _ids_in_order(cells: pd.DataFrame) -> list[str]:
 
 
 def _compare(
-    source: TableSource | DirectorySource,
+    source: Source,
     cut: Cut,
     select: Select | None,
     test: Sequence[str] | None,
     details: bool = True,
 ) -> list[Comparison]:
     found = cut_cells(source, cut, _KEPT)
-    by_comparison = dict(tuple(rows_at_cut(found, cut).groupby("comparison_id")))
+    by_comparison = dict(tuple(found.table.groupby("comparison_id")))
     tables = [
         whole_numbers(by_comparison[each]).reset_index(drop=True)
         for each in _ids_in_order(found.cells)
@@ -356,7 +371,7 @@ def _compare(
     tables = [with_images(table, evaluations) for table in tables]
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     first = [table["cell_id"].iloc[0] for table in tables]
-    examples = source.json_of(first)
+    examples = _json_of(source.of(first))
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
@@ -365,6 +380,11 @@ def _compare(
         _comparison(found, cut, *metrics, *name, *each, evaluations)
         for metrics, name, each in zip(asked, named, rows, strict=True)
     ]
+
+
+def _json_of(rows: pd.DataFrame) -> dict[str, str]:
+    """Id -> JSON of each cell."""
+    return dict(zip(rows["cell_id"], rows["cell"], strict=True))
 
 
 def _comparison(
@@ -382,34 +402,30 @@ def _comparison(
     chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
+    cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
+    test = cuts.get((first["comparison_id"], "test"), _NOWHERE)
     of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
-    at_budget = at_budget.drop(columns="cell", errors="ignore")
-    of_splits = found.value[mine.index[0]]
-    test = of_splits[SPLITS.index("test")]
-    value = float(test if math.isfinite(test) else of_splits.min())
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),
         axis=cut.axis,
         asked=cut.budget,
-        budget=None if math.isnan(value) else value,
-        reach=float(found.reach[mine.index[0]]),
-        cut=float(first["cut"]),
+        budget=None if math.isnan(test["value"]) else test["value"],
+        reach=test["reach"],
+        cut=test["cut"],
         threshold=cut.threshold_of(str(first["task"])),
         interpolated=bool((at_budget["weight"] > 0).any()),
         select=select,
         metrics=metrics,
         settings=settings,
         differs=differs,
-        cells=whole_numbers(mine).drop(columns="cell", errors="ignore").reset_index(drop=True),
+        cells=whole_numbers(mine).reset_index(drop=True),
         at_budget=at_budget,
         options=tried,
         choice=choice,
-        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=value),
+        summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=test["value"]),
         paired=paired_table(at_budget, choice, metrics=metrics),
-        chosen=chosen.drop(columns="cell", errors="ignore").assign(
-            heatmap=heatmaps_of(chosen, of_chosen)
-        ),
+        chosen=chosen.assign(heatmap=heatmaps_of(chosen, of_chosen)),
         evaluations=rows_within(of_chosen, found, cut),
     )
 
@@ -417,12 +433,6 @@ def _comparison(
 def metrics_of(found: Iterable[Comparison]) -> list[str]:
     """The metrics that any of the comparisons tests, each once."""
     return list(dict.fromkeys(metric for each in found for metric in each.metrics))
-
-
-def _columns(evaluations: pd.DataFrame) -> list[str]:
-    """Those that follow the cut; heat map, images and examples are of one evaluation each."""
-    of_one = ("heatmap", "examples", *IMAGES)
-    return [name for name in EVALUATION_COLUMNS if name in evaluations and name not in of_one]
 
 
 def _refuse_mixture(parts: list[pd.DataFrame]) -> None:

@@ -1,50 +1,197 @@
-"""Equal compute: finds the evaluation of each cell and split at which its comparison is cut.
+"""Equal compute: where each split of a comparison is cut.
 
-If the budget is counted in units of the axis, it is the same for all cells of a comparison, and at
-one fraction of it they are less than a step apart. They are then cut at a fraction: the largest
-that every done cell has recorded within the cut. Along any other axis, cells differ at one
-fraction (a costlier paradigm has seen fewer mosaics). Each split is then cut at one value of the
-axis, where every done cell was measured on it, and values are interpolated between the evaluations
-around it. Recorded runs are cut where all were measured, if there is such a moment.
+*At a moment*: the last one, within the budget, at which all done cells were measured on it. A
+moment is a fraction of the budget, if that is counted in units of the axis: at one fraction, cells
+are less than a step apart. Of recorded runs, which have no budget, it is a value of the axis.
 
-Evaluations come part by part, as `study.results` reads them. Only what may count is kept of each
-part, so tens of millions of them need little memory. Pure functions of tables; row order never
+*At a value of the axis*, where cells share no moment, or along another axis: the budget, or where
+the first done cell was last measured on the split. Values are interpolated there between the
+evaluations around it.
+
+DuckDB reads the evaluations, so tens of millions of them take little memory. Row order never
 matters.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from analysis.comparison.moments import MEASURED, Moments
+from analysis.comparison.sources import Source
 from analysis.groups import AXES, Axis, is_recorded
-from analysis.reading import measures_of, with_measures
 from study import tasks
-from study.results import (
-    FURTHER,
-    HEATMAP_EDGES,
-    METRICS,
-    SPLITS,
-    ResultsError,
-)
+from study.results import HEATMAP_EDGES, KEY, RECORDED, ResultsError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+EARLY = 0.9
+"""Cut below this share of where it could be, a comparison of recorded runs is cut early."""
+
+_MEASURED = ("loss", "accuracy", "saif", "measures")
+"""Columns by which an evaluation says whether it counts."""
 
 _RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
 """Axis -> the column of `analysis.record`."""
 
-_COUNTS = ("step", "mosaics_seen", "compute_flops")
-_SPLITS = len(SPLITS)
-_COMPARED = [SPLITS.index(name) for name in ("validation", "test")]
+_COUNTED = """
+create temp table measured as -- evaluations of recorded runs, with the names of what was measured
+select cell_id, comparison_id, split, done, budget_fraction, x, names,
+    flatten(list(names) over (partition by cell_id, split)) as ever
+from (
+    select *, {x}::double as x, list_concat(
+        if(isfinite(accuracy), ['accuracy'], []), if(isfinite(saif), ['saif'], []),
+        json_keys(measures)
+    ) as names
+    from evaluations join cells using (cell_id) where recorded
+) where len(names) > 0;
+
+create temp table needed as -- what all done runs have on a split: all of it, or the main measure
+with held as (
+    select distinct comparison_id, split, cell_id, unnest(names) as name
+    from measured where done and x > 0
+), runs as (
+    select comparison_id, split, count(distinct cell_id) as runs from held group by all
+), common as (
+    select comparison_id, split, name from held join runs using (comparison_id, split)
+    group by comparison_id, split, name, runs having count(*) = runs
+), listed as (
+    select comparison_id, split,
+        list(name order by name <> 'accuracy', name <> 'saif', name) as names
+    from common group by all
+)
+select comparison_id, split, 'all' as basis, names as needed from listed
+union all select comparison_id, split, 'main', names[:1] from listed;
+
+create temp view counted as -- evaluations that count; a moment is what cells may share
+select 'all' as basis, cell_id, comparison_id, split, done, budget_fraction, {x}::double as x,
+    if(budgeted and not getvariable('exactly'), budget_fraction, null) as moment
+from evaluations join cells using (cell_id)
+where not recorded and not (diverged and not isfinite(loss))
+union all
+select coalesce(basis, 'all'), cell_id, comparison_id, split, done, budget_fraction, x,
+    if(getvariable('interpolate'), null, x)
+from measured left join needed using (comparison_id, split)
+where list_has_all(names, list_intersect(coalesce(needed, []), ever))
+qualify row_number() over (
+    partition by basis, cell_id, split, x order by budget_fraction desc
+) = 1;
+
+create temp table spans as -- how far each cell was measured; it ends at a step within its budget
+select *, if(budgeted, budget_amount * last_fraction, last_x) as reach
+from (
+    select basis, cell_id, split, max(budget_fraction) as last_fraction, max(x) as last_x,
+        min(x) filter (x > 0) as first_x, count_if(not coalesce(isfinite(x), false)) as unknown
+    from counted group by all
+) join cells using (cell_id);
+"""
+
+_CUTS = """
+create temp table cuts as -- of each comparison and split: a fraction of the budget, or a value
+with ends as ( -- how many done cells there are, and where the first of them ended
+    select basis, comparison_id, split, any_value(recorded) as recorded,
+        count(*) filter (done) as num_done, min(reach) filter (done) as reach
+    from spans group by all
+), moments as (
+    select basis, comparison_id, split, moment, count(*) filter (done) as num_done,
+        max(x) as dearest, min(x) filter (done) as cheapest
+    from counted where moment is not null group by all
+), shared as (
+    select basis, comparison_id, split, max(moment) as moment
+    from moments join ends using (basis, comparison_id, split, num_done)
+    where cheapest > 0 and dearest <= getvariable('budget') group by all
+), found as (
+    select *, max(num_done) over same as most, max(moment) over same as last_moment,
+        if(last_moment is null, if(num_done = most, reach, null), moment) as place
+    from ends left join shared using (basis, comparison_id, split)
+    window same as (partition by comparison_id, split)
+), ranked as ( -- all measures count, unless the main one alone leads much further
+    select *, max(place) over (partition by comparison_id, split) as furthest,
+        coalesce(place, 0) < getvariable('early') * furthest as is_early
+    from found
+)
+select basis, comparison_id, split, reach, if(recorded, null, moment) as fraction,
+    if(fraction is null, coalesce(moment, least(reach, getvariable('budget'))), null) as value
+from ranked
+qualify row_number() over (partition by comparison_id, split order by is_early, basis) = 1;
+"""
+
+_AROUND = """
+create temp table around as -- the last evaluation of each cell within the cut, and the next one
+with last as (
+    select cell_id, split,
+        max(counted.budget_fraction) filter (within) as budget_fraction,
+        min(counted.budget_fraction) filter (not within) as next_fraction,
+        max(x) filter (within) as x, min(x) filter (not within) as next_x
+    from (
+        select *, coalesce(budget_fraction <= fraction, x <= value) as within
+        from counted join cuts using (basis, comparison_id, split)
+    ) as counted
+    group by all
+)
+select cell_id, comparison_id, split, task, done, first_x, fraction, value, budget_fraction, x,
+    if(budget_fraction = fraction, null, next_fraction) as next_fraction,
+    coalesce(
+        (fraction - budget_fraction) / (next_fraction - budget_fraction),
+        (value - x) / (next_x - x), 0
+    ) as weight,
+    coalesce(last_fraction >= fraction, spans.reach >= value) as reached,
+    max(spans.reach) over (partition by cell_id) as farthest,
+    coalesce(
+        max(last_fraction) over (partition by cell_id) >= fraction, farthest >= value
+    ) as went_on
+from spans join cuts using (basis, comparison_id, split) join last using (cell_id, split);
+"""
+
+_FOUND = """
+with found as (
+    select comparison_id, split, fraction, value, min(budget_fraction) filter (done) as cut,
+        min(farthest) filter (done) as reach
+    from around group by all
+)
+select comparison_id, split, fraction, value, coalesce(cut, 1) as cut,
+    coalesce(min(reach) over (partition by comparison_id), 'inf'::double) as reach
+from found
+"""
+
+_PLACES = """
+select cell_id, split, budget_fraction, next_fraction, weight, reached, went_on
+from around where budget_fraction is not null
+"""
+
+_ROWS = """
+select next, task, {columns} from evaluations join (
+    select cell_id, split, budget_fraction, task, false as next from around
+    union all
+    select cell_id, split, next_fraction, task, true from around where next_fraction is not null
+) using (cell_id, split, budget_fraction)
+"""
+
+
+class Evaluations(NamedTuple):
+    """What is read of the evaluations.
+
+    Attributes:
+        cuts: one row a comparison and split: `fraction` of the budget, or `value` of the axis at
+            which it is cut (infinite: no cell is done), the other is missing; `cut`, the fraction
+            of the budget up to which all done cells have evaluations within it (1: none is done);
+            `reach`, the value up to which they were measured on any split.
+        places: one row a cell and split with an evaluation within the cut: `budget_fraction` of
+            that and `next_fraction` of the one after; `weight`, the share of the latter in the
+            value at the cut; `reached` and `went_on`, whether the cell was measured there or
+            beyond, on this split or any.
+        rows: those evaluations, with the columns that were asked for; `next`: it is the later one.
+    """
+
+    cuts: pd.DataFrame
+    places: pd.DataFrame
+    rows: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -75,8 +222,8 @@ class Cut:
     def __post_init__(self) -> None:
         if self.axis not in AXES:
             raise ResultsError(f"an axis must be one of {', '.join(AXES)}, got {self.axis!r}.")
-        budget = self.budget
-        if budget is not None and not (is_number(budget) and math.isfinite(budget) and budget > 0):
+        number = isinstance(self.budget, Real) and not isinstance(self.budget, bool)
+        if self.budget is not None and not (number and 0 < self.budget < math.inf):
             raise ResultsError(
                 f"a budget must be a finite number of {self.unit} > 0, got {self.budget}."
             )
@@ -94,467 +241,148 @@ class Cut:
         """The threshold of SAIF of a task."""
         return tasks.modality(task).saif_threshold if self.threshold is None else self.threshold
 
-    def saif_of(
-        self, task_of: NDArray[np.object_], saif: NDArray[np.float64], heatmaps: pa.ChunkedArray
-    ) -> NDArray[np.float64]:
-        """SAIF at this cut's threshold: as recorded, or from heat maps where it is another.
+    def with_saif(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows with SAIF at this threshold, from their heat maps where the task's is another.
 
         Args:
-            task_of: (B,) names of tasks.
-            saif: (B,) as recorded.
-            heatmaps: (B,) see `saif_at`.
+            rows: with `task`, `saif` and, where a threshold is asked for, `heatmap`.
         """
-        found = saif.copy()
-        for task in np.unique(task_of):
-            modality, mine = tasks.modality(task), task_of == task
-            if self.threshold not in (None, modality.saif_threshold):
-                maps = heatmaps.filter(pa.array(mine))
-                found[mine] = saif_at(maps, self.threshold_of(task), modality.heatmap_edges)
-        return found
+        if self.threshold is None:
+            return rows
+        saif = rows["saif"]
+        for task in rows["task"].unique():
+            modality, mine = tasks.modality(task), rows["task"] == task
+            if self.threshold != modality.saif_threshold:
+                heatmaps = rows.loc[mine, "heatmap"]
+                saif = saif.mask(mine, saif_at(heatmaps, self.threshold, modality.heatmap_edges))
+        return rows.assign(saif=saif)
 
 
-def coded(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
-    """The distinct values of a column, and the index of each row's value among them."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode(null_encoding="encode")
-    column = column.unify_dictionaries().combine_chunks()
-    if column.null_count:
-        column = column.dictionary_decode().dictionary_encode(null_encoding="encode")
-    return column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-class Source(Protocol):
-    """Cells and their evaluations, in a table or in a directory."""
-
-    def scan(
-        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
-    ) -> T:
-        """Calls `consume` with one row a cell and with the evaluations in parts.
-
-        The parts have `columns`; `cell_id` and `split` are dictionary-encoded.
-        """
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class CutCells:
-    """Cells and their values at the cut.
-
-    Attributes:
-        cells: one row a cell.
-        fraction: (cells,) fraction of the budget at which every done cell of the comparison has
-            its last evaluation within the cut, or a later one where values are interpolated; 1
-            where none is done.
-        value: (cells, splits) value of the axis at which values are interpolated; NaN: they are
-            taken at `fraction`; infinite: no cell is done and each is at its last evaluation.
-        reach: (cells,) value of the axis up to which all done cells were measured on any split.
-        last: one row a (cell, split) with a finite evaluation within the cut: `cell` and `split`
-            (positions in `cells` and `SPLITS`) and the columns that were asked for. Where values
-            are interpolated, `weight` is the share of the later evaluation, at `next_fraction`,
-            and `between_<metric>` how far a value may be off that rises or falls steadily.
-        reached: (cells, splits) whether the cell has a finite evaluation at the cut or beyond.
-        splits: names of the splits that occur.
-        measures: columns of `last` for the measures of their own that recorded runs have, where
-            the column `measures` was asked for.
-    """
-
-    cells: pd.DataFrame
-    fraction: NDArray[np.float64]
-    value: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    last: pd.DataFrame
-    reached: NDArray[np.bool_]
-    splits: list[str]
-    measures: list[str]
-
-
-@dataclass(frozen=True, eq=False)
-class _Limits:
-    """Where cells are cut: an evaluation is within the cut if it exceeds neither limit.
-
-    Attributes:
-        fraction: (cells,) fraction of the budget, infinite: no limit.
-        value: (cells, splits) in units of the axis, infinite: no limit.
-    """
-
-    fraction: NDArray[np.float64]
-    value: NDArray[np.float64]
-
-
-def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
-    """Cuts every cell where its comparison is cut.
+def read_around(source: Source, cut: Cut, columns: Sequence[str]) -> Evaluations:
+    """Finds the evaluations around the cut.
 
     Args:
-        source: the cells, with the columns `cell_id`, `comparison_id`, `task`, `m`, `status`,
-            `budget_amount`, `budget_unit`, `pack` and `shared_prefix`; and their evaluations.
+        source: cells and their evaluations.
         cut: where and how to cut.
-        columns: columns of the evaluations to keep. Between evaluations, metrics and costs (steps,
-            mosaics, compute, time) are interpolated.
+        columns: of the evaluations.
 
     Raises:
         ResultsError: no cell; a budget that no comparison has reached, or that lies before a done
             cell's first evaluation of a trained network; on the axis `seconds`, cells that shared
             their training time.
     """
-    columns = list(dict.fromkeys(["budget_fraction", cut.column, *columns]))
-    needed = list(dict.fromkeys(["cell_id", "split", "loss", *MEASURED, *columns]))
-    if cut.threshold is not None:
-        needed = list(dict.fromkeys([*needed, "heatmap"]))
+    cells = source.cells
+    if cells.empty:
+        raise ResultsError("there is no finished cell to compare. Run or resume a study first.")
+    _refuse_threshold(cells, cut)
+    _refuse_shared_time(cells, cut)
+    columns = list(dict.fromkeys([*KEY, cut.column, *columns]))
 
-    def first(cells: pd.DataFrame, parts: Iterator[pa.Table]) -> _Reduction:
-        if cells.empty:
-            raise ResultsError(
-                "there is no finished cell to compare. Run or resume a study first."
-            )
-        _refuse_threshold(cells, cut)
-        _refuse_shared_time(cells, cut)
+    def question(database: DuckDBPyConnection) -> Evaluations:
+        database.register("cells", _known(cells, cut))
         budget = math.inf if cut.budget is None else cut.budget
-        limits = _Limits(np.full(len(cells), np.inf), np.full((len(cells), _SPLITS), budget))
-        moments = None
-        if is_recorded(cells).any():  # what counts of a run is known after reading all of it
-            moments, parts = Moments(cells, parts, cut.column, budget), iter(())
-            if not cut.interpolate:
-                limits = _Limits(limits.fraction, np.minimum(limits.value, moments.shared))
-        return _Reduction(cells, cut, limits, columns, moments).of(parts)
+        exactly = cut.interpolate and cut.budget is not None
+        variables = {"budget": budget, "interpolate": cut.interpolate, "exactly": exactly}
+        for name, value in (variables | {"early": EARLY}).items():
+            database.execute(f"set variable {name} = ?", [value])
+        database.execute(_COUNTED.format(x=cut.column))
+        _refuse_unknown(database.sql("from spans where unknown > 0 order by cell_id").df(), cut)
+        database.execute(_CUTS)
+        _refuse_late(cells, database.sql("from cuts").df(), cut)
+        database.execute(_AROUND)
+        _refuse_untrained(cells, database.sql("from around order by cell_id").df(), cut)
+        rows = _ROWS.format(columns=", ".join(columns))
+        return Evaluations(*(database.sql(each).df() for each in (_FOUND, _PLACES, rows)))
 
-    def again(limits: _Limits) -> _Reduction:
-        fresh = functools.partial(_Reduction, started.cells, cut, limits, columns, started.moments)
-        return source.scan(lambda _, parts: fresh().of(parts), needed)
+    return source.ask(question, list(dict.fromkeys([*columns, *_MEASURED])))
 
-    started = found = source.scan(first, needed)
-    if started.moments:
-        found = started = again(started.limits)
-    started.refuse_late_budget()
-    # What all cells have in common is known only after reading all: read again with the limits.
-    while not found.lies_within(limits := found.common_limits()):
-        found = again(limits)
-    found.refuse_untrained(again)
-    return found.result(limits)
+
+def _known(cells: pd.DataFrame, cut: Cut) -> pd.DataFrame:
+    """What the queries know of the cells."""
+    return cells[["cell_id", "comparison_id", "task"]].assign(
+        done=cells["status"] == "done",
+        diverged=cells["status"] == "diverged",
+        recorded=is_recorded(cells),
+        budgeted=cells["budget_unit"] == cut.axis,
+        budget_amount=cells["budget_amount"].astype(float),
+    )
 
 
 def saif_at(
-    heatmaps: pa.ChunkedArray, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
-) -> NDArray[np.float64]:
+    heatmaps: pd.Series, threshold: float, edges: Sequence[float] = HEATMAP_EDGES
+) -> pd.Series:
     """SAIF at another threshold (section 2.4), from recorded heat maps.
 
     Args:
-        heatmaps: (B,) lists of bins * bins fractions, axis 0 = a_z, axis 1 = s_y; or null.
+        heatmaps: bins * bins fractions each, axis 0 = a_z, axis 1 = s_y; or missing.
         threshold: one of the inner edges.
         edges: (bins + 1,) of the heat maps.
 
     Returns:
-        (B,) fractions; NaN where there is no heat map.
+        Fractions; NaN where there is no heat map.
     """
-    lists = heatmaps.combine_chunks()
-    known = np.asarray(lists.is_valid())
     first, bins = edges.index(threshold), len(edges) - 1
-    shares = lists.filter(lists.is_valid()).flatten().to_numpy().reshape(-1, bins, bins)
-    values = np.full(len(lists), np.nan)
-    values[known] = shares[:, first:, first:].sum(axis=(1, 2))
-    return values
+
+    def share(heatmap: Sequence[float]) -> float:
+        return float(np.reshape(heatmap, (bins, bins))[first:, first:].sum())
+
+    return heatmaps.dropna().map(share).reindex(heatmaps.index).astype(float)
 
 
-class _Reduction:
-    """Keeps what the cut may need of each (cell, split), while evaluations stream by.
-
-    The code is the number of a (cell, split).
-    """
-
-    def __init__(
-        self,
-        cells: pd.DataFrame,
-        cut: Cut,
-        limits: _Limits,
-        columns: Sequence[str],
-        moments: Moments | None = None,
-    ) -> None:
-        self.cells = cells
-        self.moments = moments  # of recorded runs
-        self._cut, self.limits, self._columns = cut, limits, list(columns)
-        self._number = {cell_id: number for number, cell_id in enumerate(cells["cell_id"])}
-        self._task = cells["task"].to_numpy(object)
-        self._comparison = pd.factorize(cells["comparison_id"])[0]
-        self._diverged = (cells["status"] == "diverged").to_numpy(bool)
-        self._done = (cells["status"] == "done").to_numpy(bool)
-        self._recorded = is_recorded(cells).to_numpy(bool)
-        self._budgeted = (cells["budget_unit"] == cut.axis).to_numpy(bool)
-        exactly = cut.interpolate and cut.budget is not None
-        self._by_fraction = self._budgeted & (not exactly)
-        self._kept: list[pa.Table] = []
-        self._next: list[pa.Table] = []
-        self._last = pd.DataFrame()
-        # By code: how far it got, and minus the first fraction at which the network is trained.
-        self._farthest = np.full(len(cells) * _SPLITS, -np.inf)
-        self._farthest_fraction = np.full(len(cells) * _SPLITS, -np.inf)
-        self._first = np.full(len(cells) * _SPLITS, -np.inf)
-
-    def of(self, parts: Iterator[pa.Table]) -> _Reduction:
-        for part in parts:
-            self._add(part)
-        self._last = self._one_a_code(self._kept)
-        self._farthest[np.isinf(self._farthest)] = np.nan
-        self._farthest_fraction[np.isinf(self._farthest_fraction)] = np.nan
-        return self
-
-    def _add(self, part: pa.Table) -> None:
-        # Cells are numbered within the part, so that counts by cell fit into a cache.
-        ids, cell = coded(part["cell_id"])
-        names, split = coded(part["split"])
-        number = np.array([self._number.get(str(name), -1) for name in ids], np.int64)
-        # The dictionary may name splits that no row has: those of refused rows.
-        known = [SPLITS.index(name) if name in SPLITS else -1 for name in names]
-        split = np.array(known, np.int64)[split]
-        lost = number < 0
-        if lost.any() or (self._diverged | self._recorded)[number].any():
-            finite = ~self._diverged[number][cell] | np.isfinite(part["loss"].to_numpy())
-            finite &= ~lost[cell]
-            of_run = self._recorded[number][cell] & ~lost[cell]
-            if self.moments and of_run.any():
-                places = number[cell][of_run], split[of_run]
-                finite[of_run] = self.moments.counted(part.filter(pa.array(of_run)), *places)
-            part, cell, split = part.filter(pa.array(finite)), cell[finite], split[finite]
-        x, fraction = (self._known(part, name) for name in (self._cut.column, "budget_fraction"))
-        code = cell * _SPLITS + split
-        codes = np.add.outer(number * _SPLITS, np.arange(_SPLITS)).ravel()
-        _raise_to(self._farthest, codes, code, x)
-        _raise_to(self._farthest_fraction, codes, code, fraction)
-        _raise_to(self._first, codes, code, np.where(x > 0, -fraction, -np.inf))
-        within = fraction <= self.limits.fraction[number][cell]
-        within &= x <= self.limits.value[number][cell, split]
-        part = part.append_column("code", pa.array(codes[code]))
-        self._kept.append(self._taken(part, _latest(code, fraction, within)))
-        if not self._by_fraction.all():
-            after = ~(within | self._by_fraction[number][cell])
-            self._next.append(self._taken(part, _latest(code, -fraction, after)))
-
-    def _known(self, part: pa.Table, column: str) -> NDArray[np.float64]:
-        values = part[column].to_numpy()
-        if not np.isfinite(values).all():
-            row = part["cell_id"][int(np.flatnonzero(~np.isfinite(values))[0])]
-            others = " or ".join(name for name in AXES if name != self._cut.axis)
-            if self._recorded[self._number[str(row)]]:
-                raise ResultsError(
-                    f"run {row} was recorded without {_RECORDED_AS[self._cut.axis]}. Make equal "
-                    f"what it has, with --axis {others}, or name a study with --study."
-                )
-            raise ResultsError(
-                f"cell {row} has evaluations without {column}. Compare on another axis (--axis "
-                f"{others}), or move its files away and run its study again."
-            )
-        return values
-
-    def _taken(self, part: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-        kept = part.take(rows)
-        if self._cut.threshold is not None and "saif" in self._columns:
-            task = self._task[kept["code"].to_numpy() // _SPLITS]
-            saif = self._cut.saif_of(task, kept["saif"].to_numpy(), kept["heatmap"])
-            at = kept.column_names.index("saif")
-            kept = kept.set_column(at, "saif", pa.array(saif, pa.float64()))
-        return kept.select(["code", *self._columns])
-
-    def _one_a_code(self, parts: list[pa.Table], sign: int = 1) -> pd.DataFrame:
-        """The latest row of each code (a cell may be in several parts); sign -1: the earliest."""
-        if not parts:
-            return pd.DataFrame(columns=["code", *self._columns])
-        rows = pa.concat_tables(parts).to_pandas()
-        fraction, among = rows["budget_fraction"].to_numpy(), np.ones(len(rows), bool)
-        kept = _latest(rows["code"].to_numpy(), sign * fraction, among)
-        return with_measures(rows.iloc[kept].reset_index(drop=True))
-
-    def lies_within(self, limits: _Limits) -> bool:
-        """Whether all kept rows lie within the limits."""
-        code, fraction, x = self._at_last()
-        of_cell, of_code = limits.fraction[code // _SPLITS], limits.value.ravel()[code]
-        return bool(np.all((fraction <= of_cell) & (x <= of_code)))
-
-    def common_limits(self) -> _Limits:
-        """Where cells are cut: as far as all cells of a comparison have kept rows.
-
-        A cell that ended early (diverged or censored) limits the others only where its next
-        evaluation lies beyond the budget, never by its end.
-        """
-        value = np.minimum(self.limits.value, self._common_reach())
-        return _Limits(
-            fraction=np.where(self._by_fraction, self._common_fraction(), np.inf),
-            value=np.where(self._by_fraction[:, None], self.limits.value, value),
-        )
-
-    def _at_last(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Code, fraction of the budget and value of the axis of each kept row."""
-        fraction, x = (self._last[name] for name in ("budget_fraction", self._cut.column))
-        code = self._last["code"].to_numpy(np.int64)
-        return code, fraction.to_numpy(float), x.to_numpy(float)
-
-    def _common_fraction(self) -> NDArray[np.float64]:
-        code, fraction, _ = self._at_last()
-        budget = math.inf if self._cut.budget is None else self._cut.budget
-        counted = self._done[code // _SPLITS] | (self._farthest[code] > budget)
-        return self._least(code[counted] // _SPLITS, fraction[counted])
-
-    def _common_reach(self) -> NDArray[np.float64]:
-        done = np.flatnonzero(self._done)
-        return self._least(done, self._reach()[done])
-
-    def _reach(self) -> NDArray[np.float64]:
-        """(cells, splits) how far each got on the axis; one more step would exceed its budget.
-
-        Training ends at the last step within the budget, so a cell spends less than it was given.
-        """
-        budget = self.cells["budget_amount"].to_numpy(float)[:, None]
-        shape = len(self.cells), _SPLITS
-        spent = budget * self._farthest_fraction.reshape(shape)
-        return np.where(self._budgeted[:, None], spent, self._farthest.reshape(shape))
-
-    def _ended(self) -> NDArray[np.float64]:
-        """(cells, splits) where each was last measured; a recorded run ends on all its splits."""
-        reach = self._reach()
-        return np.where(self._recorded[:, None], np.fmax.reduce(reach, 1, keepdims=True), reach)
-
-    def _least(self, cell: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(cells, ...) the least values of each cell's comparison; infinite: there is none."""
-        least = np.full((len(self.cells), *values.shape[1:]), np.inf)
-        np.fmin.at(least, self._comparison[cell], values)
-        return least[self._comparison]
-
-    def refuse_late_budget(self) -> None:
-        """Refuses a budget beyond every comparison; one that falls short is cut at its reach."""
-        reach, budget = self._common_reach()[:, _COMPARED].min(axis=1), self._cut.budget
-        if budget is not None and (reach < budget).all():
-            row = self.cells.iloc[int(reach.argmax())]
-            raise ResultsError(
-                f"a budget of {budget:g} {self._cut.unit} lies beyond what every cell of "
-                f"{row['task']} m={row['m']} has reached. The largest usable budget is "
-                f"{reach.max():,.10g} {self._cut.unit}."
-            )
-
-    def refuse_untrained(self, again: Callable[[_Limits], _Reduction]) -> None:
-        """Refuses a budget before the first evaluation of a trained network.
-
-        Args:
-            again: reads all evaluations once more, with limits.
-        """
-        code, _, x = self._at_last()
-        cell = code // _SPLITS
-        kept = np.zeros(self._first.shape, bool)
-        kept[code] = True
-        lacking = np.isfinite(self._first) & ~kept & np.repeat(self._done, _SPLITS)
-        untrained = self._done[cell] & ~(x > 0)
-        if not (lacking.any() or untrained.any()):
-            return
-        at = int(cell[untrained][0] if untrained.any() else lacking.argmax() // _SPLITS)
-        row = self.cells.iloc[at]
-        where = f"{row['task']} m={row['m']}" if row["m"] else str(row["task"])
-        if self._recorded[at] and self._cut.budget is None:
-            raise ResultsError(
-                f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
-                f"evaluation of a split within the {self._common_reach()[at].min():,.10g} "
-                f"{self._cut.unit} that all runs have spent. Record several evaluations of each "
-                "run, on each split."
-            )
-        if self._cut.budget is None:
-            raise ResultsError(
-                f"the cells of {where} have no evaluation in common after their first step. "
-                "Compare all evaluations that they have."
-            )
+def _refuse_unknown(unknown: pd.DataFrame, cut: Cut) -> None:
+    if unknown.empty:
+        return
+    first = unknown.iloc[0]
+    others = " or ".join(name for name in AXES if name != cut.axis)
+    if first["recorded"]:
         raise ResultsError(
-            f"a budget of {self._cut.budget:g} {self._cut.unit} lies below the first evaluation "
-            f"of a trained network of {where}. The smallest usable budget is "
-            f"{self._smallest_budget(again):,.10g} {self._cut.unit}."
+            f"run {first['cell_id']} was recorded without {_RECORDED_AS[cut.axis]}. Make equal "
+            f"what it has, with --axis {others}, or name a study with --study."
+        )
+    raise ResultsError(
+        f"cell {first['cell_id']} has evaluations without {cut.column}. Compare on another axis "
+        f"(--axis {others}), or move its files away and run its study again."
+    )
+
+
+def _refuse_late(cells: pd.DataFrame, cuts: pd.DataFrame, cut: Cut) -> None:
+    """Refuses a budget beyond every comparison; one that falls short is cut at its end."""
+    compared = cuts[cuts["split"].isin(["validation", "test"])]
+    reach = compared.groupby("comparison_id")["reach"].min().fillna(math.inf)
+    if cut.budget is not None and (reach < cut.budget).all():
+        row = cells[cells["comparison_id"] == reach.idxmax()].iloc[0]
+        raise ResultsError(
+            f"a budget of {cut.budget:g} {cut.unit} lies beyond what every cell of {row['task']} "
+            f"m={row['m']} has reached. The largest usable budget is {reach.max():,.10g} "
+            f"{cut.unit}."
         )
 
-    def _smallest_budget(self, again: Callable[[_Limits], _Reduction]) -> float:
-        """Cost of the first fraction at which the networks of all cells are trained."""
-        first = np.where(np.isfinite(self._first), self._first, np.inf)
-        first = first.reshape(-1, _SPLITS).min(axis=1)
-        done = np.flatnonzero(self._done)
-        common = self._least(done, first[done])
-        limits = -np.where(self._by_fraction, common, first)
-        code, _, x = again(_Limits(limits, np.full((len(limits), _SPLITS), np.inf)))._at_last()
-        counted = self._done | self._by_fraction  # a lost cell, too, where it limits others
-        return float(x[counted[code // _SPLITS]].max())
 
-    def result(self, limits: _Limits) -> CutCells:
-        """Cells at the cut; all kept rows must lie within `limits`."""
-        last = self._last
-        last["weight"], last["next_fraction"] = 0.0, np.nan
-        if not self._by_fraction.all():
-            self._move_on(last, self._one_a_code(self._next, -1), limits)
-        code = last["code"].to_numpy(np.int64)
-        last = last.assign(cell=code // _SPLITS, split=code % _SPLITS).drop(columns="code")
-        splits, done = set(last["split"]), np.flatnonzero(self._done)
-        fraction = self._common_fraction()
-        fraction[np.isinf(fraction)] = 1.0
-        return CutCells(
-            cells=self.cells,
-            fraction=fraction,
-            value=np.where(self._by_fraction[:, None], np.nan, limits.value),
-            reach=self._least(done, np.fmax.reduce(self._reach()[done], axis=1)),
-            last=last,
-            reached=np.where(
-                self._by_fraction[:, None],
-                self._farthest_fraction.reshape(limits.value.shape) >= fraction[:, None],
-                self._ended() >= limits.value,
-            ),
-            splits=[name for number, name in enumerate(SPLITS) if number in splits],
-            measures=measures_of(last),
+def _refuse_untrained(cells: pd.DataFrame, around: pd.DataFrame, cut: Cut) -> None:
+    """Refuses a cut before the first evaluation of a trained network."""
+    trains_on = around["done"] | around["next_fraction"].notna()
+    untrained = around[trains_on & ~(around["x"] > 0)]
+    if untrained.empty:
+        return
+    first = untrained.iloc[0]
+    row = cells[cells["cell_id"] == first["cell_id"]].iloc[0]
+    where = f"{row['task']} m={row['m']}" if row["m"] else str(row["task"])
+    if cut.budget is not None:
+        raise ResultsError(
+            f"a budget of {cut.budget:g} {cut.unit} lies below the first evaluation of a trained "
+            f"network of {where}. The smallest usable budget is "
+            f"{around['first_x'].max():,.10g} {cut.unit}."
         )
-
-    def _move_on(self, last: pd.DataFrame, after: pd.DataFrame, limits: _Limits) -> None:
-        """Interpolates between the last evaluations within the limits and the next ones."""
-        after = after.set_index("code").reindex(last["code"])
-        code, _, x = self._at_last()
-        following = after[self._cut.column].to_numpy(float)
-        share = (limits.value.ravel()[code] - x) / (following - x)
-        last["weight"] = np.where(np.isnan(following), 0.0, share)
-        last["next_fraction"] = after["budget_fraction"].to_numpy()
-        between = last["weight"].to_numpy() > 0  # 0 times NaN is NaN
-        measured = {*METRICS, *FURTHER, *_COUNTS, "train_seconds", *measures_of(last)}
-        for name in measured & set(last) & set(after):
-            old, new = last[name].to_numpy(float), after[name].to_numpy(float)
-            values = old + share * (new - old)
-            if name in _COUNTS:
-                values = values.round()
-            last.loc[between, name] = values[between]
-            if name not in _COUNTS:
-                last[f"between_{name}"] = np.where(
-                    between, np.maximum(share, 1 - share) * (new - old), 0
-                )
-
-
-def _latest(
-    code: NDArray[np.int64], fraction: NDArray[np.float64], among: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """The row with the largest fraction of each code, among the rows where `among` holds."""
-    rows = np.flatnonzero(among)
-    code, fraction = code[rows], fraction[rows]
-    largest = np.full(code.max(initial=0) + 1, -np.inf)
-    np.maximum.at(largest, code, fraction)
-    best = np.flatnonzero(fraction == largest[code])
-    return rows[best[np.unique(code[best], return_index=True)[1]]]
-
-
-def _raise_to(
-    largest: NDArray[np.float64],
-    number: NDArray[np.int64],
-    place: NDArray[np.int64],
-    values: NDArray[np.float64],
-) -> None:
-    """Raises the largest value of each cell (or code) to the largest of its rows.
-
-    Args:
-        largest: one value a cell (or code), changed in place.
-        number: (k,) position in `largest` of each cell of the part; negative: skipped.
-        place: (rows,) position of each row's cell in `number`.
-        values: (rows,) one value a row.
-    """
-    here = np.full(len(number), -np.inf)
-    np.maximum.at(here, place, values)
-    there = number >= 0
-    largest[number[there]] = np.maximum(largest[number[there]], here[there])
+    if row["kind"] == RECORDED:
+        raise ResultsError(
+            f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
+            f"evaluation of a split within the {first['value']:,.10g} {cut.unit} that all runs "
+            "have spent. Record several evaluations of each run, on each split."
+        )
+    raise ResultsError(
+        f"the cells of {where} have no evaluation in common after their first step. Compare all "
+        "evaluations that they have."
+    )
 
 
 def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis.comparison.cut import saif_at
@@ -69,8 +68,7 @@ def saif_by_threshold(
     records = []
     for name, threshold in product(paradigm_order(rows["paradigm"]), edges[1:-1]):
         seeds = rows[rows["paradigm"] == name]
-        heatmaps = pa.chunked_array([pa.array([*seeds["heatmap"]], pa.list_(pa.float64()))])
-        saif = saif_at(heatmaps, threshold, edges)
+        saif = saif_at(seeds["heatmap"], threshold, edges)
         counted = np.where(seeds["diverged"], seeds["saif"].astype(float), saif)
         ends = dict(zip(("mean", "low", "high"), t_interval(counted, confidence), strict=True))
         records.append({"paradigm": name, "threshold": threshold, "num_seeds": len(seeds), **ends})

@@ -3,115 +3,93 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from analysis.groups import is_compared, trains_nothing
-from analysis.reading import (
-    CELL_COLUMNS,
-    EVALUATION_COLUMNS,
-    T,
-    each_once,
-    load,
-    of_study,
-    opened,
-    read_or_refuse,
-)
+from analysis.groups import is_compared
+from analysis.reading import CELL_COLUMNS, cells_of, load, opened, read_or_refuse
 from study.results import (
-    CELLS_SCHEMA,
     EVALUATIONS_SCHEMA,
+    FURTHER,
     IMAGES,
+    KEY,
+    METRICS,
     SPLITS,
     Results,
     ResultsError,
+    agree,
 )
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
-class NothingCompared(ResultsError):
-    """There are only cells that are in no comparison, see `analysis.groups.is_compared`."""
+T = TypeVar("T")
+
+_MEMORY = "1GB"
+"""DuckDB works in that much; what it reads and gives comes on top."""
+
+_RECORD = ["filename", "cell_id"]
+
+_EVALUATIONS = """
+create temp view evaluations as
+select {columns} from (from complete union all by name from files)
+where split is not null and (filename, cell_id) not in (from left_out)
+"""
+"""Files lack columns that none of their cells has."""
+
+_REPEATED = [
+    "status", "steps", "step", "mosaics_seen", "compute_flops", "num_evaluated", *METRICS, *FURTHER
+]  # fmt: skip
+"""Columns in which two rows of one evaluation agree; the others are circumstances."""
 
 
 class TableSource:
-    """Cells and evaluations of a table at hand; see `analysis.comparison.cut.Source`.
+    """Cells and evaluations of a table at hand.
 
     Args:
-        evaluations: as `load` gives it; a row may occur twice.
+        evaluations: as `analysis.load` gives it; a row may occur twice.
 
     Attributes:
         rows: each evaluation once.
+        cells: one row a cell, `CELL_COLUMNS`.
 
     Raises:
         ResultsError: a column is missing, or two rows of one evaluation contradict each other.
     """
 
     def __init__(self, evaluations: pd.DataFrame) -> None:
-        known = {*CELL_COLUMNS, *EVALUATION_COLUMNS, "cell"} - {"heatmap", *IMAGES}
-        missing = sorted(known - set(evaluations.columns))
-        if missing:
+        known = {*CELL_COLUMNS, *EVALUATIONS_SCHEMA.names, "cell"} - {"heatmap", *IMAGES}
+        if missing := sorted(known - set(evaluations.columns)):
             raise ResultsError(
                 f"the table has no columns {', '.join(missing)}. Give what analysis.load returns."
             )
-        others = set(evaluations["split"].dropna()) - set(SPLITS)
-        if others:
+        if others := set(evaluations["split"].dropna()) - set(SPLITS):
             raise ResultsError(
                 f"a split must be one of {', '.join(SPLITS)}, got {', '.join(map(str, others))}."
             )
-        self.rows = each_once(evaluations)
+        self.rows = _each_once(evaluations)
+        self.cells = self.rows[CELL_COLUMNS].drop_duplicates("cell_id", ignore_index=True)
 
-    def compared(self) -> TableSource | None:
-        """This source without cells that are in no comparison; None if no cell is left."""
-        return self._only(is_compared(self.rows))
-
-    def trained(self) -> TableSource:
-        """This source without cells that train nothing: they have no budget.
-
-        Raises:
-            NothingCompared: no cell is left.
-        """
-        found = self._only(~trains_nothing(self.rows))
-        if found is None:
-            raise NothingCompared(
-                "no cell of the table was trained: all solved or sampled a posterior or scored "
-                "heads, which has no budget to compare at. analysis.report shows them."
-            )
-        return found
-
-    def scan(
-        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
-    ) -> T:
-        """Gives all evaluations in one part; see `analysis.comparison.cut.Source`."""
-        cells = self.rows[CELLS_SCHEMA.names].drop_duplicates("cell_id")
+    def ask(self, question: Callable[[DuckDBPyConnection], T], columns: Sequence[str]) -> T:
+        """What a question finds in a database with the view `evaluations`, of some columns."""
         if "heatmap" in columns and "heatmap" not in self.rows:
             raise ResultsError("the table has no column heatmap, which another threshold needs.")
-        held = self.rows[self.rows["split"].notna()]
-        part = {}
-        for name in columns:
-            kind = EVALUATIONS_SCHEMA.field(name).type
-            if pa.types.is_integer(kind):
-                values = pa.array(held[name].astype("Int64"), kind)
-            else:
-                text = pa.types.is_string(kind)  # of which NaN is no value
-                values = pa.array(held[name].to_numpy(_dtype(kind)), kind, from_pandas=text)
-            part[name] = values.dictionary_encode() if name in ("cell_id", "split") else values
-        rows = pa.table(part)
-        return consume(cells.reset_index(drop=True), iter([rows]))
-
-    def _only(self, kept: pd.Series) -> TableSource | None:
-        """The source of some rows; None if there are others only."""
-        if len(kept) and not kept.any():
-            return None
-        return self if kept.all() else TableSource(self.rows[kept])
+        rows = self.rows[self.rows["split"].notna()]
+        evaluations = pa.table({name: _values(rows[name]) for name in columns})
+        with _database() as database:
+            database.register("evaluations", evaluations)
+            return question(database)
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All rows of some cells; more columns than were asked for."""
         return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
-
-    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
-        """Id -> JSON of some cells."""
-        cells = self.of(cell_ids).drop_duplicates("cell_id")
-        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
 
 class DirectorySource:
@@ -120,45 +98,43 @@ class DirectorySource:
     Args:
         results_dir: local path, fsspec URL or an open `Results`.
         study: only the cells that this study recorded.
-        cell_ids: only these.
+        cell_ids: only these cells.
+
+    Attributes:
+        cells: as of `TableSource`; empty where no cell is in a comparison.
+
+    Raises:
+        ResultsError: see `analysis.reading.cells_of`.
     """
 
     def __init__(
         self,
         results_dir: str | os.PathLike[str] | Results,
         study: str | None = None,
-        cell_ids: Iterable[str] | None = None,
+        cell_ids: Collection[str] | None = None,
     ) -> None:
         self._results = opened(results_dir)
-        self._study = study
-        self._cell_ids = None if cell_ids is None else set(cell_ids)
+        cells = cells_of(self._results, study, cell_ids)
+        self.cells = cells[is_compared(cells)].reset_index(drop=True)
 
-    def scan(
-        self, consume: Callable[[pd.DataFrame, Iterator[pa.Table]], T], columns: Sequence[str]
-    ) -> T:
-        """As `Results.scan`; without the JSON of the cells, which is most of their memory.
+    def ask(self, question: Callable[[DuckDBPyConnection], T], columns: Sequence[str]) -> T:
+        """As `TableSource.ask`."""
+        import duckdb
 
-        Raises:
-            NothingCompared: there are only cells that are in no comparison.
-        """
+        def read() -> T:
+            files = self._results.files(self.cells["cell_id"])
+            try:
+                with _database() as database:
+                    database.register("left_out", pd.DataFrame(files.left_out, columns=_RECORD))
+                    database.register("complete", EVALUATIONS_SCHEMA.empty_table())
+                    rows = database.read_parquet(files.paths, union_by_name=True, filename=True)
+                    rows.create_view("files")
+                    database.execute(_EVALUATIONS.format(columns=", ".join(columns)))
+                    return question(database)
+            except duckdb.IOException as error:
+                raise FileNotFoundError(str(error)) from error
 
-        def selected(cells: pa.Table, parts: Iterator[pa.Table]) -> T:
-            return consume(self._compared(cells.to_pandas()), parts)
-
-        return read_or_refuse(
-            self._results,
-            lambda: selected(
-                pa.Table.from_pandas(self._results.cells(self._cell_ids, CELL_COLUMNS)),
-                iter([self._rows(columns)]),
-            ),
-        )
-
-    def _rows(self, columns: Sequence[str]) -> pa.Table:
-        rows = self._results.tables(self._cell_ids)[1].select(columns)
-        for name in ("cell_id", "split"):
-            at = rows.column_names.index(name)
-            rows = rows.set_column(at, name, rows[name].dictionary_encode())
-        return rows
+        return read_or_refuse(self._results, lambda: self._results.while_merged(read))
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All evaluations of some cells, as `load` gives them, or some of their columns alone."""
@@ -166,20 +142,61 @@ class DirectorySource:
             return load(self._results, cell_ids)
         return read_or_refuse(self._results, lambda: self._results.evaluations(cell_ids, columns))
 
-    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
-        """Id -> JSON of some cells."""
-        cells = read_or_refuse(
-            self._results, lambda: self._results.cells(cell_ids, ["cell_id", "cell"])
-        )
-        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
-    def _compared(self, cells: pd.DataFrame) -> pd.DataFrame:
-        known = of_study(cells, self._results, self._study, self._cell_ids)
-        kept = known[is_compared(known)].reset_index(drop=True)
-        if kept.empty:
-            raise NothingCompared(f"{self._results.url} holds no comparison.")
-        return kept
+Source = TableSource | DirectorySource
 
 
-def _dtype(kind: pa.DataType) -> type:
-    return float if pa.types.is_floating(kind) else object
+@contextmanager
+def _database() -> Iterator[DuckDBPyConnection]:
+    import duckdb  # late, since most commands need none
+
+    spilled = tempfile.TemporaryDirectory(prefix="attention-study-")
+    with spilled as folder, duckdb.connect() as database:
+        database.execute(f"set memory_limit = '{_MEMORY}'; set temp_directory = '{folder}'")
+        database.execute("set enable_progress_bar = false")
+        yield database
+
+
+def _values(column: pd.Series) -> pa.Array:
+    """The values of a column, of its type in the schema."""
+    kind = EVALUATIONS_SCHEMA.field(str(column.name)).type
+    if pa.types.is_integer(kind):
+        return pa.array(column.astype("Int64"), kind)
+    values: Any = column.to_numpy(float if pa.types.is_floating(kind) else object)
+    return pa.array(values, kind, from_pandas=True)
+
+
+def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each evaluation once; which of several equal rows is kept does not depend on their order."""
+    if not rows.duplicated(KEY).any():
+        return rows
+    rows = rows.sort_values([*KEY, *_REPEATED, "train_seconds"], ignore_index=True)
+    again = rows.duplicated(KEY)
+    before, other = rows[again.shift(-1, fill_value=False)], rows[again]
+    for name in _REPEATED:
+        a, b = before[name].to_numpy(), other[name].to_numpy()
+        if name == "status":
+            same = a == b
+        else:
+            same = agree(
+                *(each[name].to_numpy(float, na_value=np.nan) for each in (before, other))
+            )
+        if not same.all():
+            at = int(np.flatnonzero(~same)[0])
+            row = other.iloc[at]
+            raise ResultsError(
+                f"cell {row['cell_id']} is in the table twice{_place(row)}, with {name} {a[at]} "
+                f"and {b[at]}. Keep one of the two rows."
+            )
+    return rows[~again].reset_index(drop=True)
+
+
+def _floats(column: pd.Series) -> NDArray[np.float64]:
+    return column.to_numpy(float, na_value=np.nan)
+
+
+def _place(row: pd.Series) -> str:
+    """Names a row's evaluation within its cell; empty for a cell without evaluations."""
+    if pd.isna(row["split"]):
+        return ""
+    return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"

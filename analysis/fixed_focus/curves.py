@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, best_first, in_order
+from analysis.reading import read_or_refuse
 from analysis.section.curves import mean_curves
 from analysis.words import differences, setting_words, told_apart
-from study.results import Results, ResultsError
+from study.results import Results
 from study.theory import linear_orthogonal as theory
 
 MEASURES = ("loss", "incentive", "incentive_slope")
@@ -324,13 +325,9 @@ def _validated(
 
 def _evaluations(results: Results, cell_ids: Iterable[str]) -> pd.DataFrame:
     """The train split at all times, and validation at the end; values not finite are missing."""
-
-    try:
-        rows = results.evaluations(cell_ids, _READ)
-    except OSError as error:
-        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error
-    at_end = rows["split"].eq("validation") & rows["budget_fraction"].eq(1.0)
-    rows = rows[rows["split"].eq("train") | at_end]
+    rows = read_or_refuse(results, lambda: results.evaluations(cell_ids, _READ))
+    at_end = (rows["split"] == "validation") & (rows["budget_fraction"] == 1)
+    rows = rows[(rows["split"] == "train") | at_end]
     numbers = ["loss", "accuracy", "incentive", "incentive_slope", "flow_time"]
     values = rows[numbers].astype(float)
     return rows.assign(**values.where(np.isfinite(values)))

@@ -164,6 +164,8 @@ def _with_values_in_range(
         rule = "a whole number from 0 to 9e18 (of more, count billions)"
         _refuse(table, name, rule, 0, 9e18, of_whole=True, rounding=_ROUNDING)
     _refuse(table, "seconds", "a number >= 0")
+    if "seconds" in table:  # 3 * .1 and .3 are one moment
+        table["seconds"] = table["seconds"].round(9)
     _refuse(table, "lr", "a number > 0, or missing", sys.float_info.min, missing=True)
     for name in shares:
         if name == "loss":

@@ -84,10 +84,7 @@ def beside_others(url: str) -> Workplace:
     """
     results = results_in(url)
     if results.is_running():
-        raise RequestError(
-            f"another study is running with the results directory {results.url}. Wait for its "
-            "end, or choose another directory with --results DIR."
-        )
+        raise results.in_use()
     results.prepare()
     survey = results.survey()
     _set_aside_damage(results, survey)

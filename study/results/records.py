@@ -299,12 +299,11 @@ class Records:
         return records.assign(counts=~records.duplicated("cell_id", keep="last"))
 
     def _listed(self) -> set[str]:
-        """Names of the files; listed again if some were merged meanwhile, or cells could lack."""
+        """Names of the files; listed again until none went meanwhile, or cells could lack."""
         names = set(self.storage.names(CELLS))
         while True:
             before, names = names, set(self.storage.names(CELLS))
-            merged = [name for name in names - before if cell_file.own_cell(name) is None]
-            if before <= names and not merged:
+            if before <= names:
                 return {name for name in names if name.endswith(".parquet")}
 
     def _look_into(self, name: str) -> pa.Table | Damage:

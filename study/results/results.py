@@ -112,15 +112,12 @@ class Results(Records):
         if not self.storage.local:
             yield
             return
-        lock = self._lock(_GLANCE)
+        lock = self._lock()
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise ResultsError(
-                f"another study is running with the results directory {self.url}. Wait for its "
-                "end, or choose another directory with --results DIR."
-            ) from None
-        except (OSError, NotImplementedError) as error:
+            raise self.in_use() from None
+        except OSError as error:
             raise ResultsError(
                 f"cannot lock the results directory {self.url} ({error}). It has to be writable, "
                 "on a file system with locks that hold on all machines, as Lustre has with the "
@@ -133,22 +130,29 @@ class Results(Records):
             self._locked = False
             lock.release()
 
+    def in_use(self) -> ResultsError:
+        """The refusal of who may not work beside a driver."""
+        return ResultsError(
+            f"another study is running with the results directory {self.url}. Wait for its end, "
+            "or choose another directory with --results DIR."
+        )
+
     def is_running(self) -> bool:
         """Whether another driver runs with a local directory now; a shard holds no lock."""
         if not self.storage.local or self._locked or not self.storage.exists(".lock"):
             return False
         try:
-            with self._lock(0):
+            with self._lock():
                 return False
         except filelock.Timeout:
             return True
-        except (OSError, NotImplementedError):  # not ours to write, or not to be locked
+        except OSError:  # not ours to write, or not to be locked
             return False
 
-    def _lock(self, timeout: float) -> filelock.BaseFileLock:
+    def _lock(self) -> filelock.BaseFileLock:
         # A soft one, which a killed process leaves behind, would lock people out.
         path = self.storage.path(".lock")
-        return filelock.FileLock(path, timeout, fallback_to_soft=False)
+        return filelock.FileLock(path, _GLANCE, fallback_to_soft=False)
 
     def origin(self) -> str:
         """A name of the directory that stays when it is moved, or its machine changes its name.

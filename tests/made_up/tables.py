@@ -21,6 +21,7 @@ NAMES = "study.storage.storage.Storage.names"
 READ = "study.results.cell_file.opened"
 WRITE = "study.storage.storage.Storage.write"
 REMOVE = "study.storage.storage.Storage.remove"
+LIST = "os.scandir"
 FETCH = "study.storage.storage.Storage.fetch"
 
 

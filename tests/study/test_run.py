@@ -439,6 +439,23 @@ def test_neither_shared_prefixes_nor_merged_files_change_anything(
         assert opened.storage.names("forks") == opened.storage.names("checkpoints") == []
 
 
+def test_another_command_may_merge_what_this_one_has_just_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_ray: None, no_report: None
+) -> None:
+    """As in an object store, where no lock keeps it away."""
+    status = Results.status
+
+    def merged_first(self: Results, cell_id: str) -> str | None:
+        merging.merge(self, self.finished())
+        return status(self, cell_id)
+
+    monkeypatch.setattr(Results, "status", merged_first)
+    asked = ["paradigm=soft", "--tracking", "none", "--results", str(tmp_path)]
+    assert run.main(["digits", *TINY, *asked]) == DONE
+    assert len(Results(tmp_path).cells()) == 2
+    assert len(Results(tmp_path).storage.names("cells")) == 1
+
+
 def test_a_search_is_continued_by_a_second_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None
 ) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison, short_id
-from analysis.comparison.moments import EARLY
+from analysis.comparison.cut import EARLY
 from analysis.comparison.option_warnings import barred_sentences, edge_warnings
 from analysis.comparison.report.answer import answer, lone_paradigm
 from analysis.comparison.report.data import share_sentences

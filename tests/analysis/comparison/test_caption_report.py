@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -83,8 +82,8 @@ def test_saif_is_at_the_tasks_threshold(results: Results, comparison: Comparison
 
 @pytest.mark.parametrize(("threshold", "expected"), [(0.2, 4 + 5 + 7 + 8), (0.3, 8)])
 def test_saif_is_what_its_map_holds_from_an_edge_on(threshold: float, expected: int) -> None:
-    heatmap = pa.chunked_array([[[float(cell) for cell in range(9)]]])
-    assert saif_at(heatmap, threshold, CAPTIONS.heatmap_edges).tolist() == [expected]
+    heatmaps = pd.Series([[float(cell) for cell in range(9)]])
+    assert saif_at(heatmaps, threshold, CAPTIONS.heatmap_edges).tolist() == [expected]
 
 
 def test_tasks_with_other_heat_maps_keep_their_own_thresholds(tmp_path: Path) -> None:

@@ -82,12 +82,6 @@ def test_without_a_budget_the_cut_is_where_every_done_cell_has_been(results: Res
     assert not _row(at_budget, paradigm="hybrid")["diverged"]
 
 
-def test_one_row_a_cell_and_split(grid: pd.DataFrame) -> None:
-    at_budget = analysis.equal_compute(grid)
-    assert len(at_budget) == 4 * 2 * 3 * len(SPLITS)
-    assert not at_budget.duplicated(["cell_id", "split"]).any()
-
-
 def test_a_row_that_is_there_twice_counts_once(
     grid: pd.DataFrame, compared: dict[float | None, Comparison]
 ) -> None:

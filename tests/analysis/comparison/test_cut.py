@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import analysis
 from analysis.comparison.compare import Comparison, compare, compare_results
-from analysis.comparison.cut import Cut, cut_cells, saif_at
+from analysis.comparison.cut import Cut, saif_at
 from analysis.comparison.report.text import unusual_cut
-from analysis.comparison.sources import TableSource
 from analysis.groups import AXES
 from study.cell import Budget, Cell
 from study.evaluate import saif_and_heat_map
 from study.models.flops import ModelFlops
-from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError, parquet
+from study.results import HEATMAP_EDGES, SPLITS, Results, ResultsError
+from study.results.merging import compact
 from study.train.budget import cost
 from study.train.budget.timeline import timeline
 from tests.made_up.comparisons import BUDGET, make_cell, make_results, write
@@ -124,7 +123,7 @@ def timed(
     return evaluations, cells
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     axis=st.sampled_from(["flops", "mosaics", "seconds"]),
     interpolate=st.booleans(),
@@ -153,18 +152,16 @@ def test_what_is_compared_differs_by_less_than_a_step(
     dearest = evaluations.groupby("budget_fraction")[column].max()
     usable = dearest.index[(dearest <= budget) & (steps > 0)]
     try:
-        found = cut_cells(TableSource(evaluations), Cut(budget, axis, interpolate), ["step"])
+        rows = analysis.equal_compute(evaluations, budget, axis, interpolate=interpolate)
     except ResultsError:
         reached = done.groupby("cell_id")[column].max().min()
         starts = done[done["step"] > 0].groupby("cell_id")[column].min().max()
         late = budget > (done["budget_amount"].iloc[0] if budgeted else reached)
-        early = usable.empty if budgeted and not interpolate else budget < starts
-        assert late or early
+        assert late or budget < starts or (usable.empty and budget < dearest[steps > 0].min())
         return
-    status = found.cells["status"].to_numpy()
-    counted = (status == "done") | ((status == "diverged") & found.reached.all(axis=1))
-    last = found.last[counted[found.last["cell"]]]
-    assert len(last) == len(SPLITS) * counted.sum()
+    last = rows[(rows["status"] == "done") | (rows["status"].eq("diverged") & ~rows["diverged"])]
+    assert last.groupby("cell_id").size().eq(len(SPLITS)).all()
+    assert set(done["cell_id"]) <= set(last["cell_id"])
     spent = last[column].to_numpy(float)
     assert spent.min() > 0
     assert spent.max() <= budget + (1e-12 if axis == "seconds" else 0.5)  # counts are whole
@@ -172,7 +169,7 @@ def test_what_is_compared_differs_by_less_than_a_step(
         assert np.ptp(spent) <= 1e-12
     else:
         assert np.ptp(spent) < max(step_cost(cell, axis) for cell in cells.values())
-    if budgeted and not interpolate:
+    if budgeted and not interpolate and len(usable):
         assert set(last["budget_fraction"]) == {usable.max()}
 
 
@@ -189,6 +186,110 @@ def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: 
         assert set(comparison.summary["saif"]) == {0.5 * fraction}
 
 
+# --- equal curves
+
+EPOCHS = 10
+_PAIRS = 6
+EVALUATED = st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, max_size=4)
+
+
+@pytest.fixture(scope="module", params=["trained", "recorded"])
+def alike(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> pd.DataFrame:
+    """Runs of two paradigms that cost the same, evaluated on two splits after every epoch."""
+    results = make_results(tmp_path_factory.mktemp("alike"))
+    pairs = [(paradigm, seed) for paradigm in ("soft", "hard") for seed in range(_PAIRS)]
+    points = tuple(k / EPOCHS for k in range(1, EPOCHS + 1))
+    if request.param == "trained":
+        for paradigm, seed in pairs:
+            write(results, make_cell(paradigm, seed=seed, evaluation_points=points))
+    else:
+        shared = {"accuracy": 0.5, "saif": 0.5, "num_classes": 4}
+        rows = [
+            {"paradigm": paradigm, "seed": seed, "split": split, **shared}
+            | {"compute": int(share * BUDGET), "seconds": 2.5 * share, "examples": 6_400 * share}
+            for paradigm, seed in pairs
+            for split in ("validation", "test")
+            for share in points
+        ]
+        analysis.record(results, rows)
+    table = analysis.load(results)
+    return table[table["split"] != "train"].reset_index(drop=True)
+
+
+@settings(max_examples=25)
+@given(
+    evaluated=EVALUATED,
+    axis=st.sampled_from(["flops", "mosaics", "seconds"]),
+    share=st.none() | st.floats(0.05, 1.1),
+    interpolate=st.booleans(),
+    falling=st.booleans(),
+    lost=st.none() | st.tuples(st.integers(0, _PAIRS - 1), st.integers(1, EPOCHS)),
+    seed=st.integers(0, 2**32),
+)
+def test_equal_curves_never_differ(
+    alike: pd.DataFrame,
+    evaluated: list[set[int]],
+    axis: str,
+    share: float | None,
+    interpolate: bool,
+    falling: bool,
+    lost: tuple[int, int] | None,
+    seed: int,
+) -> None:
+    """Whenever each paradigm was evaluated on each split: a value is off by what is said at most.
+
+    Args:
+        alike: see the fixture.
+        evaluated: of each paradigm and split, the epochs at which it was evaluated.
+        axis: what is made equal.
+        share: of all that was spent, the budget; None: no budget is asked for.
+        interpolate: see `analysis.compare`.
+        falling: whether the curves fall steadily; else they rise.
+        lost: a seed whose runs diverged, and their last epoch.
+        seed: of the curves.
+    """
+    table, column = alike.copy(), AXES[axis]
+    epoch = table["budget_fraction"].rank(method="dense").astype(int)
+    spent = table.groupby(epoch)[column].max().to_numpy(float)
+    steps = np.random.default_rng(seed).exponential(size=(_PAIRS, 2, EPOCHS)) ** 3
+    curves = 0.8 * np.cumsum(steps, axis=2) / steps.sum(axis=2, keepdims=True)
+    curves = 0.9 - curves if falling else 0.1 + curves
+    of_test = table["split"].eq("test").astype(int)
+    table["accuracy"] = table["saif"] = curves[table["seed"], of_test, epoch - 1]
+    place = table["paradigm"].eq("hard") + 2 * of_test
+    kept = np.array([k in evaluated[at] for at, k in zip(place, epoch, strict=True)])
+    if lost is not None:
+        diverged = table["seed"] == lost[0]
+        table.loc[diverged, "status"] = "diverged"
+        kept &= ~(diverged & (epoch > lost[1])).to_numpy()
+    if table["kind"].eq("recorded").all():
+        table.loc[~kept, ["accuracy", "saif"]] = np.nan
+    else:
+        table = table[kept]
+    budget = None if share is None else share * spent[-1]
+    try:
+        (found,) = compare(table, budget, axis=axis, interpolate=interpolate)
+    except ResultsError:
+        starts = max(map(min, evaluated)) if lost is None else EPOCHS
+        assert starts > min(map(max, evaluated)) or budget is not None or lost is not None
+        return
+    rows = found.at_budget[~found.at_budget["diverged"] & found.at_budget["accuracy"].notna()]
+    for split, of_split in rows.groupby("split"):
+        at = of_split[column].to_numpy(float)
+        assert np.ptp(at[of_split["status"] == "done"]) <= 1
+        truth = [
+            np.interp(x, spent, curves[run, int(split == "test")])
+            for x, run in zip(at, of_split["seed"], strict=True)
+        ]
+        between = of_split.get("between_accuracy", 0.0)
+        assert (abs(of_split["accuracy"] - truth) <= between + 1e-4).all()
+    assert found.paired["verdict"].eq("undecided").all()
+    if not (rows["weight"] > 0).any():
+        assert found.paired["difference"].dropna().eq(0).all()
+
+
 # --- axes
 
 
@@ -200,22 +301,6 @@ def test_seconds_are_cut_where_the_fastest_done_cell_ended(results: Results) -> 
     assert fractions.to_dict() == {"soft": 1.0, "hard": 0.5}
     assert rows["train_seconds"].max() == 2.0
     assert set(rows["cut"]) == {0.5}
-
-
-def test_seconds_and_mosaics_are_equal_between_evaluations(results: Results) -> None:
-    """At equal fractions, cells have had unequal time: here one evaluation is a second apart."""
-    write(results, make_cell("soft"), accuracy=0.8, seconds=2.0, mosaics=2_000)
-    write(results, make_cell("hard"), accuracy=0.8, seconds=4.0, mosaics=4_000)
-    for axis, column, budget in (
-        ("seconds", "train_seconds", 1.9),
-        ("mosaics", "mosaics_seen", 1_900),
-    ):
-        (comparison,) = compare(analysis.load(results), budget, axis=axis)
-        rows = comparison.at_budget
-        assert comparison.interpolated
-        assert rows[column].to_numpy(float) == pytest.approx(budget)
-        accuracy = rows.groupby("paradigm")["accuracy"].mean()
-        assert accuracy.to_dict() == pytest.approx({"soft": 0.8 * 0.95, "hard": 0.8 * 0.475})
 
 
 @pytest.mark.parametrize("shared", [{"pack": 2}, {"shared_prefix": True}])
@@ -242,15 +327,6 @@ def test_a_cell_that_diverged_in_less_time_than_the_cut_counts_as_nothing(
     assert set(rows["cut"]) == {0.25}
 
 
-def test_a_cell_that_diverged_just_after_the_cut_counts_with_its_numbers(results: Results) -> None:
-    write(results, make_cell("soft"), 0.8, seconds=2.0)
-    write(results, make_cell("hard"), 0.6, status="diverged", points=(0.5,), seconds=4.0)
-    (comparison,) = compare(analysis.load(results), axis="seconds")
-    assert comparison.budget == 2.0
-    assert not comparison.at_budget["diverged"].any()
-    assert comparison.summary.set_index("paradigm")["accuracy"]["hard"] == pytest.approx(0.3)
-
-
 # --- interpolation
 
 
@@ -265,35 +341,9 @@ def test_values_lie_between_the_evaluations_where_that_is_asked_for(results: Res
     assert between["saif"].to_numpy() == pytest.approx(0.4 * 0.3)
     assert [heatmap[-1] for heatmap in between["heatmap"]] == pytest.approx([0.4 * 0.3] * 3)
     assert set(between["budget_fraction"]) == {0.25}
-
-
-def test_at_an_evaluation_interpolation_changes_no_bit(
-    studied: tuple[Results, pd.DataFrame],
-) -> None:
-    _, evaluations = studied
-    for budget in (0.5 * BUDGET - 1, None):
-        plain, between = (
-            analysis.equal_compute(evaluations, budget, interpolate=each) for each in (False, True)
-        )
-        pd.testing.assert_frame_equal(plain, between, check_exact=True)
-
-
-def test_within_the_last_step_a_cell_keeps_its_last_evaluation(results: Results) -> None:
-    write(results, make_cell("soft"), accuracy=0.8)
-    evaluations = analysis.load(results)
-    assert evaluations["compute_flops"].max() < BUDGET
-    rows = analysis.equal_compute(evaluations, BUDGET, interpolate=True)
-    assert set(rows["accuracy"]) == {0.8}
-
-
-def test_a_cell_that_was_lost_before_the_cut_has_no_values_there(results: Results) -> None:
-    """Its last numbers are those of less compute than the others are compared at."""
-    write(results, make_cell("soft"))
-    write(results, make_cell("hard"), status="diverged", points=(0.25, 0.5))
-    evaluations = analysis.load(results)
-    for budget, diverged in ((0.49 * BUDGET, False), (0.6 * BUDGET, True)):
-        rows = analysis.equal_compute(evaluations, budget, interpolate=True)
-        assert set(rows.loc[rows["paradigm"] == "hard", "diverged"]) == {diverged}
+    beyond = evaluations["budget_fraction"] == 0.5
+    evaluations["heatmap"] = evaluations["heatmap"].where(~beyond, None)
+    assert analysis.equal_compute(evaluations, budget, interpolate=True)["heatmap"].isna().all()
 
 
 # --- threshold
@@ -305,8 +355,7 @@ def test_saif_at_another_threshold_is_that_of_the_instances(
 ) -> None:
     a_z, s_y = np.random.default_rng(seed).uniform(0, 1, (2, size))
     heatmap = saif_and_heat_map.heatmap(a_z, s_y).ravel()
-    lists = pa.chunked_array([pa.array([heatmap, None], pa.list_(pa.float64()))])
-    known, unknown = saif_at(lists, threshold)
+    known, unknown = saif_at(pd.Series([heatmap, None]), threshold)
     assert known == pytest.approx(saif_and_heat_map.saif(a_z, s_y, threshold), abs=1e-12)
     assert np.isnan(unknown)
 
@@ -333,10 +382,10 @@ def test_the_threshold_counts_everywhere(results: Results, read: str) -> None:
 # --- what does not matter
 
 
-def test_a_directory_gives_what_its_table_gives(results: Results) -> None:
+def test_a_directory_gives_what_its_table_gives_in_any_order(results: Results) -> None:
     write_study(results)
     write(results, make_cell("hybrid", m=5))
-    evaluations = analysis.load(results)
+    evaluations = analysis.load(results).sample(frac=1, random_state=1)
     for how in (
         {},
         {"axis": "seconds"},
@@ -344,63 +393,6 @@ def test_a_directory_gives_what_its_table_gives(results: Results) -> None:
         {"budget": 0.6 * BUDGET, "threshold": 0.6, "select": "saif"},
     ):
         assert_same(compare_results(results, **how), compare(evaluations, **how))
-
-
-HOWS = ({}, {"budget": 0.6 * BUDGET, "interpolate": True})
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[list[Comparison]]]:
-    results = make_results(tmp_path_factory.mktemp("original"))
-    write_study(results)
-    return results, [compare_results(results, **how) for how in HOWS]
-
-
-@settings(max_examples=4)
-@given(
-    seed=st.integers(0, 2**32),
-    rows_a_group=st.integers(1, 40),
-    values_a_part=st.integers(1, 2_000),
-    files=st.integers(1, 4),
-)
-def test_no_order_of_rows_and_no_splitting_of_files_matters(
-    tmp_path_factory: pytest.TempPathFactory,
-    original: tuple[Results, list[list[Comparison]]],
-    seed: int,
-    rows_a_group: int,
-    values_a_part: int,
-    files: int,
-) -> None:
-    """Rows shuffled, spread over files and row groups, read in parts that cut cells in two."""
-    random = np.random.default_rng(seed)
-    spread = make_results(tmp_path_factory.mktemp("spread"))
-    cells, evaluations = original[0].tables()
-    file_of = random.integers(0, files, len(cells))
-    ids = np.array(cells["cell_id"].to_pylist())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "ROWS_A_GROUP", rows_a_group)
-        patch.setattr(parquet, "VALUES_A_PART", values_a_part)
-        for number in range(files):
-            some = pa.array(ids[file_of == number])
-            for table, rows in (("evaluations", evaluations), ("cells", cells)):
-                kept = rows.filter(pa.compute.is_in(rows["cell_id"], some))
-                shuffled = kept.take(random.permutation(len(kept)))
-                spread.write_table(table, f"part-{number}.parquet", shuffled)
-        for how, expected in zip(HOWS, original[1], strict=True):
-            assert_same(compare_results(spread, **how), expected)
-
-
-@pytest.mark.parametrize("interpolate", [False, True])
-def test_evaluations_beyond_the_next_one_change_nothing(
-    studied: tuple[Results, pd.DataFrame], interpolate: bool
-) -> None:
-    _, evaluations = studied
-    how = {"budget": 0.6 * BUDGET, "interpolate": interpolate}
-    beyond = evaluations["budget_fraction"] > 0.75
-    changed = evaluations.copy()
-    changed.loc[beyond, ["saif", "accuracy", "loss"]] = 0.123
-    assert beyond.any()
-    assert_same(compare(changed, **how), compare(evaluations, **how))
 
 
 def test_without_details_only_pictures_are_missing(
@@ -412,6 +404,22 @@ def test_without_details_only_pictures_are_missing(
     pd.testing.assert_frame_equal(lean.paired, whole.paired)
     assert lean.evaluations.empty
     assert lean.chosen["heatmap"].isna().all()
+
+
+def test_records_that_do_not_count_and_files_that_vanish_change_nothing(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(2):
+        status = "done" if seed else "censored"
+        write(results, make_cell(seed=seed), status=status, points=None if seed else (0.25,))
+    compact(results)
+    write(results, make_cell(seed=0))  # goes on; the merged file keeps what was censored
+    files = results.files()
+    assert files.left_out
+    gone = files._replace(paths=["gone.parquet"])
+    answers = iter([gone, files])
+    monkeypatch.setattr(Results, "files", lambda *_: next(answers))
+    assert_same(compare_results(results), compare(analysis.load(results)))
 
 
 # --- bad input
@@ -442,18 +450,6 @@ def test_a_threshold_has_to_be_an_edge_of_the_recorded_heat_maps(
     edges = rf"\(0.2, 0.4, 0.6, 0.8\), got {threshold}"
     with pytest.raises(ResultsError, match=edges):
         compare_results(results, threshold=threshold)
-
-
-@pytest.mark.parametrize("axis", ["seconds", "mosaics"])
-def test_a_budget_that_not_all_have_reached_makes_nothing_equal(
-    results: Results, axis: str
-) -> None:
-    write(results, make_cell("soft"), seconds=4_000.0, mosaics=4_000)
-    write(results, make_cell("hard"), seconds=8_000.0, mosaics=8_000)
-    evaluations = analysis.load(results)
-    with pytest.raises(ResultsError, match=r"beyond what every cell .* usable budget is 4,000 "):
-        analysis.equal_compute(evaluations, 4_001, axis=axis)
-    assert len(analysis.equal_compute(evaluations, 4_000, axis=axis)) == 6
 
 
 @pytest.mark.parametrize("axis", ["flops", "mosaics", "seconds"])
@@ -547,30 +543,13 @@ def test_what_is_not_finite_is_not_known(results: Results) -> None:
     assert comparison.options["validation_loss"].isna().all()
 
 
-def test_values_are_interpolated_without_a_heat_map_beyond(results: Results) -> None:
-    write(results, make_cell("soft"), accuracy=0.8)
-    evaluations = analysis.load(results)
-    beyond = evaluations["budget_fraction"] == 0.5
-    evaluations["heatmap"] = evaluations["heatmap"].where(~beyond, None)
-    rows = analysis.equal_compute(evaluations, 0.3 * BUDGET, interpolate=True)
-    assert rows["heatmap"].isna().all()
-    assert rows["accuracy"].to_numpy() == pytest.approx(0.8 * 0.3, abs=1e-5)
-
-
-def test_only_what_lies_between_evaluations_is_interpolated(
-    studied: tuple[Results, pd.DataFrame],
-) -> None:
-    _, evaluations = studied
-    for budget, expected in ((None, False), (0.6 * BUDGET, True)):
-        (comparison,) = compare(evaluations, budget, interpolate=True)
-        assert comparison.interpolated is expected
-
-
 def test_wrong_arguments_are_told(results: Results) -> None:
     write(results, make_cell())
     evaluations = analysis.load(results)
     with pytest.raises(ResultsError, match="no column heatmap"):
         analysis.equal_compute(evaluations.drop(columns="heatmap"), threshold=0.6)
+    with pytest.raises(ResultsError, match="no columns saif, status"):
+        analysis.equal_compute(evaluations.drop(columns=["saif", "status"]))
     with pytest.raises(ResultsError, match="a split must be one of train, validation, test, got"):
         compare(evaluations.assign(split="valid"))
     with pytest.raises(ResultsError, match="--select: unknown measure of digits 'bogus'"):
@@ -579,13 +558,6 @@ def test_wrong_arguments_are_told(results: Results) -> None:
         compare_results(results, test=["accuracy", "bogus"])
     with pytest.raises(ValueError, match="select must be accuracy, saif or a recorded measure"):
         analysis.choose(analysis.equal_compute(analysis.load(results)), "bogus")
-
-
-def test_missing_columns_are_named(results: Results) -> None:
-    write(results, make_cell())
-    evaluations = analysis.load(results).drop(columns=["saif", "status"])
-    with pytest.raises(ResultsError, match="no columns saif, status"):
-        analysis.equal_compute(evaluations)
 
 
 def test_columns_of_others_are_those_of_the_evaluation_at_the_cut(

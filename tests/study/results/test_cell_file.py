@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,22 +79,6 @@ def test_the_first_group_of_a_merged_file_has_a_row_of_every_cell() -> None:
     (data,) = contents(results).values()
     first = pq.ParquetFile(io.BytesIO(data)).read_row_group(0, ["cell_id"])["cell_id"].to_pylist()
     assert sorted(first) == sorted(cell.id for cell in cells)
-
-
-def test_a_cell_of_twenty_evaluations_is_small() -> None:
-    results, numbers = in_memory(), np.random.default_rng(0)
-    points = tuple((np.arange(20) + 1) / 20)
-    write(results, make_cell(evaluation_points=points))
-    cells, evaluations = (table.to_pandas() for table in results.tables())
-    for name in ("loss", "accuracy", "saif", "foreground_attention_mean", "train_seconds"):
-        evaluations[name] = numbers.random(len(evaluations))
-    maps = numbers.multinomial(1_000, np.full(25, 1 / 25), len(evaluations)) / 1_000
-    evaluations["heatmap"] = list(maps)
-    data = cell_file.encoded(
-        pa.Table.from_pandas(cells, cell_file.CELLS_SCHEMA, preserve_index=False),
-        pa.Table.from_pandas(evaluations, cell_file.EVALUATIONS_SCHEMA, preserve_index=False),
-    )
-    assert len(data) < 15_000
 
 
 # --- damage

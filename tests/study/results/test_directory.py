@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_one_driver_at_a_time(results: Results) -> None:
     assert not other.is_running()
     with pytest.raises(PermissionError), other.lock():  # no error of the lock
         raise PermissionError
+
+
+def test_many_may_ask_at_once_whether_a_driver_runs(results: Results) -> None:
+    """As shards that begin together; who asks holds the lock for a moment."""
+    with open(f"{results.url}/.lock", "w") as asked:
+        fcntl.flock(asked, fcntl.LOCK_EX)
+        threading.Timer(0.01, fcntl.flock, (asked, fcntl.LOCK_UN)).start()
+        assert not results.is_running()
 
 
 def test_the_lock_of_a_killed_driver_ends_with_it(results: Results) -> None:
@@ -114,12 +123,6 @@ def test_a_directory_that_cannot_be_written_is_refused_and_read(
             act()
     assert results.origin() == results.origin()  # the place alone
     assert_same(frames(Results(results.url)), before)
-
-
-def test_a_directory_cannot_lie_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ResultsError, match=r"^cannot write to the results directory .*/file/r"):
-        Results(tmp_path / "file" / "r").prepare()
 
 
 @pytest.mark.parametrize(

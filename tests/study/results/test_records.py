@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, ResultsError
-from study.results.cell_file import MERGED
+from study.results import SPLITS, Results, ResultsError
 from study.results.merging import compact, merge
 from study.storage.storage import Storage
 from study.tasks.mosaics import mosaics
-from tests.made_up.comparisons import make_cell, make_results, write
+from tests.made_up.comparisons import POINTS, make_cell, make_results, write
 from tests.made_up.tables import (
     FETCH,
+    LIST,
     NAMES,
     READ,
     assert_same,
@@ -35,6 +32,9 @@ from tests.made_up.tables import (
 
 RANKS = ["censored", "diverged", "done"]
 CELLS = [make_cell(seed=seed) for seed in range(3)]
+Record = tuple[str, int, str, int]
+"""Id of the cell, rank, file; and a number, which stands there as the seconds that it took."""
+
 FILES = st.tuples(
     st.sampled_from(["", "a/", "z/deep/"]),
     st.dictionaries(st.sampled_from(CELLS), st.sampled_from(RANKS), min_size=1),
@@ -48,7 +48,7 @@ FILES = st.tuples(
 def test_all_who_read_agree_on_the_record_that_counts(files: list) -> None:
     """After each file that comes, and as each one goes."""
     results, numbers = in_memory(), count()
-    records: dict[str, dict[str, tuple[int, str, int]]] = defaultdict(dict)
+    records: list[Record] = []
     for folder, ends, of_many in files:
         source, mine = in_memory(), {}
         for cell, status in ends.items():
@@ -60,23 +60,19 @@ def test_all_who_read_agree_on_the_record_that_counts(files: list) -> None:
         put(results, contents(source), folder)
         name = name.replace("cells/", f"cells/{folder}")
         for cell, status in ends.items():
-            records[name][cell.id] = (RANKS.index(status), name, mine[cell.id])
+            records.append((cell.id, RANKS.index(status), name, mine[cell.id]))
         assert_read(results, records)
     assert_read(Results(results.url), records)
-    for name in list(records):
+    for name in {record[2] for record in records}:
         results.storage.remove(name)
-        del records[name]
+        records = [record for record in records if record[2] != name]
         assert_read(results, records)
 
 
-def assert_read(results: Results, records: dict[str, dict[str, tuple[int, str, int]]]) -> None:
-    """Each record bears its number as the seconds that its cell took."""
-    counts: dict[str, tuple[int, str, int]] = {}
-    for held in records.values():
-        for cell_id, record in held.items():
-            counts[cell_id] = max(record, counts.get(cell_id, record))
-    seconds = {cell_id: record[2] for cell_id, record in sorted(counts.items())}
-    assert results.survey().statuses == {i: RANKS[rank] for i, (rank, *_) in counts.items()}
+def assert_read(results: Results, records: list[Record]) -> None:
+    counts = {record[0]: record[1:] for record in sorted(records)}
+    seconds = {cell_id: number for cell_id, (_, _, number) in counts.items()}
+    assert results.survey().statuses == {i: RANKS[rank] for i, (rank, _, _) in counts.items()}
     cells, evaluations = frames(results)
     assert dict(zip(cells["cell_id"], cells["total_train_seconds"], strict=True)) == seconds
     last = evaluations[evaluations["budget_fraction"] == 1]
@@ -90,11 +86,7 @@ def assert_read(results: Results, records: dict[str, dict[str, tuple[int, str, i
     }
     assert {row[1:] for row in rows if row[:2] not in left_out} == set(seconds.items())
     for cell in CELLS:
-        own = [
-            held[cell.id][0]
-            for name, held in records.items()
-            if name.startswith(f"cells/{cell.id}-")
-        ]
+        own = [rank for _, rank, name, _ in records if name.startswith(f"cells/{cell.id}-")]
         assert results.status(cell.id) == (RANKS[max(own)] if own else None)
 
 
@@ -108,51 +100,36 @@ def test_a_name_alone_makes_no_record(results: Results) -> None:
     assert results.finished() == {one.id}
 
 
-def changed(**columns: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    return lambda rows: rows.assign(**columns)
-
-
-def as_it_is(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows
-
-
 @pytest.mark.parametrize(
-    ("differ", "of_cell", "of_evaluations"),
+    ("differ", "changes"),
     [
-        (False, changed(device="other", total_seconds=99.0), as_it_is),
-        (False, as_it_is, lambda rows: rows.assign(loss=rows["loss"] * (1 + 1e-8))),
-        (False, changed(status="censored"), lambda rows: rows[:6]),
-        (False, as_it_is, lambda rows: rows[::-1]),
-        (True, as_it_is, lambda rows: rows.assign(loss=rows["loss"] * 1.01)),
-        (True, as_it_is, changed(ftpt=float("nan"))),
-        (True, as_it_is, lambda rows: rows[1:]),
-        (True, as_it_is, lambda rows: rows[:0]),
-        (True, changed(status="done"), as_it_is),
+        (False, {"device": "other", "total_seconds": 99.0}),
+        (False, {"loss": 0.3 * (1 + 1e-8)}),
+        (False, {"status": "censored", "points": POINTS[:2]}),
+        (True, {"loss": 0.31}),
+        (True, {"loss": float("nan")}),
+        (True, {"points": POINTS[1:]}),
+        (True, {"points": ()}),
+        (True, {"status": "done"}),
     ],
 )
 def test_records_that_differ_beyond_rounding_are_named(
-    results: Results,
-    differ: bool,
-    of_cell: Callable[[pd.DataFrame], pd.DataFrame],
-    of_evaluations: Callable[[pd.DataFrame], pd.DataFrame],
+    results: Results, differ: bool, changes: dict[str, Any]
 ) -> None:
+    other = in_memory()
     write(results, make_cell(seed=1))
     cell = write(results, make_cell(), status="diverged")
-    cells, evaluations = frames(results, [cell.id])
-    (name,) = (name for name in contents(results) if cell.id in name)
-    other = results.write(
-        MERGED,
-        pa.Table.from_pandas(of_cell(cells), CELLS_SCHEMA, preserve_index=False),
-        pa.Table.from_pandas(
-            of_evaluations(evaluations), EVALUATIONS_SCHEMA, preserve_index=False
-        ),
-    )
-    names = [results.storage.path(each) for each in (other, name)]
-    sentence = f"cell {cell.id} has different results in {names[0]} and {names[1]}"
-    assert results.disagreements() == [sentence] * differ
+    write(other, cell, **{"status": "diverged", **changes})
+    put(results, contents(other), "other/")
+    found = results.disagreements()
+    assert [sentence[: sentence.index(" in ")] for sentence in found] == [
+        f"cell {cell.id} has different results"
+    ] * differ
     assert results.disagreements([make_cell(seed=1).id]) == []
     if differ:
-        with pytest.raises(ResultsError, match=f"^{sentence}. Move one of the two away"):
+        names = [name for name in contents(results) if cell.id in name]
+        assert all(results.storage.path(name) in found[0] for name in names)
+        with pytest.raises(ResultsError, match=f"^{found[0]}. Move one of the two away"):
             compact(results)
         assert len(contents(results)) == 3
 
@@ -175,23 +152,20 @@ def test_splits_are_those_of_the_tasks() -> None:
 
 @pytest.mark.parametrize("store", [False, True])
 def test_a_reader_is_not_confused_by_a_merge(results: Results, store: bool) -> None:
-    """At whatever moment of a reading small files become one, the same is read."""
+    """At whatever moment of a reading, or of a listing, small files become one."""
     source = in_memory()
     write_some(source)
-    expected, files, places = frames(source), contents(source), count()
+    expected, places = frames(source), count()
     ids = expected[0]["cell_id"].tolist()
+    files = {name.replace("/", "/other/"): data for name, data in contents(source).items()}
 
     def new() -> Results:
         return in_memory() if store else make_results(Path(results.url, str(next(places))))
 
-    def tables(place: Results) -> list[pd.DataFrame]:
-        return [table.to_pandas() for table in place.tables()]
-
-    for read in (frames, lambda place: frames(place, ids), tables):
-        for _, found, _ in interrupted(
-            files, read, lambda place: merge(place, ids), NAMES, FETCH, READ, new=new
-        ):
-            assert_same(found, expected)
+    for _, found, _ in interrupted(
+        files, frames, lambda place: merge(place, ids), NAMES, LIST, FETCH, READ, new=new
+    ):
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize("stale", [2, None])
