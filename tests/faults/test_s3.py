@@ -120,8 +120,20 @@ def storage(bucket: str) -> Storage:
     return Storage(f"s3://{bucket}/root")
 
 
-test_no_content_is_ever_lost = contract.test_no_content_is_ever_lost_but_by_writing_and_removing
 test_names_are_those_of_all_files = contract.test_names_are_those_of_all_files_below_a_folder
+
+
+def test_what_is_written_is_read_moved_and_removed(storage: Storage) -> None:
+    for content in (b"old", b"new"):
+        storage.write("a/x", content)
+    assert storage.read("a/x") == b"new"
+    assert storage.move("a/x", "b/x") == "b/x"
+    storage.write("a/x", b"other")
+    assert storage.move("a/x", "b/x") != "b/x"
+    assert storage.read("b/x") == b"new"
+    for _ in range(2):
+        storage.remove("b/x")
+    assert not storage.exists("b/x")
 
 
 @pytest.mark.parametrize("place", ["", "/", "/a", "/a/b//"])
