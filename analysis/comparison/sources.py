@@ -155,7 +155,7 @@ def _database() -> Iterator[DuckDBPyConnection]:
     import duckdb  # late, since most commands need none
 
     with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
-        limits = {"memory_limit": _MEMORY, "temp_directory": folder}
+        limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder}
         with duckdb.connect(config=limits) as database:
             database.execute("set enable_progress_bar = false")
             yield database
