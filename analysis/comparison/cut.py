@@ -124,29 +124,34 @@ qualify row_number() over (partition by comparison_id, split order by is_early, 
 
 _AROUND = """
 create temp table around as -- the last evaluation of each cell within the cut, and the next one
-with last as (
+with placed as ( -- of done cells, one lies at the fraction itself
+    select *, done and fraction is not null as exactly
+    from spans join cuts using (basis, comparison_id, split)
+), last as (
     select cell_id, split,
-        max(counted.budget_fraction) filter (within) as budget_fraction,
-        min(counted.budget_fraction) filter (not within) as next_fraction,
+        max(budget_fraction) filter (within) as budget_fraction,
+        min(budget_fraction) filter (not within) as next_fraction,
         max(x) filter (within) as x, min(x) filter (not within) as next_x
     from (
-        select *, coalesce(budget_fraction <= fraction, x <= value) as within
-        from counted join cuts using (basis, comparison_id, split)
-    ) as counted
+        select counted.*, coalesce(budget_fraction <= fraction, x <= value) as within
+        from counted join placed using (basis, cell_id, split) where not exactly
+    )
     group by all
 )
-select cell_id, comparison_id, split, task, done, first_x, fraction, value, budget_fraction, x,
-    if(budget_fraction = fraction, null, next_fraction) as next_fraction,
+select cell_id, comparison_id, split, task, done, first_x, fraction, value,
+    if(exactly, fraction, last.budget_fraction) as budget_fraction,
+    if(exactly, first_x, last.x) as x,
+    if(last.budget_fraction = fraction, null, next_fraction) as next_fraction,
     coalesce(
-        (fraction - budget_fraction) / (next_fraction - budget_fraction),
-        (value - x) / (next_x - x), 0
+        (fraction - last.budget_fraction) / (next_fraction - last.budget_fraction),
+        (value - last.x) / (next_x - last.x), 0
     ) as weight,
-    coalesce(last_fraction >= fraction, spans.reach >= value) as reached,
-    max(spans.reach) over (partition by cell_id) as farthest,
+    coalesce(last_fraction >= fraction, placed.reach >= value) as reached,
+    max(placed.reach) over (partition by cell_id) as farthest,
     coalesce(
         max(last_fraction) over (partition by cell_id) >= fraction, farthest >= value
     ) as went_on
-from spans join cuts using (basis, comparison_id, split) join last using (cell_id, split);
+from placed left join last using (cell_id, split);
 """
 
 _FOUND = """

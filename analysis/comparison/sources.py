@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from analysis.groups import is_compared
 from analysis.reading import CELL_COLUMNS, cells_of, load, opened, read_or_refuse
@@ -35,14 +35,14 @@ T = TypeVar("T")
 _MEMORY = "1GB"
 """DuckDB works in that much; what it reads and gives comes on top."""
 
-_RECORD = ["filename", "cell_id"]
-
 _EVALUATIONS = """
 create temp view evaluations as
-select {columns} from (from complete union all by name from files)
-where split is not null and (filename, cell_id) not in (from left_out)
+select {columns} from (from complete union all by name from files) where split is not null
 """
 """Files lack columns that none of their cells has."""
+
+_ELSEWHERE = " and (filename, cell_id) not in (from left_out)"
+"""Leaves out records of cells that another file holds, too."""
 
 _REPEATED = [
     "status", "steps", "step", "mosaics_seen", "compute_flops", "num_evaluated", *METRICS, *FURTHER
@@ -125,11 +125,15 @@ class DirectorySource:
             files = self._results.files(self.cells["cell_id"])
             try:
                 with _database() as database:
-                    database.register("left_out", pd.DataFrame(files.left_out, columns=_RECORD))
                     database.register("complete", EVALUATIONS_SCHEMA.empty_table())
-                    rows = database.read_parquet(files.paths, union_by_name=True, filename=True)
+                    several = bool(files.left_out)  # else no row has to know its file
+                    left_out = pd.DataFrame(files.left_out, columns=["filename", "cell_id"])
+                    database.register("left_out", left_out)
+                    paths = [glob.escape(path) for path in files.paths]
+                    rows = database.read_parquet(paths, union_by_name=True, filename=several)
                     rows.create_view("files")
-                    database.execute(_EVALUATIONS.format(columns=", ".join(columns)))
+                    view = _EVALUATIONS + _ELSEWHERE * several
+                    database.execute(view.format(columns=", ".join(columns)))
                     return question(database)
             except duckdb.IOException as error:
                 raise FileNotFoundError(str(error)) from error
@@ -150,11 +154,11 @@ Source = TableSource | DirectorySource
 def _database() -> Iterator[DuckDBPyConnection]:
     import duckdb  # late, since most commands need none
 
-    spilled = tempfile.TemporaryDirectory(prefix="attention-study-")
-    with spilled as folder, duckdb.connect() as database:
-        database.execute(f"set memory_limit = '{_MEMORY}'; set temp_directory = '{folder}'")
-        database.execute("set enable_progress_bar = false")
-        yield database
+    with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
+        limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder}
+        with duckdb.connect(config=limits) as database:
+            database.execute("set enable_progress_bar = false")
+            yield database
 
 
 def _values(column: pd.Series) -> pa.Array:
@@ -189,10 +193,6 @@ def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
                 f"and {b[at]}. Keep one of the two rows."
             )
     return rows[~again].reset_index(drop=True)
-
-
-def _floats(column: pd.Series) -> NDArray[np.float64]:
-    return column.to_numpy(float, na_value=np.nan)
 
 
 def _place(row: pd.Series) -> str:

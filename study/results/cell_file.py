@@ -2,8 +2,8 @@
 
 It has one row an (evaluation, split), with the columns of the cell repeated; a cell without any
 evaluation has one row whose `split` is missing. Its first row group holds a row of every cell.
-Its metadata hold what is long, JSON named `cell <id>` and `package_versions <id>`. Its name ends
-with a digest of its bytes, so that a changed or half-copied file shows, wherever it is.
+Its metadata hold the JSON of each cell, named by its id. Its name ends with a digest of its bytes,
+so that a changed or half-copied file shows, wherever it is.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _NAME = re.compile(
     rf"(^|/)(?:(?P<cell>[0-9a-f]{{16}})|{MERGED})-(?P<digest>[0-9a-f]{{16}})\.parquet$"
 )
 _EARLIER = re.compile(r"(^|/)([0-9a-f]{16}|compact-[0-9a-f]{16})\.parquet$")
-_VERSION = b"attention_study_schema"
-_IN_METADATA = ("cell", "package_versions")
+_VERSION = "attention_study_schema"
 _OTHER_VERSION = (
     "{} was made by another version of this project. Move the directory away, or choose another "
     "with --results DIR."
@@ -75,13 +74,15 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     first = np.unique(cell_of[order], return_index=True)[1]
     order = np.concatenate([order[first], np.delete(order, first)])
 
-    repeated = cells.drop_columns(_IN_METADATA).take(cell_of[order])
+    repeated = cells.drop_columns("cell").take(cell_of[order])
     measured = pa.concat_tables([evaluations, none]).take(order).drop_columns("cell_id")
     columns = {name: table[name] for table in (repeated, measured) for name in table.column_names}
     empty = {name for name, column in columns.items() if column.null_count == len(order)}
     left_out = {name for family in FAMILIES if empty.issuperset(family) for name in family}
     rows = pa.table({name: columns[name] for name in columns if name not in left_out})
 
+    texts = zip(cells["cell_id"].to_pylist(), cells["cell"].to_pylist(), strict=True)
+    metadata = {_VERSION: str(SCHEMA_VERSION), **dict(texts)}
     several = len(cells) > 1
     sink = io.BytesIO()
     with pq.ParquetWriter(
@@ -93,25 +94,10 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
         store_schema=False,
         write_statistics=False,
     ) as writer:
-        writer.add_key_value_metadata(_metadata(cells))
+        writer.add_key_value_metadata(metadata)
         for part in (rows[: len(cells)], rows[len(cells) :]) if several else (rows,):
             writer.write_table(part, ROWS_A_GROUP)
     return sink.getvalue()
-
-
-def _metadata(cells: pa.Table) -> dict[bytes, bytes]:
-    """The version, and what is long of each cell."""
-    texts = {
-        _key(name, row["cell_id"]): row[name].encode()
-        for row in cells.select(["cell_id", *_IN_METADATA]).to_pylist()
-        for name in _IN_METADATA
-        if row[name] is not None
-    }
-    return {_VERSION: str(SCHEMA_VERSION).encode(), **texts}
-
-
-def _key(name: str, cell_id: str) -> bytes:
-    return f"{name} {cell_id}".encode()
 
 
 def name_of(cell_id: str, data: bytes) -> str:
@@ -140,7 +126,7 @@ def opened(name: str, path: Path, checked: bool = False) -> pq.ParquetFile:
     if not checked and found["digest"] != _digest(path):
         raise Damaged("its bytes are not those that were written")
     file = pq.ParquetFile(path)
-    if file.metadata.metadata.get(_VERSION) != str(SCHEMA_VERSION).encode():
+    if file.metadata.metadata.get(_VERSION.encode()) != str(SCHEMA_VERSION).encode():
         raise ResultsError(_OTHER_VERSION.format(name))
     return file
 
@@ -157,11 +143,10 @@ def cells_in(
     schema = selected(CELLS_SCHEMA, columns)
     rows = _of_cells(file.read_row_group(0, _there(file, schema)), cell_ids)
     rows = rows.take(np.sort(np.unique(rows["cell_id"].to_numpy(), return_index=True)[1]))
-    if not set(_IN_METADATA).isdisjoint(schema.names):
+    if "cell" in schema.names:
         texts = file.metadata.metadata
-        for name in _IN_METADATA:
-            values = [texts.get(_key(name, each)) for each in rows["cell_id"].to_pylist()]
-            rows = rows.append_column(name, pa.array(values, pa.binary()).cast(pa.string()))
+        cells = [texts[cell_id.encode()] for cell_id in rows["cell_id"].to_pylist()]
+        rows = rows.append_column("cell", pa.array(cells, pa.binary()).cast(pa.string()))
     return _completed(rows, schema)
 
 

@@ -242,7 +242,7 @@ _OF_CELLS: Mapping[str, Columns] = {
     "Of the heads of a trained network": HEADS,
     "With what, and when": {
         "code_version": (_TEXT, "of this project"),
-        "package_versions": (_TEXT, "JSON; in the metadata of the file"),
+        "package_versions": (_TEXT, "JSON: package -> version"),
         "finished_at": (_TEXT, "time of the record"),
     },
 }

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -90,6 +91,7 @@ class Records:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self._files: dict[str, pa.Table | Damage] = {}  # name -> its records
+        self._seen = _NO_RECORDS.to_pandas().assign(counts=True)
         self._copies: Path | None = None  # a folder of the files of an object store
         self._looking = threading.Lock()
 
@@ -145,14 +147,17 @@ class Records:
         records = self.while_merged(self._look)
         if records.empty:
             self.require()
-        known = set(records["cell_id"])
-        wanted = known if cell_ids is None else set(cell_ids)
-        for damage in self._damaged() if cell_ids is None or wanted - known else ():
-            raise ResultsError(
-                f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its study "
-                "again, which sets it aside and runs its cells, or move it away."
-            )
-        return records[records["cell_id"].isin(wanted)].reset_index(drop=True)
+        if cell_ids is not None:
+            wanted = set(cell_ids)
+            mine = pc.is_in(pa.array(records["cell_id"]), pa.array(wanted, pa.string()))
+            records = records[mine.to_numpy(zero_copy_only=False)].reset_index(drop=True)
+        if cell_ids is None or records["counts"].sum() < len(wanted):
+            for damage in self._damaged():
+                raise ResultsError(
+                    f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its "
+                    "study again, which sets it aside and runs its cells, or move it away."
+                )
+        return records
 
     def cells(
         self, cell_ids: Iterable[str] | None = None, columns: Sequence[str] | None = None
@@ -286,17 +291,25 @@ class Records:
         """All records, as `records` gives them."""
         with self._looking:
             names = self._listed()
+            if names == self._files.keys():
+                return self._seen
             new = sorted(names - self._files.keys())
-            with working("reading results", len(new), "files") as part:
-                self._at_hand(new)
-                looked_into = {name: self._look_into(name) for name in part.each(new)}
+            self._at_hand(new)
+            with (
+                working("reading results", len(new), "files") as part,
+                ThreadPoolExecutor() as pool,
+            ):
+                looked_into = dict(
+                    zip(new, part.each(pool.map(self._look_into, new)), strict=True)
+                )
             self._files = {name: (self._files | looked_into)[name] for name in sorted(names)}
-        whole = [each for each in self._files.values() if isinstance(each, pa.Table)]
-        records = pa.concat_tables([_NO_RECORDS, *whole]).to_pandas()
-        rank = records["status"].map(_RANKS.index)
-        order = ["cell_id", "rank", "file"]
-        records = records.assign(rank=rank).sort_values(order, ignore_index=True)
-        return records.assign(counts=~records.duplicated("cell_id", keep="last"))
+            whole = [each for each in self._files.values() if isinstance(each, pa.Table)]
+            records = pa.concat_tables([_NO_RECORDS, *whole])
+            rank = pc.index_in(records["status"], pa.array(_RANKS))
+            order = [(name, "ascending") for name in ("cell_id", "rank", "file")]
+            records = records.append_column("rank", rank).sort_by(order).to_pandas()
+            self._seen = records.assign(counts=~records.duplicated("cell_id", keep="last"))
+            return self._seen
 
     def _listed(self) -> set[str]:
         """Names of the files; listed again until none went meanwhile, or cells could lack."""
