@@ -155,7 +155,12 @@ def evaluations_in(
 ) -> pa.Table:
     """The evaluations of some or all cells, with some or all columns of `EVALUATIONS_SCHEMA`."""
     schema = selected(EVALUATIONS_SCHEMA, columns)
-    rows = _of_cells(file.read(_there(file, schema)), cell_ids)
+    groups = [*range(file.num_row_groups)]
+    if len(groups) > 1 and cell_ids is not None:  # most groups have none of a few cells
+        groups = [
+            n for n in groups if len(_of_cells(file.read_row_group(n, ["cell_id"]), cell_ids))
+        ]
+    rows = _of_cells(file.read_row_groups(groups, _there(file, schema)), cell_ids)
     return _completed(rows.filter(rows["split"].is_valid()), schema)
 
 
