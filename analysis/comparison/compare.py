@@ -371,7 +371,7 @@ def _compare(
     tables = [with_images(table, evaluations) for table in tables]
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
     first = [table["cell_id"].iloc[0] for table in tables]
-    examples = _json_of(source.of(first))
+    examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
@@ -380,11 +380,6 @@ def _compare(
         _comparison(found, cut, *metrics, *name, *each, evaluations)
         for metrics, name, each in zip(asked, named, rows, strict=True)
     ]
-
-
-def _json_of(rows: pd.DataFrame) -> dict[str, str]:
-    """Id -> JSON of each cell."""
-    return dict(zip(rows["cell_id"], rows["cell"], strict=True))
 
 
 def _comparison(

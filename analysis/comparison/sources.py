@@ -91,6 +91,11 @@ class TableSource:
         """All rows of some cells; more columns than were asked for."""
         return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
 
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = self.of(cell_ids)
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
+
 
 class DirectorySource:
     """Cells of comparisons and their evaluations in a results directory, never all in memory.
@@ -145,6 +150,11 @@ class DirectorySource:
         if columns is None:
             return load(self._results, cell_ids)
         return read_or_refuse(self._results, lambda: self._results.evaluations(cell_ids, columns))
+
+    def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
+        """Id -> JSON of some cells."""
+        cells = self._results.cells(cell_ids, ["cell_id", "cell"])
+        return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
 
 Source = TableSource | DirectorySource
