@@ -314,7 +314,7 @@ def equal_compute(
     table = found.table
     if "heatmap" in rows:
         table["heatmap"] = heatmaps_of(table, rows)
-    table["cell"] = table["cell_id"].map(_json_of(rows))
+    table["cell"] = table["cell_id"].map(source.json_of(table["cell_id"]))
     # Columns not in the schema are those of the evaluation at the cut, too.
     others = [name for name in rows.columns if name not in table]
     table = table.merge(rows[[*KEY, *others]], on=KEY, how="left")
