@@ -47,14 +47,16 @@ class Compaction:
 def merge(results: Results, cell_ids: Collection[str]) -> None:
     """Puts cells into one file, and removes the files that held them alone.
 
+    Cells with several records stay as they are: these may disagree, see `compact`.
+
     Raises:
         ResultsError: a file cannot be read or written.
     """
     records = results.records()
-    mine = records["cell_id"].isin(cell_ids)
+    mine = records["cell_id"].isin(cell_ids) & ~records.duplicated("cell_id", keep=False)
     if mine.any():
         alone = mine.groupby(records["file"]).all()
-        _remove(results, alone.index[alone], [_write(results, cell_ids)])
+        _remove(results, alone.index[alone], [_write(results, records.loc[mine, "cell_id"])])
 
 
 def compact(results: Results) -> Compaction:

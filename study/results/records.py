@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -242,13 +242,25 @@ class Records:
 
         def find() -> list[str]:
             records = self.records(cell_ids)
+            ended = records[records["status"].ne("censored")]
+            ended = ended.assign(digest=ended["file"].str.rsplit("-").str[-1])  # of equal bytes
+            ended = ended.drop_duplicates(["cell_id", "digest"], keep="last")
+            several = ended[ended.duplicated("cell_id", keep=False)]
+            rows = self._measured(several)
+            keys, numbers = rows[KEY].to_numpy(), rows[[*METRICS]].to_numpy(float)
+            place = rows.groupby(["cell_id", "file"]).indices
             found = []
-            for cell_id, mine in records[records["status"].ne("censored")].groupby("cell_id"):
+            for cell_id, mine in several.groupby("cell_id"):
                 *others, counts = mine["file"].tolist()
                 for other in others:
-                    if mine["status"].nunique() > 1 or not self._agree(cell_id, counts, other):
-                        one, two = (self.storage.path(name) for name in (counts, other))
-                        found.append(f"cell {cell_id} has different results in {one} and {two}")
+                    one, two = (place.get((cell_id, name), []) for name in (counts, other))
+                    if (
+                        mine["status"].nunique() > 1
+                        or not np.array_equal(keys[one], keys[two])
+                        or not agree(numbers[one], numbers[two]).all()
+                    ):
+                        paths = " and ".join(self.storage.path(name) for name in (counts, other))
+                        found.append(f"cell {cell_id} has different results in {paths}")
             return found
 
         return self.while_merged(find)
@@ -372,18 +384,16 @@ class Records:
         place = pc.index_in(rows["cell_id"], pa.array(counting["cell_id"], pa.string()))
         return rows.take(np.argsort(place.to_numpy(), kind="stable")).select(schema.names)
 
-    def _agree(self, cell_id: Any, one: str, other: str) -> bool:
-        """Whether a cell has the same evaluations in two files."""
+    def _measured(self, records: pd.DataFrame) -> pd.DataFrame:
+        """What some records hold, with the columns `KEY`, `METRICS` and `file`, sorted."""
         columns = [*KEY, *METRICS]
-        rows = [
-            cell_file.evaluations_in(self._opened(name), pa.array([cell_id]), columns)
-            .to_pandas()
-            .sort_values(KEY)
-            for name in (one, other)
-        ]
-        keys = [each[KEY].to_numpy() for each in rows]
-        numbers = [each[[*METRICS]].to_numpy(float) for each in rows]
-        return np.array_equal(*keys) and bool(agree(*numbers).all())
+        parts = [selected(EVALUATIONS_SCHEMA, columns).empty_table().to_pandas().assign(file="")]
+        for name, ids in records.groupby("file")["cell_id"]:
+            held = cell_file.evaluations_in(
+                self._opened(str(name)), pa.array(ids, pa.string()), columns
+            )
+            parts.append(held.to_pandas().assign(file=name))
+        return pd.concat(parts).sort_values(KEY, ignore_index=True)
 
 
 def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:

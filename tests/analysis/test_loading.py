@@ -49,7 +49,7 @@ def test_a_cell_without_evaluations_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["missing", ""])
 def test_refuses_what_holds_no_results(tmp_path: Path, where: str) -> None:
-    with pytest.raises(ResultsError, match="holds no results"):
+    with pytest.raises(ResultsError, match="is no results directory"):
         analysis.load(tmp_path / where)
 
 
