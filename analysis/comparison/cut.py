@@ -42,15 +42,16 @@ _RECORDED_AS = {"flops": "compute", "seconds": "seconds", "mosaics": "examples"}
 
 _COUNTED = """
 create temp table measured as -- evaluations of recorded runs, with the names of what was measured
-select cell_id, comparison_id, split, done, budget_fraction, x, names,
-    flatten(list(names) over (partition by cell_id, split)) as ever
-from (
-    select *, {x}::double as x, list_concat(
+with named as (
+    select cell_id, comparison_id, split, done, budget_fraction, {x}::double as x, list_concat(
         if(isfinite(accuracy), ['accuracy'], []), if(isfinite(saif), ['saif'], []),
         json_keys(measures)
     ) as names
     from evaluations join cells using (cell_id) where recorded
-) where len(names) > 0;
+), whenever as (
+    select cell_id, split, list_distinct(flatten(list(names))) as ever from named group by all
+)
+select * from named join whenever using (cell_id, split) where len(names) > 0;
 
 create temp table needed as -- what all done runs have on a split: all of it, or the main measure
 with held as (

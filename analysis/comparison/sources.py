@@ -140,8 +140,14 @@ class DirectorySource:
                     view = _EVALUATIONS + _ELSEWHERE * several
                     database.execute(view.format(columns=", ".join(columns)))
                     return question(database)
-            except duckdb.IOException as error:
-                raise FileNotFoundError(str(error)) from error
+            except duckdb.Error as error:
+                if not all(map(os.path.exists, files.paths)):  # a running study merged them
+                    raise FileNotFoundError(str(error)) from error
+                raise ResultsError(
+                    f"the results in {self._results.url} cannot be compared ({error}). That takes "
+                    f"some {_MEMORY} of memory and room in {tempfile.gettempdir()}: free both, or "
+                    "name a larger folder in TMPDIR."
+                ) from error
 
         return read_or_refuse(self._results, lambda: self._results.while_merged(read))
 

@@ -359,7 +359,9 @@ class Records:
 
     def _opened(self, name: str) -> pq.ParquetFile:
         (path,) = self._at_hand([name])
-        return cell_file.opened(name, path, isinstance(self._files.get(name), pa.Table))
+        checked = isinstance(self._files.get(name), pa.Table)
+        with self.storage.reading(name):
+            return cell_file.opened(self.storage.path(name), path, checked)
 
     def _joined(
         self, counting: pd.DataFrame, schema: pa.Schema, read: Callable[..., pa.Table]

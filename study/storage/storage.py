@@ -87,7 +87,7 @@ class Storage:
             FileNotFoundError: there is no such file.
             ResultsError: the file cannot be read.
         """
-        with self._reading(name):
+        with self.reading(name):
             if not self.local:
                 return self._fs.cat_file(self._path(name))
             with open(self._path(name), "rb") as file:
@@ -101,7 +101,7 @@ class Storage:
         """
         if self.local:
             return os.path.exists(self._path(name))
-        with self._reading(name):
+        with self.reading(name):
             self._fs.invalidate_cache()  # others write, too
             return self._fs.exists(self._path(name))
 
@@ -166,7 +166,7 @@ class Storage:
         partial = [f"{path}.part" for path in paths]  # else one that breaks off would look damaged
         for path in paths:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        with self._reading(""):
+        with self.reading(""):
             self._fs.get([self._path(name) for name in names], partial)
         for path in paths:
             os.replace(f"{path}.part", path)
@@ -201,7 +201,7 @@ class Storage:
 
     def _files(self, folder: str, prefix: str = "") -> list[str]:
         """Names of all files under a folder, or of those in it that begin so."""
-        with self._reading(folder):
+        with self.reading(folder):
             if not self.local:
                 self._fs.invalidate_cache()  # others write, too
                 paths = self._found(folder, prefix)
@@ -240,7 +240,8 @@ class Storage:
             ) from error
 
     @contextlib.contextmanager
-    def _reading(self, name: str) -> Iterator[None]:
+    def reading(self, name: str) -> Iterator[None]:
+        """Says which file cannot be read, and what to do; that it is not there stays an error."""
         try:
             yield
         except FileNotFoundError:

@@ -160,7 +160,7 @@ class _Source(Storage):
             RequestError: the files cannot be listed, or have no sizes.
         """
         found: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(FileNotFoundError), self._reading(""):
+        with contextlib.suppress(FileNotFoundError), self.reading(""):
             self._fs.invalidate_cache()  # others write, too
             found = self._fs.find(self._root, detail=True)
         files = {}

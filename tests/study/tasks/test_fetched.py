@@ -198,7 +198,7 @@ def test_what_breaks_off_is_never_taken(
     def broken_read(storage: Storage, name: str) -> bytes:
         if name == "plum":
             if fault == "lost":
-                with storage._reading(name):
+                with storage.reading(name):
                     raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             if fault == "changed":
                 write(tmp_path / "new", b"RED")  # at once: another thread may be reading it
