@@ -67,11 +67,11 @@ def cut_cells(source: Source, cut: Cut, columns: Sequence[str]) -> CutCells:
 
 
 def _interpolated(found: Evaluations, cut: Cut) -> pd.DataFrame:
-    """One row a (cell, split) with an evaluation within the cut, and its values at the cut."""
+    """One row a (cell, split), and its values at the cut, if it has any within it."""
     rows = with_measures(
         cut.with_saif(found.rows).drop(columns=["task", "heatmap"], errors="ignore")
     )
-    last = found.places.merge(rows[~rows["next"]].drop(columns="next"), on=KEY)
+    last = found.places.merge(rows[~rows["next"]].drop(columns="next"), on=KEY, how="left")
     after = last[_PLACE].merge(rows[rows["next"]], on=_PLACE, how="left")
     share, between = last["weight"], last["weight"] > 0
     if not between.any():
@@ -108,9 +108,11 @@ def _counted(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     _refuse_impossible(table, measures)
     for name in ("saif", "accuracy", *measures):
         table[f"last_{name}"] = table[name]
-    diverged, went_on = table["status"] == "diverged", table.pop("went_on").eq(True)
+    diverged, went_on = table["status"] == "diverged", table.pop("went_on")
+    on_any = went_on.eq(True).groupby(table["cell_id"]).transform("any")
+    went_on = went_on.where(went_on.notna(), on_any).eq(True)
     # Lost behind the cut, but last measured on this split before it: what it had there is unknown.
-    unknown = diverged & went_on & table.pop("reached").eq(False)
+    unknown = diverged & went_on & ~table.pop("reached").eq(True)
     table["diverged"] = diverged & ~went_on
     table.loc[table["diverged"] | unknown, metrics] = np.nan
     table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0

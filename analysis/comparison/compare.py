@@ -267,8 +267,8 @@ def equal_compute(
     and accuracy 1/C (captions: Bleu 0), its other metrics are missing, and its step, compute and
     fraction are those of its last finite evaluation. A censored cell counts with its last numbers
     within the cut, if it has any. Where either ended never lowers the cut. What a diverged cell
-    had at the cut is not known if it was last measured before it on the split, but after it on
-    another.
+    had at the cut is not known if it was last measured before it on the split, but measured or
+    seen lost only after it.
 
     Cells that solved or sampled a posterior are left out: they have no budget to be cut at. Those
     of learning dynamics were trained and are cut like all others.

@@ -85,12 +85,17 @@ qualify row_number() over (
 ) = 1;
 
 create temp table spans as -- how far each cell was measured; it ends at a step within its budget
-select *, if(budgeted, budget_amount * last_fraction, last_x) as reach
+with ends as ( -- of lost cells, where that was seen, whatever was measured there
+    select cell_id, max(budget_fraction) as end_fraction, max({x}::double) as end_x
+    from evaluations join cells using (cell_id) where diverged group by all
+)
+select *, if(budgeted, budget_amount * last_fraction, last_x) as reach,
+    if(budgeted, budget_amount * end_fraction, end_x) as lost_at
 from (
     select basis, cell_id, split, max(budget_fraction) as last_fraction, max(x) as last_x,
         min(x) filter (x > 0) as first_x, count_if(not coalesce(isfinite(x), false)) as unknown
     from counted group by all
-) join cells using (cell_id);
+) join cells using (cell_id) left join ends using (cell_id);
 """
 
 _CUTS = """
@@ -151,7 +156,7 @@ select cell_id, comparison_id, split, task, done, first_x, fraction, value,
     max(placed.reach) over (partition by cell_id) as farthest,
     coalesce(
         max(last_fraction) over (partition by cell_id) >= fraction, farthest >= value
-    ) as went_on
+    ) or coalesce(end_fraction > fraction, lost_at > value, false) as went_on
 from placed left join last using (cell_id, split);
 """
 
@@ -168,7 +173,7 @@ from found
 
 _PLACES = """
 select cell_id, split, budget_fraction, next_fraction, weight, reached, went_on
-from around where budget_fraction is not null
+from around
 """
 
 _ROWS = """
@@ -188,10 +193,10 @@ class Evaluations(NamedTuple):
             which it is cut (infinite: no cell is done), the other is missing; `cut`, the fraction
             of the budget up to which all done cells have evaluations within it (1: none is done);
             `reach`, the value up to which they were measured on any split.
-        places: one row a cell and split with an evaluation within the cut: `budget_fraction` of
-            that and `next_fraction` of the one after; `weight`, the share of the latter in the
+        places: one row a cell and split: `budget_fraction` of its last evaluation within the cut,
+            and `next_fraction` of the one after; `weight`, the share of the latter in the
             value at the cut; `reached` and `went_on`, whether the cell was measured there or
-            beyond, on this split or any.
+            beyond, on this split or any; a lost one, too, that was seen to be so beyond.
         rows: those evaluations, with the columns that were asked for; `next`: it is the later one.
     """
 

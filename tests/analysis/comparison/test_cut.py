@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import analysis
@@ -189,7 +189,7 @@ def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: 
 # --- equal curves
 
 EPOCHS = 10
-_PAIRS = 6
+_PAIRS = 12
 EVALUATED = st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, max_size=4)
 
 
@@ -225,9 +225,13 @@ def alike(
     share=st.none() | st.floats(0.05, 1.1),
     interpolate=st.booleans(),
     falling=st.booleans(),
-    lost=st.none() | st.tuples(st.integers(0, _PAIRS - 1), st.integers(1, EPOCHS)),
+    lost=st.none() | st.tuples(st.integers(1, _PAIRS // 2), st.integers(1, EPOCHS)),
     seed=st.integers(0, 2**32),
 )
+@example(  # lost after the last evaluation of the one, and between two of the other
+    evaluated=[{2, 4, 6, 8}, {1, 3, 5, 7, 9}] * 2, axis="flops", share=None, interpolate=False,
+    falling=False, lost=(_PAIRS // 2, 8), seed=0,
+)  # fmt: skip
 def test_equal_curves_never_differ(
     alike: pd.DataFrame,
     evaluated: list[set[int]],
@@ -247,7 +251,7 @@ def test_equal_curves_never_differ(
         share: of all that was spent, the budget; None: no budget is asked for.
         interpolate: see `analysis.compare`.
         falling: whether the curves fall steadily; else they rise.
-        lost: a seed whose runs diverged, and their last epoch.
+        lost: how many seeds diverged, and after which epoch; it shows at their next evaluation.
         seed: of the curves.
     """
     table, column = alike.copy(), AXES[axis]
@@ -261,9 +265,13 @@ def test_equal_curves_never_differ(
     place = table["paradigm"].eq("hard") + 2 * of_test
     kept = np.array([k in evaluated[at] for at, k in zip(place, epoch, strict=True)])
     if lost is not None:
-        diverged = table["seed"] == lost[0]
+        diverged = table["seed"] < lost[0]
         table.loc[diverged, "status"] = "diverged"
-        kept &= ~(diverged & (epoch > lost[1])).to_numpy()
+        after = (diverged & (epoch > lost[1])).to_numpy()
+        next_epoch = [min((k for k in each if k > lost[1]), default=0) for each in evaluated]
+        table.loc[after, ["loss", "accuracy", "saif"]] = np.nan
+        gone = after & (epoch.to_numpy() != np.array(next_epoch)[place])
+        table, kept = table[~gone], kept[~gone]
     if table["kind"].eq("recorded").all():
         table.loc[~kept, ["accuracy", "saif"]] = np.nan
     else:
