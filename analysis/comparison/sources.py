@@ -173,7 +173,6 @@ def _database() -> Iterator[DuckDBPyConnection]:
     with tempfile.TemporaryDirectory(prefix="attention-study-") as folder:
         limits: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder}
         with duckdb.connect(config=limits) as database:
-            database.execute("set enable_progress_bar = false")
             yield database
 
 

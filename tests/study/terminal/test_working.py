@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -153,10 +154,10 @@ def test_a_survey_of_slow_storage_says_how_far_it_is(
         write(results, make_cell("soft", 0.1, seed))
 
     def slow(*given: Any) -> pq.ParquetFile:
-        time.sleep(0.05)
+        time.sleep(0.1 * next(place))  # several are read at a time
         return opened(*given)
 
-    opened = cell_file.opened
+    opened, place = cell_file.opened, itertools.count(1)
     monkeypatch.setattr(cell_file, "opened", slow)
     with telling():
         results.survey()
