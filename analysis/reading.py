@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable
-from typing import TypeVar
+from collections.abc import Collection, Iterable
 
 import pandas as pd
 import pyarrow as pa
 
 from study.results import CELLS_SCHEMA, Results, ResultsError, unknown
-
-T = TypeVar("T")
 
 CELL_COLUMNS = [name for name in CELLS_SCHEMA.names if name != "cell"]
 """All but the JSON of a cell, which is most of its memory."""
@@ -42,7 +39,7 @@ def load(
     """
     results = opened(results_dir)
     # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
-    cells, rows = read_or_refuse(results, lambda: results.tables(cell_ids))
+    cells, rows = results.tables(cell_ids)
     table = cells.to_pandas().merge(
         rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
     )
@@ -86,7 +83,7 @@ def cells_of(
         ResultsError: unreadable results, no such cell, an unknown study.
     """
     results = opened(results_dir)
-    cells = read_or_refuse(results, lambda: results.cells(cell_ids, CELL_COLUMNS))
+    cells = results.cells(cell_ids, CELL_COLUMNS)
     if cells.empty:
         which = "no finished cell" if cell_ids is None else "none of the requested cells"
         running = "A study is running with it: ask again when its first cells have ended."
@@ -116,11 +113,3 @@ def whole_numbers(cells: pd.DataFrame) -> pd.DataFrame:
 def opened(results_dir: str | os.PathLike[str] | Results) -> Results:
     """Opens the results directory at a path or URL; an open one is returned as it is."""
     return results_dir if isinstance(results_dir, Results) else Results(results_dir)
-
-
-def read_or_refuse(results: Results, read: Callable[[], T]) -> T:
-    """The result of `read`; raises a ResultsError if a file cannot be read."""
-    try:
-        return read()
-    except OSError as error:
-        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from analysis.groups import is_compared
-from analysis.reading import CELL_COLUMNS, cells_of, load, opened, read_or_refuse
+from analysis.reading import CELL_COLUMNS, cells_of, load, opened
 from study.results import (
     EVALUATIONS_SCHEMA,
     FURTHER,
@@ -140,7 +140,7 @@ class DirectorySource:
                     view = _EVALUATIONS + _ELSEWHERE * several
                     database.execute(view.format(columns=", ".join(columns)))
                     return question(database)
-            except duckdb.Error as error:
+            except duckdb.OperationalError as error:  # others are mistakes of ours
                 if not all(map(os.path.exists, files.paths)):  # a running study merged them
                     raise FileNotFoundError(str(error)) from error
                 raise ResultsError(
@@ -149,13 +149,13 @@ class DirectorySource:
                     "name a larger folder in TMPDIR."
                 ) from error
 
-        return read_or_refuse(self._results, lambda: self._results.while_merged(read))
+        return self._results.while_merged(read)
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All evaluations of some cells, as `load` gives them, or some of their columns alone."""
         if columns is None:
             return load(self._results, cell_ids)
-        return read_or_refuse(self._results, lambda: self._results.evaluations(cell_ids, columns))
+        return self._results.evaluations(cell_ids, columns)
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.groups import LINEAR_ORTHOGONAL, PARADIGMS, best_first, in_order
-from analysis.reading import read_or_refuse
 from analysis.section.curves import mean_curves
 from analysis.words import differences, setting_words, told_apart
 from study.results import Results
@@ -325,7 +324,7 @@ def _validated(
 
 def _evaluations(results: Results, cell_ids: Iterable[str]) -> pd.DataFrame:
     """The train split at all times, and validation at the end; values not finite are missing."""
-    rows = read_or_refuse(results, lambda: results.evaluations(cell_ids, _READ))
+    rows = results.evaluations(cell_ids, _READ)
     at_end = (rows["split"] == "validation") & (rows["budget_fraction"] == 1)
     rows = rows[(rows["split"] == "train") | at_end]
     numbers = ["loss", "accuracy", "incentive", "incentive_slope", "flow_time"]

@@ -86,9 +86,9 @@ def record(
     table = checked_table(runs, options, measures)
     cells = _cells(table, options, measures, study)
     results = opened(results_dir)
-    there = _unchanged(results, cells)
     results.prepare()
     with results.lock():
+        there = _unchanged(results, cells)
         for cell, evaluations in cells:
             if cell["cell_id"] not in there:
                 results.write_cell(cell, evaluations)
@@ -175,8 +175,6 @@ def _evaluations(rows: pd.DataFrame, measures: Sequence[str], run_id: str) -> li
 
 def _unchanged(results: Results, cells: Sequence[tuple[dict[str, Any], Any]]) -> set[str]:
     """Ids of the runs that the directory has; refuses those that it has with other numbers."""
-    if not results.storage.exists("cells"):
-        return set()
     new = {str(cell["cell_id"]): cell for cell, _ in cells}
     there = results.cells(new, ["cell_id", "cell"])
     for run_id, text in zip(there["cell_id"], there["cell"], strict=True):

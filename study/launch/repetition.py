@@ -27,7 +27,7 @@ from study.cell.work import Work
 from study.errors import RequestError
 from study.kinds import Kind, kind_of
 from study.launch.trial import train_cells
-from study.results import FURTHER, IMAGES, METRICS, Results, ResultsError
+from study.results import FURTHER, IMAGES, METRICS, Results
 from study.results.records import DUPLICATE_TOLERANCE, agree
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal import counted
@@ -232,11 +232,8 @@ def differing_circumstances(
 def _recorded(results: Results, asked: str) -> tuple[dict[Any, Any], pd.DataFrame]:
     """The row and the evaluations of the one cell whose id begins with `asked`."""
     results.require()
-    try:
-        cell_id = _find(results, asked.strip().lower())
-        cells, evaluations = results.cells([cell_id]), results.evaluations([cell_id])
-    except OSError as error:
-        raise ResultsError(f"cannot read the results in {results.url} ({error}).") from error
+    cell_id = _find(results, asked.strip().lower())
+    cells, evaluations = results.cells([cell_id]), results.evaluations([cell_id])
     if cells.empty:
         raise RequestError(f"cell {cell_id} has just gone from {results.url}. Try again.")
     (row,) = cells.to_dict("records")

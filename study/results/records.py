@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,8 +104,8 @@ class Records:
         for name in self.storage.names(CELLS, f"{cell_id}-"):
             with contextlib.suppress(FileNotFoundError, Damaged):
                 ids = pa.array([cell_id])  # a file may bear the name of another cell
-                rows = cell_file.cells_in(self._opened(name), ids, ["status"])
-                found += rows["status"].to_pylist()
+                with self._open(name) as file:
+                    found += cell_file.cells_in(file, ids, ["status"])["status"].to_pylist()
         return max(found, key=_RANKS.index, default=None)
 
     def survey(self) -> Survey:
@@ -333,8 +333,8 @@ class Records:
 
     def _look_into(self, name: str) -> pa.Table | Damage:
         try:
-            file = self._opened(name)
-            held = cell_file.cells_in(file, columns=[*PLACE, "status"])
+            with self._open(name) as file:
+                held = cell_file.cells_in(file, columns=[*PLACE, "status"])
         except Damaged as error:
             return Damage(name, str(error))
         count = len(held)
@@ -357,11 +357,12 @@ class Records:
             self.storage.fetch(missing, self._copies)
         return paths
 
-    def _opened(self, name: str) -> pq.ParquetFile:
+    @contextlib.contextmanager
+    def _open(self, name: str) -> Iterator[pq.ParquetFile]:
         (path,) = self._at_hand([name])
         checked = isinstance(self._files.get(name), pa.Table)
         with self.storage.reading(name):
-            return cell_file.opened(self.storage.path(name), path, checked)
+            yield cell_file.opened(self.storage.path(name), path, checked)
 
     def _joined(
         self, counting: pd.DataFrame, schema: pa.Schema, read: Callable[..., pa.Table]
@@ -376,10 +377,10 @@ class Records:
         if not schema.names:
             return schema.empty_table()
         needed = [*schema.names, "cell_id"]
-        parts = [
-            read(self._opened(str(name)), pa.array(ids, pa.string()), needed)
-            for name, ids in counting.groupby("file")["cell_id"]
-        ]
+        parts = []
+        for name, ids in counting.groupby("file")["cell_id"]:
+            with self._open(str(name)) as file:
+                parts.append(read(file, pa.array(ids, pa.string()), needed))
         if not parts:
             return schema.empty_table()
         rows = pa.concat_tables(parts)
@@ -391,9 +392,8 @@ class Records:
         columns = [*KEY, *METRICS]
         parts = [selected(EVALUATIONS_SCHEMA, columns).empty_table().to_pandas().assign(file="")]
         for name, ids in records.groupby("file")["cell_id"]:
-            held = cell_file.evaluations_in(
-                self._opened(str(name)), pa.array(ids, pa.string()), columns
-            )
+            with self._open(str(name)) as file:
+                held = cell_file.evaluations_in(file, pa.array(ids, pa.string()), columns)
             parts.append(held.to_pandas().assign(file=name))
         return pd.concat(parts).sort_values(KEY, ignore_index=True)
 
