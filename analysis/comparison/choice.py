@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,11 +20,14 @@ from analysis.groups import (
     in_order,
     is_recorded,
     rows_of,
+    with_chosen,
 )
 from analysis.statistics import named_interval
 from analysis.words import METRICS
 from study import tasks
 from study.results import ResultsError, unknown
+
+_ROUNDING = 1e-12
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
 
@@ -191,6 +194,46 @@ def by_preference(options: pd.DataFrame, select: Select) -> pd.DataFrame:
         eligible = options[options["can_be_chosen"] & has_score(options, select)]
         return in_order(eligible, GROUP + OPTION)
     return best_first(options, GROUP, f"validation_{select}", OPTION)
+
+
+def moved_by_choice(
+    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """How far a paradigm's test scores would move with an option that may be the better choice.
+
+    A score between evaluations may be off by `between_<metric>` (`analysis.comparison.at_cut`),
+    on validation, too: an option that seems a little worse than the chosen one may be better.
+
+    Args:
+        at_budget, choice, metrics: see `analysis.comparison.paired.paired_table`.
+
+    Returns:
+        (paradigm, metric) -> how far down and up, both >= 0 and infinite where it is not known;
+        no entry where the choice is sure.
+    """
+    select = choice["select"].iloc[0] if len(choice) else ""
+    if f"between_{select}" not in at_budget:
+        return {}
+    option = ["paradigm", *OPTION]
+    tried = with_chosen(options(at_budget, [select]), choice, option).query("can_be_chosen")
+    rows = tuning(at_budget).merge(tried[[*option, "chosen"]], on=option)
+    numbers = [f"{part}{name}" for name in {select, *metrics} for part in ("", "between_")]
+    means = rows.astype(dict.fromkeys(numbers, float))
+    means = means.groupby(["split", *option, "chosen"], dropna=False)[numbers].mean().reset_index()
+    scores, tests = (means[means["split"] == split] for split in ("validation", "test"))
+    best, of_chosen = (each[each["chosen"]].set_index("paradigm") for each in (scores, tests))
+    least = (best[select] - best[f"between_{select}"]).reindex(scores["paradigm"]).to_numpy()
+    most = scores[select] + scores[f"between_{select}"]
+    rivals = scores[~scores["chosen"] & (most >= least - _ROUNDING)]
+    at_choice: Mapping[Any, Any] = of_chosen.to_dict("index")
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for name, test in tests.merge(rivals[option], on=option).groupby("paradigm"):
+        here = at_choice.get(name, {})
+        for metric in metrics:
+            up, off = test[metric] - here.get(metric, math.nan), test[f"between_{metric}"]
+            sides = [(side + off).fillna(math.inf).clip(lower=0).max() for side in (-up, up)]
+            found[str(name), metric] = sides[0], sides[1]
+    return found
 
 
 def has_score(options: pd.DataFrame, select: Select) -> pd.Series:

@@ -18,18 +18,21 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.by_image import scores
+from analysis.comparison.choice import moved_by_choice
 from analysis.comparison.stages import tested_choice
 from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS, holm
 from analysis.words import METRICS
-from study.results import ResultsError
+from study.results import IMAGES, ResultsError
 
 SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says nothing"
 """Reason for an undecided pair whose differences do not vary."""
 
 SCREENING = 12
 """With fewer seeds, differences that are decided are much overstated on average."""
+
+_ROUNDING = 1e-12
 
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` and `needed_images` plan."""
@@ -86,22 +89,30 @@ def paired_table(
     """
     if (held := at_budget["comparison_id"].nunique()) > 1:
         raise ValueError(f"at_budget must hold one comparison, got {held}")
-    if unknown := set(choice["paradigm"]) - set(at_budget["paradigm"]):
+    there = set(at_budget["paradigm"].unique())
+    if unknown := set(choice["paradigm"]) - there:
         raise ValueError(f"at_budget has no cells of {', '.join(sorted(unknown))}")
     rows = tested_choice(at_budget, choice)
     chosen, known = set(choice["paradigm"]), set(rows["paradigm"])
     absent = {
-        "no option of {} can be chosen": set(at_budget["paradigm"]) - chosen,
+        "no option of {} can be chosen": there - chosen,
         "the chosen option of {} is not confirmed yet": chosen - known,
     }
     rows = rows[rows["split"] == "test"].sort_values("seed")
     _refuse_twice(rows)
-    pairs = [
-        (metric, first, second)
-        for metric in metrics
-        for second, first in combinations(paradigm_order(at_budget["paradigm"]), 2)
+    paradigms = paradigm_order(at_budget["paradigm"].unique())
+    read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics), *IMAGES}
+    columns = [name for name in rows if name in read]
+    sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
+    pairs = [(metric, *pair[::-1]) for metric in metrics for pair in combinations(paradigms, 2)]
+    tests = [
+        _test(sides[first], sides[second], metric, confidence) for metric, first, second in pairs
     ]
-    tests = [_test(rows, *pair, confidence) for pair in pairs]
+    moves = moved_by_choice(at_budget, choice, metrics)
+    for (metric, *pair), (test, _) in zip(pairs, tests, strict=True):
+        better_first = pair if test["difference"] > 0 else pair[::-1]
+        moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(better_first)]
+        test["moved_by_choice"] = sum(moved)
     head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
     records = [
         {**head, **dict(zip(("metric", "first", "second"), pair, strict=True)), **test}
@@ -163,12 +174,11 @@ def _refuse_twice(rows: pd.DataFrame) -> None:
 
 
 def _test(
-    rows: pd.DataFrame, metric: str, first: str, second: str, confidence: float
+    first: pd.DataFrame, second: pd.DataFrame, metric: str, confidence: float
 ) -> tuple[dict[str, Any], CrossedMean]:
-    """Numbers of a row of the table, on the common seeds."""
-    sides = [rows[rows["paradigm"] == name] for name in (first, second)]
-    common = set(sides[0]["seed"]) & set(sides[1]["seed"])
-    sides = [side[side["seed"].isin(common)] for side in sides]
+    """Numbers of a row of the table, on the common seeds of two paradigms."""
+    common = set(first["seed"]) & set(second["seed"])
+    sides = [side[side["seed"].isin(common)] for side in (first, second)]
     both = scores(pd.concat(sides), metric)
     n = len(common)
     crossed = crossed_mean(both.values[:n] - both.values[n:], both.weights, confidence)
@@ -219,6 +229,8 @@ def _doubts(
     row: Mapping[str, Any], absent: Mapping[str, Collection[str]], level: float
 ) -> Iterator[str]:
     n, pair = row["num_pairs"], (row["first"], row["second"])
+    between, moved = row.get("between", 0), row.get("moved_by_choice", 0)
+    far = abs(row["difference"]) - _ROUNDING
     missing = {why: [name for name in pair if name in names] for why, names in absent.items()}
     if any(missing.values()):
         yield from (why.format(" and ".join(names)) for why, names in missing.items() if names)
@@ -231,7 +243,9 @@ def _doubts(
         yield f"{row['metric']} is not known for every seed"
     elif math.isnan(row["p"]):
         yield SAME_EVERYWHERE
-    elif abs(row["difference"]) <= row.get("between", 0):
+    elif 0 < between >= far:
         yield "the difference may come from where the evaluations lie that it is between"
+    elif 0 < moved >= far - between:
+        yield "options were chosen between evaluations: another may be as good, and differ less"
     elif not row["p_holm"] < level:
         yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -190,6 +191,7 @@ def test_a_budget_at_the_cost_of_one_paradigm_cuts_all_at_one_fraction(results: 
 
 EPOCHS = 10
 _PAIRS = 12
+_RATES = (0.1, 0.2)
 EVALUATED = st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, max_size=4)
 
 
@@ -197,23 +199,23 @@ EVALUATED = st.lists(st.sets(st.integers(1, EPOCHS), min_size=2), min_size=4, ma
 def alike(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> pd.DataFrame:
-    """Runs of two paradigms that cost the same, evaluated on two splits after every epoch."""
+    """Runs of two paradigms and rates of equal cost, evaluated on two splits every epoch."""
     results = make_results(tmp_path_factory.mktemp("alike"))
-    pairs = [(paradigm, seed) for paradigm in ("soft", "hard") for seed in range(_PAIRS)]
+    runs = [*itertools.product(("soft", "hard"), _RATES, range(_PAIRS))]
     points = tuple(k / EPOCHS for k in range(1, EPOCHS + 1))
     if request.param == "trained":
-        for paradigm, seed in pairs:
-            write(results, make_cell(paradigm, seed=seed, evaluation_points=points))
+        for paradigm, lr, seed in runs:
+            write(results, make_cell(paradigm, lr, seed, evaluation_points=points))
     else:
         shared = {"accuracy": 0.5, "saif": 0.5, "num_classes": 4}
         rows = [
-            {"paradigm": paradigm, "seed": seed, "split": split, **shared}
+            {"paradigm": paradigm, "lr": lr, "seed": seed, "split": split, **shared}
             | {"compute": int(share * BUDGET), "seconds": 2.5 * share, "examples": 6_400 * share}
-            for paradigm, seed in pairs
+            for paradigm, lr, seed in runs
             for split in ("validation", "test")
             for share in points
         ]
-        analysis.record(results, rows)
+        analysis.record(results, rows, options=["lr"])
     table = analysis.load(results)
     return table[table["split"] != "train"].reset_index(drop=True)
 
@@ -225,12 +227,13 @@ def alike(
     share=st.none() | st.floats(0.05, 1.1),
     interpolate=st.booleans(),
     falling=st.booleans(),
+    apart=st.sampled_from([0, 1]),
     lost=st.none() | st.tuples(st.integers(1, _PAIRS // 2), st.integers(1, EPOCHS)),
     seed=st.integers(0, 2**32),
 )
 @example(  # lost after the last evaluation of the one, and between two of the other
     evaluated=[{2, 4, 6, 8}, {1, 3, 5, 7, 9}] * 2, axis="flops", share=None, interpolate=False,
-    falling=False, lost=(_PAIRS // 2, 8), seed=0,
+    falling=False, apart=0, lost=(_PAIRS // 2, 8), seed=0,
 )  # fmt: skip
 def test_equal_curves_never_differ(
     alike: pd.DataFrame,
@@ -239,6 +242,7 @@ def test_equal_curves_never_differ(
     share: float | None,
     interpolate: bool,
     falling: bool,
+    apart: int,
     lost: tuple[int, int] | None,
     seed: int,
 ) -> None:
@@ -251,17 +255,20 @@ def test_equal_curves_never_differ(
         share: of all that was spent, the budget; None: no budget is asked for.
         interpolate: see `analysis.compare`.
         falling: whether the curves fall steadily; else they rise.
+        apart: whether the rates differ on the test split by a tenth.
         lost: how many seeds diverged, and after which epoch; it shows at their next evaluation.
         seed: of the curves.
     """
     table, column = alike.copy(), AXES[axis]
     epoch = table["budget_fraction"].rank(method="dense").astype(int)
     spent = table.groupby(epoch)[column].max().to_numpy(float)
-    steps = np.random.default_rng(seed).exponential(size=(_PAIRS, 2, EPOCHS)) ** 3
-    curves = 0.8 * np.cumsum(steps, axis=2) / steps.sum(axis=2, keepdims=True)
+    steps = np.random.default_rng(seed).exponential(size=(len(_RATES), _PAIRS, 2, EPOCHS)) ** 3
+    curves = 0.6 * np.cumsum(steps, axis=-1) / steps.sum(axis=-1, keepdims=True)
+    curves[:, :, 1] += apart * np.array(_RATES)[:, None, None]  # of equals on validation
     curves = 0.9 - curves if falling else 0.1 + curves
     of_test = table["split"].eq("test").astype(int)
-    table["accuracy"] = table["saif"] = curves[table["seed"], of_test, epoch - 1]
+    rate = table["lr"].map(_RATES.index)
+    table["accuracy"] = table["saif"] = curves[rate, table["seed"], of_test, epoch - 1]
     place = table["paradigm"].eq("hard") + 2 * of_test
     kept = np.array([k in evaluated[at] for at, k in zip(place, epoch, strict=True)])
     if lost is not None:
@@ -288,8 +295,8 @@ def test_equal_curves_never_differ(
         at = of_split[column].to_numpy(float)
         assert np.ptp(at[of_split["status"] == "done"]) <= 1
         truth = [
-            np.interp(x, spent, curves[run, int(split == "test")])
-            for x, run in zip(at, of_split["seed"], strict=True)
+            np.interp(x, spent, curves[_RATES.index(lr), seed, int(split == "test")])
+            for x, lr, seed in zip(at, of_split["lr"], of_split["seed"], strict=True)
         ]
         between = of_split.get("between_accuracy", 0.0)
         assert (abs(of_split["accuracy"] - truth) <= between + 1e-4).all()
