@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 import pyarrow as pa
@@ -37,9 +37,15 @@ def load(
     Raises:
         ResultsError: not a readable results directory.
     """
-    results = opened(results_dir)
+    return joined(opened(results_dir), cell_ids, CELLS_SCHEMA.names)
+
+
+def joined(
+    results: Results, cell_ids: Iterable[str] | None, columns: Sequence[str]
+) -> pd.DataFrame:
+    """As `load`, with some columns of the cells alone."""
     # Of one moment, so that a cell that finishes meanwhile is in both tables or in none.
-    cells, rows = results.tables(cell_ids)
+    cells, rows = results.tables(cell_ids, columns)
     table = cells.to_pandas().merge(
         rows.to_pandas(), on="cell_id", how="left", validate="one_to_many"
     )

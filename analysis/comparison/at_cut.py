@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +88,8 @@ def _interpolated(found: Evaluations, cut: Cut) -> pd.DataFrame:
 
 def _table(cells: pd.DataFrame, at_cut: pd.DataFrame, cuts: pd.DataFrame) -> pd.DataFrame:
     """One row a (cell, split), also of lost cells without any evaluation within the cut."""
-    splits = [name for name in SPLITS if name in set(at_cut["split"])] or [*SPLITS]
+    measured = at_cut["split"].unique()
+    splits = [name for name in SPLITS if name in measured] or [*SPLITS]
     table = cells.merge(pd.DataFrame({"split": splits}), how="cross")
     table = table.merge(at_cut, on=_PLACE, how="left")
     table = table.merge(cuts[["comparison_id", "split", "cut"]], how="left").fillna({"cut": 1.0})
@@ -159,19 +158,20 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
         table: rows at the cut; `weight` and `next_fraction` interpolate, see `CutCells`.
         evaluations: evaluations of its cells, with their heat maps.
     """
-    of = evaluations.dropna(subset=["split", "heatmap"]).set_index(KEY)["heatmap"].to_dict()
-
-    def at_cut(row: Any) -> Any:
-        last = of.get((row.cell_id, row.split, row.budget_fraction))
-        after = of.get((row.cell_id, row.split, row.next_fraction))
-        if row.diverged or math.isnan(row.saif) or (row.weight > 0 and after is None):
-            return None
-        if last is None or row.weight == 0:
-            return last
-        return (1 - row.weight) * np.asarray(last) + row.weight * np.asarray(after)
-
-    heatmaps = [at_cut(row) for row in table.itertuples()]
-    return pd.Series(heatmaps, index=table.index, dtype=object)
+    recorded = evaluations.loc[evaluations["heatmap"].notna(), [*KEY, "heatmap"]]
+    trained = table["saif"].notna() & ~table["diverged"]
+    places = [
+        table[_PLACE].assign(budget_fraction=table[name].where(trained))
+        for name in ("budget_fraction", "next_fraction")
+    ]
+    last, after = (
+        place.merge(recorded, how="left")["heatmap"].map(np.asarray, na_action="ignore")
+        for place in places
+    )
+    weight = table["weight"].to_numpy()
+    values = last.where(weight == 0, (1 - weight) * last + weight * after)
+    known = last.notna() & ((weight == 0) | after.notna())
+    return values.where(known, None).set_axis(table.index)
 
 
 def with_images(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.DataFrame:
@@ -191,10 +191,9 @@ def rows_within(evaluations: pd.DataFrame, found: CutCells, cut: Cut) -> pd.Data
 
     Rows that stand for a cell without evaluations stay.
     """
-    finite = finite_evaluations(evaluations)
-    limits = finite[["comparison_id", "split"]].merge(found.cuts, how="left")
-    by_fraction = finite["budget_fraction"].to_numpy() <= limits["fraction"].to_numpy()
-    by_value = finite[cut.column].to_numpy(float) <= limits["value"].to_numpy()
-    kept = finite.index[by_fraction | by_value]
-    rows = evaluations.loc[kept.union(evaluations.index[evaluations["split"].isna()])]
-    return cut.with_saif(rows)
+    finite = evaluations.index.isin(finite_evaluations(evaluations).index)
+    limits = evaluations[["comparison_id", "split"]].merge(found.cuts, how="left")
+    by_fraction = evaluations["budget_fraction"].to_numpy() <= limits["fraction"].to_numpy()
+    by_value = evaluations[cut.column].to_numpy(float) <= limits["value"].to_numpy()
+    kept = evaluations["split"].isna() | (finite & (by_fraction | by_value))
+    return cut.with_saif(evaluations[kept])

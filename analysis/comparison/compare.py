@@ -357,10 +357,8 @@ def _compare(
 ) -> list[Comparison]:
     found = cut_cells(source, cut, _KEPT)
     by_comparison = dict(tuple(found.table.groupby("comparison_id")))
-    tables = [
-        whole_numbers(by_comparison[each]).reset_index(drop=True)
-        for each in _ids_in_order(found.cells)
-    ]
+    order = _ids_in_order(found.cells)
+    tables = [whole_numbers(by_comparison[each]).reset_index(drop=True) for each in order]
     asked = [asked_metrics(each, found.measures, select, test) for each in tables]
     every = dict.fromkeys([*METRICS, *found.measures])
     tried = [options(at_budget, list(every)) for at_budget in tables]
@@ -370,6 +368,7 @@ def _compare(
     evaluations = source.of(ids, None if details else [*KEY, *IMAGES])
     tables = [with_images(table, evaluations) for table in tables]
     evaluations = with_measures(evaluations if details else source.of([]), found.measures)
+    of_chosen = dict(tuple(evaluations.groupby("comparison_id")))
     first = [table["cell_id"].iloc[0] for table in tables]
     examples = source.json_of(first)
     settings = [json.loads(examples[cell_id]) for cell_id in first]
@@ -377,8 +376,10 @@ def _compare(
     named = zip(settings, differs, strict=True)
     rows = zip(tables, tried, choices, strict=True)
     return [
-        _comparison(found, cut, *metrics, *name, *each, evaluations)
-        for metrics, name, each in zip(asked, named, rows, strict=True)
+        _comparison(
+            found, cut, *metrics, *name, *each, of_chosen.get(comparison_id, evaluations[:0])
+        )
+        for comparison_id, metrics, name, each in zip(order, asked, named, rows, strict=True)
     ]
 
 
@@ -392,14 +393,13 @@ def _comparison(
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
-    evaluations: pd.DataFrame,
+    of_chosen: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
     first = at_budget.iloc[0]
     mine = found.cells[found.cells["comparison_id"] == first["comparison_id"]]
     cuts = found.cuts.set_index(["comparison_id", "split"]).to_dict("index")
     test = cuts.get((first["comparison_id"], "test"), _NOWHERE)
-    of_chosen = evaluations[evaluations["cell_id"].isin(chosen["cell_id"])]
     return Comparison(
         task=str(first["task"]),
         m=int(first["m"]),

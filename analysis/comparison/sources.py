@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from analysis.groups import is_compared
-from analysis.reading import CELL_COLUMNS, cells_of, load, opened
+from analysis.reading import CELL_COLUMNS, cells_of, joined, opened
 from study.results import (
     EVALUATIONS_SCHEMA,
     FURTHER,
@@ -88,12 +88,12 @@ class TableSource:
             return question(database)
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """All rows of some cells; more columns than were asked for."""
-        return self.rows[self.rows["cell_id"].isin(set(cell_ids))]
+        """All rows of some cells but `cell`; more columns than were asked for."""
+        return self.rows[self.rows["cell_id"].isin(set(cell_ids))].drop(columns="cell")
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:
         """Id -> JSON of some cells."""
-        cells = self.of(cell_ids)
+        cells = self.rows[self.rows["cell_id"].isin(set(cell_ids))]
         return dict(zip(cells["cell_id"], cells["cell"], strict=True))
 
 
@@ -152,9 +152,9 @@ class DirectorySource:
         return self._results.while_merged(read)
 
     def of(self, cell_ids: Collection[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """All evaluations of some cells, as `load` gives them, or some of their columns alone."""
+        """Evaluations of some cells, as `load` gives them but `cell`, or some columns alone."""
         if columns is None:
-            return load(self._results, cell_ids)
+            return joined(self._results, cell_ids, CELL_COLUMNS)
         return self._results.evaluations(cell_ids, columns)
 
     def json_of(self, cell_ids: Collection[str]) -> dict[str, str]:

@@ -125,7 +125,7 @@ def opened(name: str, path: Path, checked: bool = False) -> pq.ParquetFile:
         raise Damaged("it was not written by this platform")
     if not checked and found["digest"] != _digest(path):
         raise Damaged("its bytes are not those that were written")
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(path, read_dictionary=["cell_id"])
     if file.metadata.metadata.get(_VERSION.encode()) != str(SCHEMA_VERSION).encode():
         raise ResultsError(_OTHER_VERSION.format(name))
     return file
@@ -155,11 +155,11 @@ def evaluations_in(
 ) -> pa.Table:
     """The evaluations of some or all cells, with some or all columns of `EVALUATIONS_SCHEMA`."""
     schema = selected(EVALUATIONS_SCHEMA, columns)
-    groups = [*range(file.num_row_groups)]
+    groups = np.arange(file.num_row_groups)
     if len(groups) > 1 and cell_ids is not None:  # most groups have none of a few cells
-        groups = [
-            n for n in groups if len(_of_cells(file.read_row_group(n, ["cell_id"]), cell_ids))
-        ]
+        wanted = np.flatnonzero(pc.is_in(file.read(["cell_id"])["cell_id"], cell_ids))
+        ends = np.cumsum([file.metadata.row_group(n).num_rows for n in groups])
+        groups = np.unique(np.searchsorted(ends, wanted, side="right"))
     rows = _of_cells(file.read_row_groups(groups, _there(file, schema)), cell_ids)
     return _completed(rows.filter(rows["split"].is_valid()), schema)
 
