@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from study.errors import ResultsError as ResultsError
@@ -43,7 +43,7 @@ class Storage:
         self.url = os.fspath(url) if path is None else str(path)
         self._what = what
         self._fs, self._root = urls.open_url(self.url, what)
-        self.local = urls.is_local(self._fs)
+        self.local = urls.protocol(self.url) == "file"
 
     def make(self, folder: str) -> None:
         """Makes a folder of the directory, and the directory, if they are missing.
@@ -53,7 +53,7 @@ class Storage:
         Raises:
             ResultsError: it cannot be made.
         """
-        if urls.has_folders(self._fs):
+        if urls.has_folders(self.url):
             with self._writing(folder):
                 self._fs.makedirs(self._path(folder), exist_ok=True)
 
@@ -66,8 +66,15 @@ class Storage:
         Raises:
             ResultsError: a full disk, a missing folder, no permission.
         """
+        path = self._path(name)
         with self._writing(name):
-            self._write(self._path(name), data)
+            if not self.local:
+                self._fs.pipe_file(path, data)  # an object appears only once it is complete
+                return
+            try:
+                _write_and_rename(path, data)
+            except FileNotFoundError:  # swept by a command that began meanwhile
+                _write_and_rename(path, data)
 
     def probe(self, folder: str) -> None:
         """Checks that a folder can be written.
@@ -76,8 +83,7 @@ class Storage:
             ResultsError: it cannot.
         """
         name = f"{folder}/probe.{uuid.uuid4().hex}.part"
-        with self._writing(folder):
-            self._write(self._path(name), b"")
+        self.write(name, b"")
         self.remove(name)  # unless a sweep did
 
     def read(self, name: str) -> bytes:
@@ -139,11 +145,7 @@ class Storage:
         if not self.exists(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
         with self._writing(target):
-            if self.local:
-                self._fs.mv(self._path(name), self._path(target))
-            else:  # a kill in between leaves both files
-                self._fs.cp_file(self._path(name), self._path(target))
-                self._fs.rm_file(self._path(name))
+            self._fs.mv(self._path(name), self._path(target))
         return target
 
     def remove(self, name: str) -> None:
@@ -190,69 +192,30 @@ class Storage:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _write(self, path: str, data: bytes) -> None:
-        if not self.local:
-            self._fs.pipe_file(path, data)  # an object appears only once it is complete
-            return
-        try:
-            _write_and_rename(path, data)
-        except FileNotFoundError:  # swept by a command that began meanwhile
-            _write_and_rename(path, data)
-
     def _files(self, folder: str, prefix: str = "") -> list[str]:
         """Names of all files under a folder, or of those in it that begin so."""
-        with self.reading(folder):
-            if not self.local:
+        path = self._path(folder)
+        if self.local:
+            with self.reading(folder):
+                walk = itertools.islice(os.walk(path, onerror=_unless_gone), 1 if prefix else None)
+                paths = [os.path.join(where, name) for where, _, names in walk for name in names]
+        else:
+            # An object store lists a missing folder as empty; what is not there is its bucket.
+            with urls.told(f"cannot read {self.path(folder)}", self.url, "Make it readable"):
                 self._fs.invalidate_cache()  # others write, too
-                paths = self._found(folder, prefix)
-            else:
-                walk = os.walk(self._path(folder), onerror=_unless_gone)
-                paths = [
-                    os.path.join(where, name)
-                    for where, _, names in itertools.islice(walk, 1 if prefix else None)
-                    for name in names
-                ]
+                paths = self._fs.find(path, prefix=prefix)
         names = [path.removeprefix(f"{self._root}/") for path in paths]
         return [name for name in names if not prefix or name.startswith(f"{folder}/{prefix}")]
 
-    def _found(self, folder: str, prefix: str) -> list[str]:
-        try:
-            return self._fs.find(self._path(folder), prefix=prefix)
-        except FileNotFoundError as error:
-            if urls.has_folders(self._fs):
-                return []
-            raise ResultsError(  # an object store would list a missing folder as empty
-                f"cannot read {self.path(folder)} ({urls.reason(error)}). "
-                f"{urls.remedy(error, self._fs, '')}."
-            ) from error
+    def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
+        failure = f"cannot write to {self._what} {self.path(name)}"
+        goes_on = ": the same command goes on where this one ended. Or choose another one."
+        return urls.told(failure, self.url, "Make it writable", goes_on)
 
-    @contextlib.contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            if not urls.is_failure(error):
-                raise
-            remedy = urls.remedy(error, self._fs, "Make it writable")
-            raise ResultsError(
-                f"cannot write to {self._what} {self.path(name)} ({urls.reason(error)}). "
-                f"{remedy}: the same command goes on where this one ended. Or choose another one."
-            ) from error
-
-    @contextlib.contextmanager
-    def reading(self, name: str) -> Iterator[None]:
+    def reading(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Says which file cannot be read, and what to do; that it is not there stays an error."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            if not urls.is_failure(error):
-                raise
-            remedy = urls.remedy(error, self._fs, "Make it readable")
-            raise ResultsError(
-                f"cannot read {self.path(name)} ({urls.reason(error)}). {remedy}."
-            ) from error
+        failure, missing = f"cannot read {self.path(name)}", (FileNotFoundError,)
+        return urls.told(failure, self.url, "Make it readable", but=missing)
 
 
 def _write_and_rename(path: str, data: bytes) -> None:

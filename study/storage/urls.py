@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
 import re
 import socket
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +31,17 @@ _LIBRARIES = {"aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", 
 _PASSWORD = re.compile(r"://[^/@]*:(?!\d+/)[^@]*@")
 _NO_URL = re.compile(rf"({'|'.join(_OBJECT_STORES)}):(?!//)")
 
-_REMEDIES = {
-    errno.ENOSPC: "Free space on its disk",
-    errno.EDQUOT: "Free space on its disk",
-    errno.ENOENT: "Bring the directory back",
-}
 _CREDENTIALS = (
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role"
 )
-_RIGHTS = "Use credentials that may list, read, write and delete there"
-_NETWORK = "Check the network and AWS_ENDPOINT_URL"
+_LOCAL = {"ENOSPC|EDQUOT": "Free space on its disk", "ENOENT": "Bring the directory back"}
+_REMOTE = {
+    "FileNotFoundError": "Correct the name of its bucket, or make it first, with `aws s3 mb`",
+    "PermissionError": "Use credentials that may list, read, write and delete there",
+    "Credential|Profile|Token|SSO": _CREDENTIALS,
+    "Connect|Endpoint|HTTPClient|Timeout|Proxy|SSL": "Check the network and AWS_ENDPOINT_URL",
+}
+"""What to do about errors whose name, or whose code's, matches: botocore's import is spared."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -88,6 +91,54 @@ def place_of(url: str) -> str:
     return url if path is None else f"{socket.gethostname()}:{absolute(url)}"
 
 
+def protocol(url: str) -> str:
+    """The protocol of a URL, such as `s3`; of a path `file`."""
+    return url.partition("://")[0].rpartition("::")[2] if "://" in url else "file"
+
+
+def has_folders(url: str) -> bool:
+    """Whether folders have to be made. In an object store, making one could make a bucket."""
+    return protocol(url) not in _OBJECT_STORES
+
+
+@contextlib.contextmanager
+def told(
+    failure: str,
+    url: str,
+    otherwise: str,
+    end: str = ".",
+    more: type[Exception] = OSError,
+    but: tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
+    """Says in a line what failed in a file system, why, and what to do; other errors are bugs.
+
+    Args:
+        failure: what cannot be done.
+        url: of the directory.
+        otherwise: what to do, unless the error says it.
+        end: of the message.
+        more: a kind of errors that are such failures, too.
+        but: kinds of errors that stay as they are.
+
+    Raises:
+        ResultsError: instead of the failure.
+    """
+    try:
+        yield
+    except Exception as error:
+        library = type(error).__module__.partition(".")[0]
+        failed = isinstance(error, OSError | more) or library in _LIBRARIES
+        if not failed or isinstance(error, but):
+            raise
+        code = errno.errorcode.get(getattr(error, "errno", None) or 0, "")
+        kind = f"{type(error).__name__} {code}"
+        remedies = _LOCAL if protocol(url) == "file" else _REMOTE
+        fitting = (remedy for name, remedy in remedies.items() if re.search(name, kind))
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = re.sub(r"://[^/\s]*@", "://", reason)
+        raise ResultsError(f"{failure} ({reason}). {next(fitting, otherwise)}{end}") from error
+
+
 def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path or URL, and the path in it without a final slash.
 
@@ -101,25 +152,25 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
         ResultsError: no file system is known or installed for it, it holds a password, or its
             bucket cannot be used.
     """
-    protocol = url.partition("://")[0] if "://" in url else "file"
+    kind = protocol(url)
     host = url.partition("://")[2].partition("/")[0]
-    if _PASSWORD.search(url) or (protocol in _S3 and "@" in host):
-        instead = f" {_CREDENTIALS}." if protocol in _S3 else ""
+    if _PASSWORD.search(url) or (kind in _S3 and "@" in host):
+        instead = f" {_CREDENTIALS}." if kind in _S3 else ""
         raise ResultsError(
-            f"the {protocol}:// URL of {what} holds a user or a password, which "
-            f"would stand in logs and reports. Leave it out of the URL.{instead}"
+            f"the {kind}:// URL of {what} holds a user or a password, which would stand in logs "
+            f"and reports. Leave it out of the URL.{instead}"
         )
-    options: dict[str, Any] = _S3_OPTIONS if protocol in _S3 else {}
+    options: dict[str, Any] = _S3_OPTIONS if kind in _S3 else {}
     try:
-        if protocol == "file":  # a path may hold `::`, which fsspec takes for a chain
+        if kind == "file":  # a path may hold `::`, which fsspec takes for a chain
             system, path = fsspec.filesystem("file"), os.path.abspath(url)
         else:
             system, path = fsspec.core.url_to_fs(url, **options)
     except ImportError as error:
-        extra = "Install them with `uv sync --extra cluster`" if protocol in _S3 else "Install it"
+        extra = "Install them with `uv sync --extra cluster`" if kind in _S3 else "Install it"
         raise ResultsError(
-            f"cannot open {what} {url}: {protocol}:// needs packages that are not "
-            f"installed ({error}). {extra}, on every node."
+            f"cannot open {what} {url}: {kind}:// needs packages that are not installed "
+            f"({error}). {extra}, on every node."
         ) from error
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot open {what} {url} ({error}).") from error
@@ -129,76 +180,17 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
             f"{what} {path!a} has a name that is not UTF-8, which neither Ray nor MLflow nor a "
             "report can hold. Rename it, or choose another."
         )
-    if protocol in _OBJECT_STORES and not path:
-        raise ResultsError(f"{url} names no bucket. Name one: {protocol}://BUCKET/results.")
-    if protocol in _S3:
+    if kind in _OBJECT_STORES and not path:
+        raise ResultsError(f"{url} names no bucket. Name one: {kind}://BUCKET/results.")
+    if kind in _S3:
         _require_bucket(system, url, what)
     return system, path
-
-
-def has_folders(system: fsspec.AbstractFileSystem) -> bool:
-    """Whether folders have to be made. In an object store, making one could make a bucket."""
-    return not set(_OBJECT_STORES) & set(_protocols(system))
-
-
-def is_local(system: fsspec.AbstractFileSystem) -> bool:
-    return "file" in _protocols(system)
-
-
-def is_failure(error: Exception) -> bool:
-    """Whether an error is a failure of a file system; any other error is a bug."""
-    library = type(error).__module__.partition(".")[0]
-    return isinstance(error, OSError) or library in _LIBRARIES
-
-
-def reason(error: Exception) -> str:
-    """The reason of a failure for a message, without passwords."""
-    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return re.sub(r"://[^/\s]*@", "://", text or type(error).__name__)
-
-
-def remedy(error: Exception, system: fsspec.AbstractFileSystem, otherwise: str) -> str:
-    """What to do about a failure, without a full stop."""
-    if isinstance(error, OSError) and error.errno in _REMEDIES:
-        return _REMEDIES[error.errno]
-    if is_local(system):
-        return otherwise
-    if isinstance(error, FileNotFoundError):
-        return "Bring its bucket back"
-    if isinstance(error, PermissionError):
-        return _RIGHTS
-    name = type(error).__name__
-    if re.search("Credential|Profile|Token|SSO", name):
-        return _CREDENTIALS
-    # botocore's errors are known by name, to spare its import.
-    if isinstance(error, ConnectionError | TimeoutError) or re.search(
-        "Endpoint|HTTPClient|Connect|Timeout|Proxy|SSL", name
-    ):
-        return _NETWORK
-    return otherwise
 
 
 @functools.cache
 def _require_bucket(system: fsspec.AbstractFileSystem, url: str, what: str) -> None:
     """Raises ResultsError if a bucket does not exist or cannot be listed."""
     bucket, key, _ = system.split_path(url)
-    try:
-        prefix = f"{key.rstrip('/')}/" if key else ""
+    prefix = f"{key.rstrip('/')}/" if key else ""
+    with told(f"cannot open {what} {url}", url, "Correct the URL", more=ValueError):
         system.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
-    except FileNotFoundError as error:
-        raise ResultsError(
-            f"there is no bucket {bucket}, for {what} {url}. Correct its name, or "
-            f"make it first: `aws s3 mb s3://{bucket}`."
-        ) from error
-    except Exception as error:
-        if not is_failure(error) and not isinstance(error, ValueError):
-            raise
-        raise ResultsError(
-            f"cannot open {what} {url} ({reason(error)}). "
-            f"{remedy(error, system, 'Correct the URL')}."
-        ) from error
-
-
-def _protocols(system: fsspec.AbstractFileSystem) -> tuple[str, ...]:
-    protocol = system.protocol
-    return (protocol,) if isinstance(protocol, str) else tuple(protocol)

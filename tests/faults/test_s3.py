@@ -410,7 +410,7 @@ def test_a_bucket_that_is_not_there_is_refused_and_not_made(
     before = s3.list_buckets()["Buckets"]
     assert_refused(
         "s3://no-such-bucket/r",
-        "there is no bucket no-such-bucket, .* make it first: `aws s3 mb s3://no-such-bucket`",
+        r"cannot open .* s3://no-such-bucket/r \(.*\)\. .* or make it first, with `aws s3 mb`",
         tmp_path,
         capsys,
     )
@@ -421,7 +421,7 @@ def test_a_bucket_that_is_lost_is_not_made_anew(s3: Any, bucket: str, storage: S
     results = Results(f"s3://{bucket}/r")
     s3.delete_bucket(Bucket=bucket)
     before = s3.list_buckets()["Buckets"]
-    lost = pytest.raises(ResultsError, match=r"does not exist\)\. Bring its bucket back")
+    lost = pytest.raises(ResultsError, match=r"does not exist\)\. Correct the name of its bucket")
     for act in (
         results.prepare,
         results.survey,
