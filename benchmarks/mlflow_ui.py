@@ -26,7 +26,7 @@ from benchmarks.support.mlflow_server import MLflowServer, serving
 from study.results import Results
 from study.tracking.artifacts import DATABASE
 from study.tracking.store import RunStore
-from study.tracking.uris import sqlite_url
+from study.tracking.uris import database_folder, sqlite_url
 
 PATIENCE = 120.0
 
@@ -41,7 +41,7 @@ def main() -> int:
     store = RunStore(results, args.study, None)
     store.connect()
     assert store.view is not None
-    uri = sqlite_url(results.databases() / DATABASE)
+    uri = sqlite_url(database_folder(results.url) / DATABASE)
     client = MlflowClient(uri)
     experiment = client.get_experiment_by_name(args.study).experiment_id
     runs = client.search_runs([experiment], "tags.role = 'summary'")

@@ -26,7 +26,7 @@ import pandas as pd
 from analysis.comparison.sources import Source
 from analysis.groups import AXES, Axis, is_recorded
 from study import tasks
-from study.results import HEATMAP_EDGES, KEY, RECORDED, ResultsError
+from study.results import HEATMAP_EDGES, KEY, ResultsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -384,43 +384,37 @@ def _refuse_untrained(cells: pd.DataFrame, around: pd.DataFrame, cut: Cut) -> No
             f"network of {where}. The smallest usable budget is "
             f"{around['first_x'].max():,.10g} {cut.unit}."
         )
-    if row["kind"] == RECORDED:
-        raise ResultsError(
-            f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
-            f"evaluation of a split within the {first['value']:,.10g} {cut.unit} that all runs "
-            "have spent. Record several evaluations of each run, on each split."
-        )
+    value = first["value"]
+    spent = "what" if math.isnan(value) else f"the {value:,.10g} {cut.unit} that"
     raise ResultsError(
-        f"the cells of {where} have no evaluation in common after their first step. Compare all "
-        "evaluations that they have."
+        f"run {row['cell_id']} of {where} ({row['paradigm']}, seed {row['seed']}) has no "
+        f"evaluation of a trained network on the {first['split']} split within {spent} all have "
+        "spent. Record several of each run, on each split, and compare all that there are."
     )
 
 
 def _refuse_threshold(cells: pd.DataFrame, cut: Cut) -> None:
-    if cut.threshold is not None and is_recorded(cells).any():
+    if cut.threshold is None:
+        return
+    if is_recorded(cells).any():
         raise ResultsError(
             "recorded runs have no heat maps from which SAIF at another threshold follows. Leave "
             "the threshold out, or name a study of other cells."
         )
     for task in cells["task"].unique():
         inner = tasks.modality(task).heatmap_edges[1:-1]
-        if cut.threshold is not None and cut.threshold not in inner:
+        if cut.threshold not in inner:
             raise ResultsError(
-                "a threshold must be an inner edge of the heat maps "
-                f"({', '.join(f'{edge:g}' for edge in inner)}{_of(task, cells)}), got "
-                f"{cut.threshold}."
+                f"a threshold must be an inner edge of the heat maps of {task} "
+                f"({', '.join(f'{edge:g}' for edge in inner)}), got {cut.threshold}."
             )
 
 
-def _of(task: str, cells: pd.DataFrame) -> str:
-    """Names a task where others have other edges."""
-    every = {tasks.modality(each).heatmap_edges for each in cells["task"].unique()}
-    return f" of {task}" if len(every) > 1 else ""
-
-
 def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
+    if cut.axis != "seconds":
+        return
     shared = (cells["pack"] > 1) | cells["shared_prefix"].astype(bool)
-    if cut.axis == "seconds" and shared.any():
+    if shared.any():
         raise ResultsError(
             f"{int(shared.sum())} of {len(cells)} cells have no training time of their own: they "
             "were trained in packs or share a prefix. Compare at equal flops or mosaics, or run "
@@ -428,7 +422,7 @@ def _refuse_shared_time(cells: pd.DataFrame, cut: Cut) -> None:
         )
     for name in ("device", "threads"):
         kinds = cells.groupby("comparison_id")[name].unique()
-        for values in kinds[kinds.map(len) > 1] if cut.axis == "seconds" else ():
+        for values in kinds[kinds.map(len) > 1]:
             raise ResultsError(
                 f"cells of one comparison were trained with {name} "
                 f"{', '.join(map(str, values))}: their seconds are not comparable. Compare at "

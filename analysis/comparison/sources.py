@@ -7,9 +7,8 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -24,7 +23,7 @@ from study.results import (
     SPLITS,
     Results,
     ResultsError,
-    agree,
+    apart,
 )
 
 if TYPE_CHECKING:
@@ -187,31 +186,17 @@ def _values(column: pd.Series) -> pa.Array:
 
 def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
     """Each evaluation once; which of several equal rows is kept does not depend on their order."""
-    if not rows.duplicated(KEY).any():
+    again = rows.duplicated(KEY, keep=False)
+    if not again.any():
         return rows
-    rows = rows.sort_values([*KEY, *_REPEATED, "train_seconds"], ignore_index=True)
-    again = rows.duplicated(KEY)
-    before, other = rows[again.shift(-1, fill_value=False)], rows[again]
-    for name in _REPEATED:
-        a, b = before[name].to_numpy(), other[name].to_numpy()
-        if name == "status":
-            same = a == b
-        else:
-            same = agree(
-                *(each[name].to_numpy(float, na_value=np.nan) for each in (before, other))
-            )
-        if not same.all():
-            at = int(np.flatnonzero(~same)[0])
-            row = other.iloc[at]
-            raise ResultsError(
-                f"cell {row['cell_id']} is in the table twice{_place(row)}, with {name} {a[at]} "
-                f"and {b[at]}. Keep one of the two rows."
-            )
-    return rows[~again].reset_index(drop=True)
-
-
-def _place(row: pd.Series) -> str:
-    """Names a row's evaluation within its cell; empty for a cell without evaluations."""
-    if pd.isna(row["split"]):
-        return ""
-    return f" at {100 * row['budget_fraction']:g} % of the budget on the {row['split']} split"
+    twice = rows[again].assign(status=pd.factorize(rows.loc[again, "status"])[0])
+    differ = apart(twice, _REPEATED)
+    for place, names in differ[differ.any(axis=1)].iterrows():
+        cell_id, split, fraction = cast(tuple[str, str, float], place)
+        at = "" if pd.isna(split) else f" at {100 * fraction:g} % of the budget on {split}"
+        what = " and ".join(map(str, names[names].index))
+        raise ResultsError(
+            f"cell {cell_id} is in the table twice{at}, with unlike {what}. Keep one of the rows."
+        )
+    ordered = rows.sort_values([*KEY, *_REPEATED, "train_seconds"])
+    return ordered.drop_duplicates(KEY).reset_index(drop=True)

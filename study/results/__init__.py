@@ -22,7 +22,7 @@ from study.results.columns import cell_columns as cell_columns
 from study.results.records import KEY as KEY
 from study.results.records import Files as Files
 from study.results.records import Survey as Survey
-from study.results.records import agree as agree
+from study.results.records import apart as apart
 from study.results.report_folder import report_files as report_files
 from study.results.report_folder import report_folder as report_folder
 from study.results.results import Results as Results

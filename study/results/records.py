@@ -151,8 +151,10 @@ class Records:
             wanted = set(cell_ids)
             mine = pc.is_in(pa.array(records["cell_id"]), pa.array(wanted, pa.string()))
             records = records[mine.to_numpy(zero_copy_only=False)].reset_index(drop=True)
-        if cell_ids is None or records["counts"].sum() < len(wanted):
-            for damage in self._damaged():
+            missing = wanted.difference(records["cell_id"])
+        for damage in self._damaged():
+            own = cell_file.own_cell(damage.name)
+            if cell_ids is None or own in missing or (missing and own is None):
                 raise ResultsError(
                     f"{self.storage.path(damage.name)} is damaged ({damage.reason}). Run its "
                     "study again, which sets it aside and runs its cells, or move it away."
@@ -246,22 +248,19 @@ class Records:
             ended = ended.assign(digest=ended["file"].str.rsplit("-").str[-1])  # of equal bytes
             ended = ended.drop_duplicates(["cell_id", "digest"], keep="last")
             several = ended[ended.duplicated("cell_id", keep=False)]
-            rows = self._measured(several)
-            keys, numbers = rows[KEY].to_numpy(), rows[[*METRICS]].to_numpy(float)
-            place = rows.groupby(["cell_id", "file"]).indices
-            found = []
-            for cell_id, mine in several.groupby("cell_id"):
-                *others, counts = mine["file"].tolist()
-                for other in others:
-                    one, two = (place.get((cell_id, name), []) for name in (counts, other))
-                    if (
-                        mine["status"].nunique() > 1
-                        or not np.array_equal(keys[one], keys[two])
-                        or not agree(numbers[one], numbers[two]).all()
-                    ):
-                        paths = " and ".join(self.storage.path(name) for name in (counts, other))
-                        found.append(f"cell {cell_id} has different results in {paths}")
-            return found
+            schema = selected(EVALUATIONS_SCHEMA, [*KEY, *METRICS])
+            rows = self._joined(several, schema, cell_file.evaluations_in).to_pandas()
+            sizes, count = rows.groupby(KEY).size(), several.groupby("cell_id").size()
+            lacking = sizes < count[sizes.index.get_level_values("cell_id")].to_numpy()
+            unlike = several.groupby("cell_id")["status"].nunique().gt(1)
+            each = (lacking, unlike, apart(rows, METRICS).any(axis=1))
+            wrong = {cell for some in each for cell in some[some].index.get_level_values(0)}
+            paths = several["file"].map(self.storage.path)
+            return [
+                f"cell {cell_id} has different results in {' and '.join(reversed([*places]))}"
+                for cell_id, places in paths.groupby(several["cell_id"])
+                if cell_id in wrong
+            ]
 
         return self.while_merged(find)
 
@@ -387,17 +386,16 @@ class Records:
         place = pc.index_in(rows["cell_id"], pa.array(counting["cell_id"], pa.string()))
         return rows.take(np.argsort(place.to_numpy(), kind="stable")).select(schema.names)
 
-    def _measured(self, records: pd.DataFrame) -> pd.DataFrame:
-        """What some records hold, with the columns `KEY`, `METRICS` and `file`, sorted."""
-        columns = [*KEY, *METRICS]
-        parts = [selected(EVALUATIONS_SCHEMA, columns).empty_table().to_pandas().assign(file="")]
-        for name, ids in records.groupby("file")["cell_id"]:
-            with self._open(str(name)) as file:
-                held = cell_file.evaluations_in(file, pa.array(ids, pa.string()), columns)
-            parts.append(held.to_pandas().assign(file=name))
-        return pd.concat(parts).sort_values(KEY, ignore_index=True)
-
 
 def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
     """Which numbers of two records agree within `DUPLICATE_TOLERANCE`; missing ones do."""
     return np.isclose(one, other, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
+
+
+def apart(rows: pd.DataFrame, numbers: Iterable[str]) -> pd.DataFrame:
+    """Which numbers do not agree, see `agree`, among the rows of an evaluation, by `KEY`."""
+    names = [*numbers]
+    values = rows.astype(dict.fromkeys(names, float)).groupby(KEY, dropna=False)[names]
+    low, high, known = values.min(), values.max(), values.count()
+    partly_known = known.gt(0) & known.lt(values.size(), axis=0)
+    return partly_known | (high - low > DUPLICATE_TOLERANCE * (1 + low.abs()))

@@ -12,13 +12,10 @@ Many studies may share a directory.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
 import socket
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import filelock
@@ -29,7 +26,7 @@ from study.results.cell_file import Damage
 from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA
 from study.results.records import CELLS, Records
 from study.storage.storage import ResultsError, Storage
-from study.storage.urls import local_path, place_of
+from study.storage.urls import place_of
 
 _ORIGIN = ".origin"
 _FOLDERS = (CELLS, "checkpoints", "forks", "networks")
@@ -56,32 +53,6 @@ class Results(Records):
         self._locked = False
 
     # --- the directory
-
-    def databases(self) -> Path:
-        """The local folder of MLflow's database.
-
-        It is the results directory itself. No database works in an object store, so a store's
-        database lies in a folder of the working directory, named after the URL and made if
-        missing.
-
-        Raises:
-            ResultsError: the folder cannot be made.
-        """
-        path = local_path(self.url)
-        if path is not None:
-            return path.resolve()
-        url = self.url.rstrip("/")
-        name = re.sub(r"[^\w.-]+", "-", url)  # two URLs may share it; the digest tells them apart
-        digest = hashlib.sha256(url.encode()).hexdigest()[:8]
-        folder = Path("databases", f"{name}-{digest}").resolve()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ResultsError(
-                f"{folder}, for MLflow's database of {self.url}, cannot be made "
-                f"({error.strerror}). Run the command in a directory that can be written."
-            ) from error
-        return folder
 
     def prepare(self) -> None:
         """Makes the directory, and checks that it can be written.

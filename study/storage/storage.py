@@ -246,5 +246,5 @@ def _sync_folder(path: str) -> None:
 
 def _unless_gone(error: OSError) -> None:
     """Raises an error of `os.walk`, which would skip an unreadable folder."""
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+    if not isinstance(error, FileNotFoundError):
         raise error

@@ -49,6 +49,7 @@ from study.tracking.runs import (
 from study.tracking.uris import (
     NONE,
     ServerDown,
+    database_folder,
     is_server,
     may_pass,
     of_proxy,
@@ -103,7 +104,7 @@ class RunStore:
         results, study, uri: as for `open_tracker`; the URI is not `none`.
 
     Raises:
-        ResultsError: as `Results.databases`, if the URI is None and MLFLOW_TRACKING_URI not set.
+        ResultsError: as `database_folder`, if the URI is None and MLFLOW_TRACKING_URI not set.
     """
 
     def __init__(self, results: Results, study: str, uri: str | None) -> None:
@@ -111,7 +112,9 @@ class RunStore:
         self._study = study
         self._asked_uri = uri
         asked = tracking_uri(uri)
-        self._folder = None if asked else results.databases()  # of the study's own database
+        self._folder = (
+            None if asked else database_folder(results.url)
+        )  # of the study's own database
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
         self._origin = ""
         self._runs: dict[str, KnownRun] = {}

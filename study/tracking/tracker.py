@@ -102,7 +102,7 @@ def open_tracker(results: Results, study: str, uri: str | None) -> Tracker:
         results: where cells are read from.
         study: name of the experiment.
         uri: MLflow tracking URI, or `none`; None: MLFLOW_TRACKING_URI, or without it a SQLite
-            database in `Results.databases`.
+            database in `database_folder`.
 
     Raises:
         RequestError: the URI can never work.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import socket
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from study.errors import RequestError
+from study.errors import RequestError, ResultsError
+from study.storage.urls import local_path
 
 NONE = "none"
 """The `--tracking` that logs nothing."""
@@ -40,6 +42,32 @@ def sqlite_url(path: Path) -> str:
     # the driver's name in the URL, it makes none.
     driver = "sqlite" if quoted == str(path) else "sqlite+pysqlite"
     return f"{driver}:///{quoted}"
+
+
+def database_folder(url: str) -> Path:
+    """The local folder of the MLflow database of a results directory at a path or URL.
+
+    It is the directory itself. No database works in an object store, so a store's database lies
+    in a folder of the working directory, named after the URL and made if missing.
+
+    Raises:
+        ResultsError: the folder cannot be made.
+    """
+    path = local_path(url)
+    if path is not None:
+        return path.resolve()
+    url = url.rstrip("/")
+    name = re.sub(r"[^\w.-]+", "-", url)  # two URLs may share it; the digest tells them apart
+    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+    folder = Path("databases", f"{name}-{digest}").resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(
+            f"{folder}, for MLflow's database of {url}, cannot be made ({error.strerror}). Run "
+            "the command in a directory that can be written."
+        ) from error
+    return folder
 
 
 def may_pass(error: Exception) -> bool:

@@ -32,6 +32,7 @@ from study.launch.trial import train_cells
 from study.results import Results, ResultsError, Survey
 from study.storage.storage import Storage
 from study.tasks.mosaics.mosaics import MosaicTask
+from study.tracking.uris import database_folder
 from tests.conftest import PROJECT, tiny_cell
 from tests.contracts import test_storage as contract
 from tests.made_up.comparisons import make_cell, make_results, write
@@ -280,7 +281,7 @@ def test_no_credential_is_written_anywhere(
 ) -> None:
     """Neither by the command, nor into results, reports, checkpoints or MLflow."""
     monkeypatch.chdir(tmp_path)
-    shutil.copy(empty_database, studied.results.databases() / "mlflow.db")
+    shutil.copy(empty_database, database_folder(studied.results.url) / "mlflow.db")
     assert track.main([studied.results.url]) == 0
     written = [path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()]
     assert any(studied.results.url.encode() in data for data in written)

@@ -76,7 +76,7 @@ def test_saif_is_at_the_tasks_threshold(results: Results, comparison: Comparison
     assert {heatmap.size for heatmap in comparison.chosen["heatmap"].dropna()} == {9}
     (lower,) = compare_results(results, threshold=0.2)
     assert lower.names["saif"] == "SAIF at threshold 0.2"
-    with pytest.raises(ResultsError, match=r"heat maps \(0.2, 0.3\), got 0.8"):
+    with pytest.raises(ResultsError, match=r"heat maps of mscoco \(0.2, 0.3\), got 0.8"):
         compare_results(results, threshold=0.8)
 
 

@@ -112,7 +112,7 @@ def test_rows_that_contradict_each_other_are_refused(
     evaluations = analysis.load(results)
     at = (evaluations["split"] == "test") & (evaluations["budget_fraction"] == 1)
     twice = pd.concat([evaluations, evaluations[at].assign(**{column: value})])
-    with pytest.raises(ResultsError, match=f"cell {cell.id} .*twice.* with {column} "):
+    with pytest.raises(ResultsError, match=f"cell {cell.id} .*twice.* with unlike {column}"):
         analysis.equal_compute(twice)
 
 
