@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 from benchmarks.support.processes import peak_bytes
 from study.cell import Budget, Cell, Schedule
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, SPLITS, Results, cell_columns
-from study.results.cell_file import MERGED
+from study.results.cell_file import MERGED, rows_of
 from study.results.merging import ROWS_A_FILE
 
 EVALUATIONS = 100
@@ -107,8 +107,10 @@ def make(directory: Path, cells: int) -> None:
     made.sort(key=lambda c: (c.comparison_id, c.paradigm, c.schedule.text, c.seed))
     for start in range(0, len(made), CELLS_A_FILE):
         some = made[start : start + CELLS_A_FILE]
-        rows = pa.Table.from_pylist([row_of(cell) for cell in some], CELLS_SCHEMA)
-        results.write(MERGED, rows, evaluations_of(some, np.random.default_rng(start)))
+        rows = [row_of(cell) for cell in some]
+        held = evaluations_of(some, np.random.default_rng(start))
+        held = rows_of(pa.Table.from_pylist(rows, CELLS_SCHEMA), held)
+        results.write(MERGED, held, {str(row["cell_id"]): str(row["cell"]) for row in rows})
 
 
 def all_cells() -> Iterator[Cell]:

@@ -11,17 +11,18 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from study.errors import ResultsError
-from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA, FAMILIES, selected
+from study.results.columns import EVALUATIONS_SCHEMA, FAMILIES, ROWS_SCHEMA
 
 SCHEMA_VERSION = 10
 """Of the files that are written and read."""
@@ -59,8 +60,8 @@ def own_cell(name: str) -> str | None:
     return found["cell"] if found else None
 
 
-def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
-    """The bytes of a file.
+def rows_of(cells: pa.Table, evaluations: pa.Table) -> pa.Table:
+    """The rows of cells, one after another, with the columns of `ROWS_SCHEMA`.
 
     Args:
         cells: of `CELLS_SCHEMA`, each once.
@@ -71,19 +72,24 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
     none = pa.Table.from_pylist([{}] * len(without), EVALUATIONS_SCHEMA)
     cell_of = np.concatenate([cell_of, without])
     order = np.argsort(cell_of, kind="stable")
-    first = np.unique(cell_of[order], return_index=True)[1]
-    order = np.concatenate([order[first], np.delete(order, first)])
+    repeated = cells.take(cell_of[order])
+    measured = pa.concat_tables([evaluations, none]).take(order)
+    both = {name: table[name] for table in (measured, repeated) for name in table.column_names}
+    return pa.table(both).select(ROWS_SCHEMA.names)
 
-    repeated = cells.drop_columns("cell").take(cell_of[order])
-    measured = pa.concat_tables([evaluations, none]).take(order).drop_columns("cell_id")
-    columns = {name: table[name] for table in (repeated, measured) for name in table.column_names}
-    empty = {name for name, column in columns.items() if column.null_count == len(order)}
-    left_out = {name for family in FAMILIES if empty.issuperset(family) for name in family}
-    rows = pa.table({name: columns[name] for name in columns if name not in left_out})
 
-    texts = zip(cells["cell_id"].to_pylist(), cells["cell"].to_pylist(), strict=True)
-    metadata = {_VERSION: str(SCHEMA_VERSION), **dict(texts)}
-    several = len(cells) > 1
+def encoded(rows: pa.Table, texts: Mapping[str, str]) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        rows: of `ROWS_SCHEMA`, those of a cell one after another.
+        texts: id -> JSON of each cell.
+    """
+    empty = {name for name in rows.column_names if rows[name].null_count == len(rows)}
+    rows = rows.drop_columns([n for each in FAMILIES if empty.issuperset(each) for n in each])
+    several = len(texts) > 1
+    first = firsts(rows) if several else np.arange(len(rows))
+    order = np.concatenate([first, np.delete(np.arange(len(rows)), first)])
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink,
@@ -94,10 +100,16 @@ def encoded(cells: pa.Table, evaluations: pa.Table) -> bytes:
         store_schema=False,
         write_statistics=False,
     ) as writer:
-        writer.add_key_value_metadata(metadata)
-        for part in (rows[: len(cells)], rows[len(cells) :]) if several else (rows,):
-            writer.write_table(part, ROWS_A_GROUP)
+        writer.add_key_value_metadata({_VERSION: str(SCHEMA_VERSION), **texts})
+        for part in np.split(order, [len(first)]) if several else (order,):
+            writer.write_table(rows.take(part), ROWS_A_GROUP)
     return sink.getvalue()
+
+
+def firsts(rows: pa.Table) -> NDArray[np.intp]:
+    """Where each cell begins, of rows that are those of a cell one after another."""
+    cell_of = pc.index_in(rows["cell_id"], pc.unique(rows["cell_id"])).to_numpy()
+    return np.flatnonzero(np.diff(cell_of, prepend=-1))
 
 
 def name_of(cell_id: str, data: bytes) -> str:
@@ -136,44 +148,43 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def cells_in(
-    file: pq.ParquetFile, cell_ids: pa.Array | None = None, columns: Iterable[str] | None = None
+def rows_in(
+    file: pq.ParquetFile,
+    which: Literal["cells", "evaluations", "all"],
+    cell_ids: pa.Array | None = None,
+    columns: Collection[str] = ROWS_SCHEMA.names,
 ) -> pa.Table:
-    """One row a cell, of some or all cells, with some or all columns of `CELLS_SCHEMA`."""
-    schema = selected(CELLS_SCHEMA, columns)
-    rows = _of_cells(file.read_row_group(0, _there(file, schema)), cell_ids)
-    rows = rows.take(np.sort(np.unique(rows["cell_id"].to_numpy(), return_index=True)[1]))
-    if "cell" in schema.names:
-        texts = file.metadata.metadata
-        cells = [texts[cell_id.encode()] for cell_id in rows["cell_id"].to_pylist()]
-        rows = rows.append_column("cell", pa.array(cells, pa.binary()).cast(pa.string()))
-    return _completed(rows, schema)
+    """Rows of a file, without the columns that it lacks.
 
-
-def evaluations_in(
-    file: pq.ParquetFile, cell_ids: pa.Array | None = None, columns: Iterable[str] | None = None
-) -> pa.Table:
-    """The evaluations of some or all cells, with some or all columns of `EVALUATIONS_SCHEMA`."""
-    schema = selected(EVALUATIONS_SCHEMA, columns)
-    groups = np.arange(file.num_row_groups)
+    Args:
+        file: as `opened` gives it.
+        which: one row of each cell; or its evaluations; or all, also of cells that have none.
+        cell_ids: of these cells; None: of all.
+        columns: of `ROWS_SCHEMA`, or `cell`; `cell_id` and `split` come with them.
+    """
+    groups = np.arange(1 if which == "cells" else file.num_row_groups)
     if len(groups) > 1 and cell_ids is not None:  # most groups have none of a few cells
         wanted = np.flatnonzero(pc.is_in(file.read(["cell_id"])["cell_id"], cell_ids))
         ends = np.cumsum([file.metadata.row_group(n).num_rows for n in groups])
         groups = np.unique(np.searchsorted(ends, wanted, side="right"))
-    rows = _of_cells(file.read_row_groups(groups, _there(file, schema)), cell_ids)
-    return _completed(rows.filter(rows["split"].is_valid()), schema)
+    there = [n for n in file.schema_arrow.names if n in {*columns, "cell_id", "split"}]
+    threads = len(groups) > 1  # of one group they take longer than they save
+    rows = file.read_row_groups(groups, there, use_threads=threads)
+    at = there.index("cell_id")
+    rows = rows.set_column(at, "cell_id", rows["cell_id"].cast(pa.string()))
+    rows = rows if cell_ids is None else rows.filter(pc.is_in(rows["cell_id"], cell_ids))
+    if which == "cells":
+        rows = rows.take(firsts(rows))
+    if which == "evaluations":
+        rows = rows.filter(rows["split"].is_valid())
+    if "cell" in columns:
+        texts = file.metadata.metadata
+        cells = [texts[cell_id.encode()].decode() for cell_id in rows["cell_id"].to_pylist()]
+        rows = rows.append_column("cell", pa.array(cells, pa.string()))
+    return rows
 
 
-def _there(file: pq.ParquetFile, schema: pa.Schema) -> list[str]:
-    """The columns to read: a file lacks what none of its cells has."""
-    return [n for n in file.schema_arrow.names if n in {*schema.names, "cell_id", "split"}]
-
-
-def _of_cells(rows: pa.Table, cell_ids: pa.Array | None) -> pa.Table:
-    return rows if cell_ids is None else rows.filter(pc.is_in(rows["cell_id"], cell_ids))
-
-
-def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a schema, missing ones empty."""
     none = {name: pa.nulls(len(rows), schema.field(name).type) for name in schema.names}
     there = {name: rows[name] for name in rows.column_names if name in none}

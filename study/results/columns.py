@@ -288,6 +288,10 @@ def _fields(groups: Mapping[str, Columns]) -> list[tuple[str, pa.DataType]]:
 
 CELLS_SCHEMA = pa.schema(_fields(_OF_CELLS))
 EVALUATIONS_SCHEMA = pa.schema([("cell_id", _TEXT), *_fields(_OF_EVALUATIONS)])
+ROWS_SCHEMA = pa.schema(
+    [field for field in CELLS_SCHEMA if field.name != "cell"] + [*EVALUATIONS_SCHEMA][1:]
+)
+"""Of a file: those of the evaluations, and of their cells."""
 
 SPLITS = ("train", "validation", "test")
 """An evaluation has a row for each split."""

@@ -103,9 +103,9 @@ def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
 
 def _write(results: Results, cell_ids: Collection[str]) -> str:
     """The name of a new file with these cells."""
-    cells, evaluations = results.tables(cell_ids)
-    ordered = cells.sort_by([(name, "ascending") for name in TOGETHER])
-    return results.write(MERGED, ordered, evaluations)
+    rows = results.rows(cell_ids).sort_by([(name, "ascending") for name in TOGETHER])
+    cells = results.cells(cell_ids, ["cell_id", "cell"])
+    return results.write(MERGED, rows, dict(zip(cells["cell_id"], cells["cell"], strict=True)))
 
 
 def _remove(results: Results, names: Iterable[str], but: Collection[str]) -> None:

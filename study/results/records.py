@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from study.results import cell_file
 from study.results.cell_file import Damage, Damaged
-from study.results.columns import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, selected
+from study.results.columns import (
+    CELLS_SCHEMA,
+    EVALUATIONS_SCHEMA,
+    METRICS,
+    ROWS_SCHEMA,
+    selected,
+)
 from study.storage.storage import ResultsError, Storage
 from study.terminal.working import working
 
@@ -105,7 +111,8 @@ class Records:
             with contextlib.suppress(FileNotFoundError, Damaged):
                 ids = pa.array([cell_id])  # a file may bear the name of another cell
                 with self._open(name) as file:
-                    found += cell_file.cells_in(file, ids, ["status"])["status"].to_pylist()
+                    cells = cell_file.rows_in(file, "cells", ids, ["status"])
+                    found += cells["status"].to_pylist()
         return max(found, key=_RANKS.index, default=None)
 
     def survey(self) -> Survey:
@@ -205,15 +212,27 @@ class Records:
             ResultsError: as `cells`.
         """
 
+        of_cells = selected(CELLS_SCHEMA, cell_columns)
+        of_evaluations = selected(EVALUATIONS_SCHEMA, columns)
+
         def read() -> tuple[pa.Table, pa.Table]:
             records = self.records(cell_ids)
             counting = records[records["counts"]]
-            return (
-                self._joined(counting, selected(CELLS_SCHEMA, cell_columns), cell_file.cells_in),
-                self._joined(
-                    counting, selected(EVALUATIONS_SCHEMA, columns), cell_file.evaluations_in
-                ),
-            )
+            cells = self._rows(counting, of_cells, "cells")
+            return cells, self._rows(counting, of_evaluations)
+
+        return self.while_merged(read)
+
+    def rows(self, cell_ids: Iterable[str]) -> pa.Table:
+        """The rows of some cells as files hold them, of `ROWS_SCHEMA`.
+
+        Raises:
+            ResultsError: as `cells`.
+        """
+
+        def read() -> pa.Table:
+            records = self.records(cell_ids)
+            return self._rows(records[records["counts"]], ROWS_SCHEMA, "all")
 
         return self.while_merged(read)
 
@@ -248,8 +267,7 @@ class Records:
             ended = ended.assign(digest=ended["file"].str.rsplit("-").str[-1])  # of equal bytes
             ended = ended.drop_duplicates(["cell_id", "digest"], keep="last")
             several = ended[ended.duplicated("cell_id", keep=False)]
-            schema = selected(EVALUATIONS_SCHEMA, [*KEY, *METRICS])
-            rows = self._joined(several, schema, cell_file.evaluations_in).to_pandas()
+            rows = self._rows(several, selected(ROWS_SCHEMA, [*KEY, *METRICS])).to_pandas()
             sizes, count = rows.groupby(KEY).size(), several.groupby("cell_id").size()
             lacking = sizes < count[sizes.index.get_level_values("cell_id")].to_numpy()
             unlike = several.groupby("cell_id")["status"].nunique().gt(1)
@@ -333,10 +351,10 @@ class Records:
     def _look_into(self, name: str) -> pa.Table | Damage:
         try:
             with self._open(name) as file:
-                held = cell_file.cells_in(file, columns=[*PLACE, "status"])
+                held = cell_file.rows_in(file, "cells", columns=[*PLACE, "status"])
         except Damaged as error:
             return Damage(name, str(error))
-        count = len(held)
+        held, count = held.drop_columns("split"), len(held)
         held = held.append_column("file", pa.array([name] * count, pa.string()))
         return held.append_column("rows", pa.array([file.metadata.num_rows / count] * count))
 
@@ -363,28 +381,24 @@ class Records:
         with self.storage.reading(name):
             yield cell_file.opened(self.storage.path(name), path, checked)
 
-    def _joined(
-        self, counting: pd.DataFrame, schema: pa.Schema, read: Callable[..., pa.Table]
+    def _rows(
+        self,
+        records: pd.DataFrame,
+        schema: pa.Schema,
+        which: Literal["cells", "evaluations", "all"] = "evaluations",
     ) -> pa.Table:
-        """The rows of cells with the columns of a schema, in the order of the ids.
-
-        Args:
-            counting: their records that count.
-            schema: of the rows.
-            read: gives the rows of some cells in a file.
-        """
-        if not schema.names:
+        """Rows of some records, those of a cell one after another, see `cell_file.rows_in`."""
+        if not schema.names or records.empty:
             return schema.empty_table()
-        needed = [*schema.names, "cell_id"]
         parts = []
-        for name, ids in counting.groupby("file")["cell_id"]:
+        for name, ids in records.groupby("file")["cell_id"]:
             with self._open(str(name)) as file:
-                parts.append(read(file, pa.array(ids, pa.string()), needed))
-        if not parts:
-            return schema.empty_table()
-        rows = pa.concat_tables(parts)
-        place = pc.index_in(rows["cell_id"], pa.array(counting["cell_id"], pa.string()))
-        return rows.take(np.argsort(place.to_numpy(), kind="stable")).select(schema.names)
+                wanted = pa.array(ids, pa.string())
+                parts.append(cell_file.rows_in(file, which, wanted, schema.names))
+        rows = pa.concat_tables(parts, promote_options="default")
+        place = pc.index_in(rows["cell_id"], pa.array(records["cell_id"], pa.string()))
+        rows = rows.take(np.argsort(place.to_numpy(), kind="stable"))
+        return cell_file.completed(rows, schema)
 
 
 def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:

@@ -172,23 +172,23 @@ class Results(Records):
         Raises:
             ResultsError: it cannot be written.
         """
-        self.write(
-            str(cell["cell_id"]),
+        rows = cell_file.rows_of(
             pa.Table.from_pylist([dict(cell)], CELLS_SCHEMA),
             pa.Table.from_pylist([dict(row) for row in evaluations], EVALUATIONS_SCHEMA),
         )
+        self.write(cell["cell_id"], rows, {cell["cell_id"]: cell["cell"]})
 
-    def write(self, stem: str, cells: pa.Table, evaluations: pa.Table) -> str:
+    def write(self, stem: str, rows: pa.Table, texts: Mapping[str, str]) -> str:
         """Writes a file and returns its name.
 
         Args:
             stem: the id of the cell, or `MERGED`.
-            cells, evaluations: see `study.results.cell_file.encoded`.
+            rows, texts: see `study.results.cell_file.encoded`.
 
         Raises:
             ResultsError: it cannot be written.
         """
-        data = cell_file.encoded(cells, evaluations)
+        data = cell_file.encoded(rows, texts)
         name = f"{CELLS}/{cell_file.name_of(stem, data)}"
         self.storage.write(name, data)
         return name

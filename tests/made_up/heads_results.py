@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, Results
-from study.results.cell_file import MERGED
+from study.results.cell_file import MERGED, rows_of
 
 Recorded = tuple[dict[str, Any], list[dict[str, Any]]]
 """The rows of a cell and of its evaluations."""
@@ -284,11 +284,9 @@ def write_study(
         made += [_of_training(law, seed)] if trained else []
         made += [_of_scoring(law, method, width, seed) for method, width in asked]
     rows, evaluations = [row for row, _ in made], [each for _, mine in made for each in mine]
-    results.write(
-        MERGED,
-        pa.Table.from_pylist(rows, CELLS_SCHEMA),
-        pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA),
-    )
+    cells = pa.Table.from_pylist(rows, CELLS_SCHEMA)
+    held = rows_of(cells, pa.Table.from_pylist(evaluations, EVALUATIONS_SCHEMA))
+    results.write(MERGED, held, {row["cell_id"]: row["cell"] for row in rows})
 
 
 def _accuracy(law: Law, seed: int) -> float:
