@@ -7,6 +7,7 @@ nothing, and doubles nothing, since of several records of a cell one counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pandas as pd
@@ -24,6 +25,8 @@ CELLS_A_FILE = 5_000
 
 MOST_SMALL_FILES = 250
 """Cells with files of their own that a running study lets come together."""
+
+_AT_A_TIME = 16  # files of an object store that are removed side by side
 
 TOGETHER = ["comparison_id", "paradigm", "schedule", "seed", "cell_id"]
 """Columns by which cells are ordered in merged files: what is read together lies together."""
@@ -103,13 +106,12 @@ def _groups(records: pd.DataFrame) -> Iterator[list[str]]:
 
 def _write(results: Results, cell_ids: Collection[str]) -> str:
     """The name of a new file with these cells."""
-    rows = results.rows(cell_ids).sort_by([(name, "ascending") for name in TOGETHER])
-    cells = results.cells(cell_ids, ["cell_id", "cell"])
-    return results.write(MERGED, rows, dict(zip(cells["cell_id"], cells["cell"], strict=True)))
+    rows, texts = results.rows(cell_ids)
+    return results.write(MERGED, rows.sort_by([(name, "ascending") for name in TOGETHER]), texts)
 
 
 def _remove(results: Results, names: Iterable[str], but: Collection[str]) -> None:
     """Removes files, but some: one that was written may have been there, with equal bytes."""
-    for name in names:
-        if name not in but:
-            results.storage.remove(name)
+    gone = [name for name in names if name not in but]
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        list(pool.map(results.storage.remove, gone))

@@ -223,16 +223,19 @@ class Records:
 
         return self.while_merged(read)
 
-    def rows(self, cell_ids: Iterable[str]) -> pa.Table:
-        """The rows of some cells as files hold them, of `ROWS_SCHEMA`.
+    def rows(self, cell_ids: Iterable[str]) -> tuple[pa.Table, dict[str, str]]:
+        """The rows of some cells as a file holds them, and id -> JSON, see `cell_file.encoded`.
 
         Raises:
             ResultsError: as `cells`.
         """
 
-        def read() -> pa.Table:
+        def read() -> tuple[pa.Table, dict[str, str]]:
             records = self.records(cell_ids)
-            return self._rows(records[records["counts"]], ROWS_SCHEMA, "all")
+            counting = records[records["counts"]]
+            texts = self._rows(counting, selected(CELLS_SCHEMA, ["cell_id", "cell"]), "cells")
+            ids_and_texts = (texts[name].to_pylist() for name in ("cell_id", "cell"))
+            return self._rows(counting, ROWS_SCHEMA, "all"), dict(zip(*ids_and_texts, strict=True))
 
         return self.while_merged(read)
 
