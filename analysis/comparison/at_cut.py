@@ -114,6 +114,7 @@ def _counted(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     unknown = diverged & went_on & ~table.pop("reached").eq(True)
     table["diverged"] = diverged & ~went_on
     table.loc[table["diverged"] | unknown, metrics] = np.nan
+    table.loc[table["diverged"], [*table.filter(like="between_")]] = 0.0  # it counts as a constant
     table.loc[table["diverged"] & ~_nowhere_known(table), "saif"] = 0.0
     table.loc[table["diverged"], measures] = 0.0
     for task in table["task"].unique():
@@ -165,7 +166,7 @@ def heatmaps_of(table: pd.DataFrame, evaluations: pd.DataFrame) -> pd.Series:
         for name in ("budget_fraction", "next_fraction")
     ]
     last, after = (
-        place.merge(recorded, how="left")["heatmap"].map(np.asarray, na_action="ignore")
+        place.merge(recorded, how="left")["heatmap"].astype(object).map(np.asarray, "ignore")
         for place in places
     )
     weight = table["weight"].to_numpy()

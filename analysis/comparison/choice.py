@@ -215,16 +215,17 @@ def moved_by_choice(
     if f"between_{select}" not in at_budget:
         return {}
     option = ["paradigm", *OPTION]
-    tried = with_chosen(options(at_budget, [select]), choice, option).query("can_be_chosen")
+    tried = with_chosen(options(at_budget, [select]), choice, option)
+    tried = tried[tried["can_be_chosen"] & has_score(tried, select)]
     rows = tuning(at_budget).merge(tried[[*option, "chosen"]], on=option)
     numbers = [f"{part}{name}" for name in {select, *metrics} for part in ("", "between_")]
     means = rows.astype(dict.fromkeys(numbers, float))
     means = means.groupby(["split", *option, "chosen"], dropna=False)[numbers].mean().reset_index()
     scores, tests = (means[means["split"] == split] for split in ("validation", "test"))
     best, of_chosen = (each[each["chosen"]].set_index("paradigm") for each in (scores, tests))
-    least = (best[select] - best[f"between_{select}"]).reindex(scores["paradigm"]).to_numpy()
-    most = scores[select] + scores[f"between_{select}"]
-    rivals = scores[~scores["chosen"] & (most >= least - _ROUNDING)]
+    of_best = best[[select, f"between_{select}"]].reindex(scores["paradigm"]).to_numpy()
+    behind, off = of_best[:, 0] - scores[select], of_best[:, 1] + scores[f"between_{select}"]
+    rivals = scores[~scores["chosen"] & (off > 0) & (behind <= off + _ROUNDING)]
     at_choice: Mapping[Any, Any] = of_chosen.to_dict("index")
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, test in tests.merge(rivals[option], on=option).groupby("paradigm"):

@@ -188,7 +188,7 @@ def _each_once(rows: pd.DataFrame) -> pd.DataFrame:
     """Each evaluation once; which of several equal rows is kept does not depend on their order."""
     again = rows.duplicated(KEY, keep=False)
     if not again.any():
-        return rows
+        return rows.reset_index(drop=True)
     twice = rows[again].assign(status=pd.factorize(rows.loc[again, "status"])[0])
     differ = apart(twice, _REPEATED)
     for place, names in differ[differ.any(axis=1)].iterrows():

@@ -102,7 +102,7 @@ def encoded(rows: pa.Table, texts: Mapping[str, str]) -> bytes:
     ) as writer:
         writer.add_key_value_metadata({_VERSION: str(SCHEMA_VERSION), **texts})
         for part in np.split(order, [len(first)]) if several else (order,):
-            writer.write_table(rows.take(part), ROWS_A_GROUP)
+            writer.write_table(rows.take(part), max(ROWS_A_GROUP, len(first)))
     return sink.getvalue()
 
 

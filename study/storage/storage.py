@@ -43,7 +43,7 @@ class Storage:
         self.url = os.fspath(url) if path is None else str(path)
         self._what = what
         self._fs, self._root = urls.open_url(self.url, what)
-        self.local = urls.protocol(self.url) == "file"
+        self.local = urls.is_local(self.url)
 
     def make(self, folder: str) -> None:
         """Makes a folder of the directory, and the directory, if they are missing.
@@ -145,7 +145,11 @@ class Storage:
         if not self.exists(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
         with self._writing(target):
-            self._fs.mv(self._path(name), self._path(target))
+            if self.local:
+                self._fs.mv(self._path(name), self._path(target))
+            else:  # `mv` takes a name for a pattern; a kill in between leaves both files
+                self._fs.cp_file(self._path(name), self._path(target))
+                self._fs.rm_file(self._path(name))
         return target
 
     def remove(self, name: str) -> None:

@@ -96,6 +96,11 @@ def protocol(url: str) -> str:
     return url.partition("://")[0].rpartition("::")[2] if "://" in url else "file"
 
 
+def is_local(url: str) -> bool:
+    """Whether it is a path; a `file://` URL has become one in `local_path`."""
+    return "://" not in url
+
+
 def has_folders(url: str) -> bool:
     """Whether folders have to be made. In an object store, making one could make a bucket."""
     return protocol(url) not in _OBJECT_STORES
@@ -132,7 +137,7 @@ def told(
             raise
         code = errno.errorcode.get(getattr(error, "errno", None) or 0, "")
         kind = f"{type(error).__name__} {code}"
-        remedies = _LOCAL if protocol(url) == "file" else _REMOTE
+        remedies = _LOCAL if is_local(url) else _REMOTE
         fitting = (remedy for name, remedy in remedies.items() if re.search(name, kind))
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         reason = re.sub(r"://[^/\s]*@", "://", reason)
@@ -162,7 +167,7 @@ def open_url(url: str, what: str) -> tuple[fsspec.AbstractFileSystem, str]:
         )
     options: dict[str, Any] = _S3_OPTIONS if kind in _S3 else {}
     try:
-        if kind == "file":  # a path may hold `::`, which fsspec takes for a chain
+        if is_local(url):  # a path may hold `::`, which fsspec takes for a chain
             system, path = fsspec.filesystem("file"), os.path.abspath(url)
         else:
             system, path = fsspec.core.url_to_fs(url, **options)

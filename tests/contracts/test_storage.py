@@ -30,7 +30,7 @@ def test_no_content_is_ever_lost_but_by_writing_and_removing(storage: Storage) -
     """A storage behaves as a dict from names to bytes does."""
     files: dict[str, bytes] = {}
     draw = random.Random(0)
-    names = ["a/x", "a/y.bin", "b/c/x"]
+    names = ["a/x", "a/[x]", "a/y.bin", "b/c/x"]
     for folder in ("a", "b/c"):
         storage.make(folder)
     for number in range(100):

@@ -305,6 +305,35 @@ def test_equal_curves_never_differ(
         assert found.paired["difference"].dropna().eq(0).all()
 
 
+def test_a_run_without_evaluations_makes_no_difference_sure(results: Results) -> None:
+    for seed in range(8):
+        write(results, make_cell("hard", seed=seed), points=(0.2, 1.0))
+        lost = {"status": "diverged", "points": ()}
+        write(
+            results,
+            make_cell("soft", seed=seed),
+            **(lost if seed == 7 else {"points": (0.3, 0.7)}),
+        )
+    (found,) = compare(analysis.load(results))
+    assert found.paired["num_pairs"].eq(8).all()
+    assert found.paired["reason"].str.contains("evaluations lie").all()
+
+
+def test_options_that_tie_where_nothing_is_interpolated_are_no_doubt(results: Results) -> None:
+    """Whatever else is in the directory."""
+    random = np.random.default_rng(0)
+    for seed in range(8):
+        for paradigm, lr, saif in (("soft", 0.1, 0.3), ("soft", 0.2, 0.6), ("hard", 0.1, 0.7)):
+            noise = random.normal(0, 0.01)
+            write(results, make_cell(paradigm, lr, seed), accuracy=0.8, saif=saif + noise)
+        write(results, make_cell("soft", seed=seed, m=20), points=(0.3, 0.7))
+        write(results, make_cell("hard", seed=seed, m=20), points=(0.2, 1.0))
+    found, between = compare(analysis.load(results))
+    assert between.interpolated
+    assert not found.interpolated
+    assert found.paired.set_index("metric").at["saif", "verdict"] != "undecided"
+
+
 # --- axes
 
 
