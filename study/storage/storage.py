@@ -66,15 +66,8 @@ class Storage:
         Raises:
             ResultsError: a full disk, a missing folder, no permission.
         """
-        path = self._path(name)
         with self._writing(name):
-            if not self.local:
-                self._fs.pipe_file(path, data)  # an object appears only once it is complete
-                return
-            try:
-                _write_and_rename(path, data)
-            except FileNotFoundError:  # swept by a command that began meanwhile
-                _write_and_rename(path, data)
+            self._write(self._path(name), data)
 
     def probe(self, folder: str) -> None:
         """Checks that a folder can be written.
@@ -83,7 +76,8 @@ class Storage:
             ResultsError: it cannot.
         """
         name = f"{folder}/probe.{uuid.uuid4().hex}.part"
-        self.write(name, b"")
+        with self._writing(folder):
+            self._write(self._path(name), b"")
         self.remove(name)  # unless a sweep did
 
     def read(self, name: str) -> bytes:
@@ -195,6 +189,15 @@ class Storage:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        if not self.local:
+            self._fs.pipe_file(path, data)  # an object appears only once it is complete
+            return
+        try:
+            _write_and_rename(path, data)
+        except FileNotFoundError:  # swept by a command that began meanwhile
+            _write_and_rename(path, data)
 
     def _files(self, folder: str, prefix: str = "") -> list[str]:
         """Names of all files under a folder, or of those in it that begin so."""

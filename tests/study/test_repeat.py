@@ -22,6 +22,7 @@ from study.launch.repetition import compare_evaluations, differing_circumstances
 from study.launch.trial import train_cells
 from study.plan.prefixes import first_phase
 from study.results import CELLS_SCHEMA, EVALUATIONS_SCHEMA, METRICS, Results
+from study.results.cell_file import rows_of
 from study.results.merging import compact
 from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.mosaics.mosaics import MosaicTask
@@ -94,13 +95,12 @@ def rewrite(
     new_id = rows["cell_id"].item()
     for path in Path(results.url).rglob(f"{cell_id}-*.parquet"):
         path.unlink()
-    results.write(
-        new_id,
+    evaluations["cell_id"] = new_id
+    held = rows_of(
         pa.Table.from_pandas(rows, CELLS_SCHEMA, preserve_index=False),
-        pa.Table.from_pandas(
-            evaluations.assign(cell_id=new_id), EVALUATIONS_SCHEMA, preserve_index=False
-        ),
+        pa.Table.from_pandas(evaluations, EVALUATIONS_SCHEMA, preserve_index=False),
     )
+    results.write(new_id, held, {new_id: rows["cell"].item()})
 
 
 # --- equal numbers
