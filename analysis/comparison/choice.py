@@ -27,7 +27,7 @@ from analysis.words import METRICS
 from study import tasks
 from study.results import ResultsError, unknown
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 SUMMARISED = ("saif", "accuracy", "loss", "foreground_attention_mean")
 
@@ -225,7 +225,7 @@ def moved_by_choice(
     best, of_chosen = (each[each["chosen"]].set_index("paradigm") for each in (scores, tests))
     of_best = best[[select, f"between_{select}"]].reindex(scores["paradigm"]).to_numpy()
     behind, off = of_best[:, 0] - scores[select], of_best[:, 1] + scores[f"between_{select}"]
-    rivals = scores[~scores["chosen"] & (off > 0) & (behind <= off + _ROUNDING)]
+    rivals = scores[~scores["chosen"] & (off > 0) & (behind <= off + ROUNDING)]
     at_choice: Mapping[Any, Any] = of_chosen.to_dict("index")
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, test in tests.merge(rivals[option], on=option).groupby("paradigm"):

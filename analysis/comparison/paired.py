@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.by_image import scores
-from analysis.comparison.choice import moved_by_choice
+from analysis.comparison.choice import ROUNDING, moved_by_choice
 from analysis.comparison.stages import tested_choice
 from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
 from analysis.groups import paradigm_order
@@ -31,8 +31,6 @@ SAME_EVERYWHERE = "the difference is the same on all seeds, so a t test says not
 
 SCREENING = 12
 """With fewer seeds, differences that are decided are much overstated on average."""
-
-_ROUNDING = 1e-12
 
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` and `needed_images` plan."""
@@ -230,7 +228,7 @@ def _doubts(
 ) -> Iterator[str]:
     n, pair = row["num_pairs"], (row["first"], row["second"])
     between, moved = row.get("between", 0), row.get("moved_by_choice", 0)
-    far = abs(row["difference"]) - _ROUNDING
+    far = abs(row["difference"]) - ROUNDING
     missing = {why: [name for name in pair if name in names] for why, names in absent.items()}
     if any(missing.values()):
         yield from (why.format(" and ".join(names)) for why, names in missing.items() if names)

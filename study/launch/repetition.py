@@ -28,7 +28,7 @@ from study.errors import RequestError
 from study.kinds import Kind, kind_of
 from study.launch.trial import train_cells
 from study.results import FURTHER, IMAGES, METRICS, Results
-from study.results.records import DUPLICATE_TOLERANCE, agree
+from study.results.records import DUPLICATE_TOLERANCE
 from study.tasks.sources.places import NO_PLACES, Places
 from study.terminal import counted
 from study.terminal.progress import Progress
@@ -195,7 +195,7 @@ def compare_evaluations(recorded: pd.DataFrame, again: pd.DataFrame) -> tuple[fl
         )
         for frame in (one, other)
     )
-    close = agree(a, b)
+    close = np.isclose(a, b, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):  # infinity - infinity
         difference = np.where(equal, 0.0, np.abs(a - b))

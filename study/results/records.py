@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike, NDArray
 
 from study.results import cell_file
 from study.results.cell_file import Damage, Damaged
@@ -404,13 +403,8 @@ class Records:
         return cell_file.completed(rows, schema)
 
 
-def agree(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
-    """Which numbers of two records agree within `DUPLICATE_TOLERANCE`; missing ones do."""
-    return np.isclose(one, other, DUPLICATE_TOLERANCE, DUPLICATE_TOLERANCE, equal_nan=True)
-
-
 def apart(rows: pd.DataFrame, numbers: Iterable[str]) -> pd.DataFrame:
-    """Which numbers do not agree, see `agree`, among the rows of an evaluation, by `KEY`."""
+    """Which numbers the rows of an evaluation differ in beyond `DUPLICATE_TOLERANCE`, by `KEY`."""
     names = [*numbers]
     values = rows.astype(dict.fromkeys(names, float)).groupby(KEY, dropna=False)[names]
     low, high, known = values.min(), values.max(), values.count()

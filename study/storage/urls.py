@@ -34,12 +34,15 @@ _NO_URL = re.compile(rf"({'|'.join(_OBJECT_STORES)}):(?!//)")
 _CREDENTIALS = (
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role"
 )
-_LOCAL = {"ENOSPC|EDQUOT": "Free space on its disk", "ENOENT": "Bring the directory back"}
+_NETWORK = "Check the network and AWS_ENDPOINT_URL"
+_FULL = {"ENOSPC|EDQUOT": "Free space on its disk"}  # of a store: where its files are copied to
+_LOCAL = {**_FULL, "ENOENT": "Bring the directory back"}
 _REMOTE = {
+    **_FULL,
     "FileNotFoundError": "Correct the name of its bucket, or make it first, with `aws s3 mb`",
     "PermissionError": "Use credentials that may list, read, write and delete there",
     "Credential|Profile|Token|SSO": _CREDENTIALS,
-    "Connect|Endpoint|HTTPClient|Timeout|Proxy|SSL": "Check the network and AWS_ENDPOINT_URL",
+    "BrokenPipe|Connect|Endpoint|HTTPClient|Timeout|Proxy|SSL": _NETWORK,
 }
 """What to do about errors whose name, or whose code's, matches: botocore's import is spared."""
 

@@ -112,9 +112,7 @@ class RunStore:
         self._study = study
         self._asked_uri = uri
         asked = tracking_uri(uri)
-        self._folder = (
-            None if asked else database_folder(results.url)
-        )  # of the study's own database
+        self._folder = None if asked else database_folder(results.url)
         self._uri = sqlite_url(self._folder / DATABASE) if self._folder else str(asked)
         self._origin = ""
         self._runs: dict[str, KnownRun] = {}
