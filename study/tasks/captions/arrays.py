@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from numpy.lib import format as npy
 
 from study.errors import RequestError
 from study.tasks.sources.cache import CACHE_VARIABLE, locked, whole
 from study.tasks.sources.reading import why
 
-_FILE = "array.npy"
+_FILE = "array.raw"  # without a header: the folder's name stands for shape and type, too
 
 
 def kept(
@@ -47,13 +46,13 @@ def kept(
         shutil.rmtree(folder, ignore_errors=True)
         try:
             with whole(folder) as partial:
-                _write(partial / _FILE, shape, dtype, make())
+                _write(partial / _FILE, dtype, make())
             array = opened(folder, shape, dtype)
         except OSError as error:
-            size = math.prod(shape) * np.dtype(dtype).itemsize
             raise RequestError(
-                f"{folder} cannot be written ({why(error)}). It takes {size / 1e6:,.0f} MB: free "
-                f"space there, or set {CACHE_VARIABLE} to a directory that can be written."
+                f"{folder} cannot be written ({why(error)}). It takes "
+                f"{_size(shape, dtype) / 1e6:,.0f} MB: free space there, or set {CACHE_VARIABLE} "
+                f"to a directory that can be written."
             ) from error
     assert array is not None, "its parts are of another shape or type"
     return array
@@ -61,20 +60,20 @@ def kept(
 
 def opened(folder: Path, shape: tuple[int, ...], dtype: type) -> np.ndarray | None:
     """The array in `folder`; None if it is missing or damaged."""
-    with contextlib.suppress(OSError, ValueError, EOFError):
-        mapped = np.load(folder / _FILE, mmap_mode="r", allow_pickle=False)
-        if mapped.shape == shape and mapped.dtype == dtype:
+    with contextlib.suppress(OSError):
+        if (folder / _FILE).stat().st_size == _size(shape, dtype):
             # As a plain array: a np.memmap would pass its type on to every result.
-            return np.asarray(mapped)
+            return np.asarray(np.memmap(folder / _FILE, dtype, "r", shape=shape))
     return None
 
 
-def _write(path: Path, shape: tuple[int, ...], dtype: type, parts: Iterable[np.ndarray]) -> None:
+def _size(shape: tuple[int, ...], dtype: type) -> int:
+    """Of an array, in bytes."""
+    return math.prod(shape) * np.dtype(dtype).itemsize
+
+
+def _write(path: Path, dtype: type, parts: Iterable[np.ndarray]) -> None:
     """Writes without a memory map: a full disk is an error here, and kills the process there."""
     with open(path, "wb") as file:
-        header = {
-            "descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape,
-        }  # fmt: skip
-        npy.write_array_header_1_0(file, header)
         for part in parts:
             file.write(np.ascontiguousarray(part, dtype).data)
