@@ -208,10 +208,10 @@ def needed(found: CrossedMean, effect: float, level: float, power: float = 0.8) 
             effect, row, of_image * factor, now - 1, (found.image_df + 1) / factor - 1, level
         )
 
-    seeds = _smallest(with_seeds, MIN_SEEDS, MAX_SEEDS, power)
+    seeds = smallest(with_seeds, MIN_SEEDS, MAX_SEEDS, power)
     if seeds < math.inf or images == 1:
         return Needed(seeds, math.nan if seeds < math.inf else math.inf)
-    return Needed(math.inf, _smallest(with_images, images, MAX_IMAGES, power))
+    return Needed(math.inf, smallest(with_images, images, MAX_IMAGES, power))
 
 
 def _critical(
@@ -260,7 +260,7 @@ def _power(
     return float(1 - not_above.mean())
 
 
-def _smallest(chance: Callable[[int], float], least: int, most: int, power: float) -> float:
+def smallest(chance: Callable[[int], float], least: int, most: int, power: float) -> float:
     """Smallest whole number from `least` with which a growing chance is enough; inf: none."""
     high = least
     while chance(high) < power:

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from analysis.comparison.at_cut import lost_accuracy
 from analysis.comparison.compare import Comparison
-from analysis.comparison.paired import with_verdicts
-from analysis.crossed import crossed_mean
+from analysis.comparison.paired import of_seeds, with_verdicts
 from analysis.groups import paradigm_order
 from analysis.section.claim import LEVEL, evidence
 from analysis.statistics import t_interval
@@ -53,29 +52,23 @@ def changes(comparison: Comparison) -> pd.DataFrame:
         `mean_second`, whose `difference` has the interval `low` to `high`; `p`, `p_holm` and
         `verdict`: rises, falls or undecided. Fractions, but of losses nats.
     """
-    records, means = [], []
+    records = []
     for paradigm in paradigm_order(comparison.summary["paradigm"]):
         scores = _scores(comparison, paradigm)
         for metric, start in _CASES:
             late, early = (scores[metric, time] for time in (END, start))
-            mean = crossed_mean((late - early).to_numpy()[:, None])
-            means.append(mean)
             records.append(
                 {
+                    **of_seeds(late - early),
                     "paradigm": paradigm,
                     "metric": metric,
                     "first": END,
                     "second": start,
-                    "num_pairs": len(scores),
                     "mean_first": late.mean(),
                     "mean_second": early.mean(),
-                    "difference": mean.mean,
-                    "low": mean.low,
-                    "high": mean.high,
-                    "p": mean.p,
                 }
             )
-    table = pd.DataFrame(with_verdicts(records, means), columns=_COLUMNS)
+    table = pd.DataFrame(with_verdicts(records), columns=_COLUMNS)
     return table.assign(verdict=table["verdict"].replace(_VERDICTS))
 
 

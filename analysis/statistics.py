@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+from scipy.special import bdtr, betaincinv, expit, logit, ndtr, stdtrit
 
 CONFIDENCE = 0.95
 """Confidence of the intervals that decide a claim of the paper and are drawn beside it."""
@@ -21,6 +21,9 @@ all agree has p = 2 / 2^5 = .0625."""
 
 ROUNDING = 1e-9
 """Tolerance of shares: a value this close to a threshold has reached it."""
+
+_COUNTED_SIGNS = 30
+"""Of more differences, the sum under random signs is taken as normal."""
 
 
 def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
@@ -48,6 +51,77 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, floa
     standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
     half = float(stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
     return mean, mean - half, mean + half
+
+
+def on_logit_scale(share: float, low: float, high: float) -> tuple[float, float]:
+    """The interval of a share with the same standard error and critical value, on the logit scale.
+
+    The delta method: half of its width there is that of the given one over share (1 - share). It
+    stays within 0 and 1, and covers means near them where a symmetric interval is too short.
+
+    Args:
+        share: in (0, 1); without an interval else.
+        low: end of a symmetric interval about it, which may lie below 0.
+        high: the other end.
+    """
+    if not 0 < share < 1:
+        return math.nan, math.nan
+    half = (high - low) / 2 / (share * (1 - share))
+    return float(expit(logit(share) - half)), float(expit(logit(share) + half))
+
+
+def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a probability by `count` of n; one-sided where `count` is 0 or n.
+
+    So 0 of 12 leave up to 22 %, which is 1 - .05^(1/12) (the rule of three).
+    """
+    tail = (1 - confidence) / (1 if count in (0, n) else 2)
+    low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
+    return low, high
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Exact two-sided p value of pairs of which only the first, or only the second, is so.
+
+    Source: McNemar, Psychometrika 12 (1947); Conover, Practical Nonparametric Statistics (1999).
+    """
+    n = first_only + second_only
+    return min(1.0, 2 * float(bdtr(min(first_only, second_only), n, 0.5))) if n else 1.0
+
+
+def sign_flip(differences: ArrayLike) -> float:
+    """Exact two-sided p value of paired differences, were the sign of each a coin's.
+
+    It is the share of all 2^n choices of signs whose mean is as far from 0, and holds whatever the
+    law of a run is, where those of both sides are equal. Its least value is 2 / 2^n.
+
+    Args:
+        differences: (n,) one a pair. Without any, or with a NaN, the result is NaN.
+
+    Source: Fisher, The Design of Experiments (1935), section 21. The sums of halves are sorted, so
+    that 2^(n/2) of them are enough; of more than 30 differences it is normal.
+    """
+    values = _one_axis(differences, "differences")
+    total, scale = abs(values.sum()), np.abs(values).sum()
+    if not len(values) or np.isnan(scale):
+        return math.nan
+    if scale == 0:
+        return 1.0
+    if len(values) > _COUNTED_SIGNS:
+        return 2 * float(ndtr(-total / math.sqrt((values**2).sum())))
+    halves = np.split(values, [len(values) // 2])
+    left, right = (_signed_sums(half) for half in halves)
+    far = np.searchsorted(np.sort(right), total - ROUNDING * scale - left)
+    return min(1.0, 2 * float((len(right) - far).sum()) / 2 ** len(values))
+
+
+def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(2^n,) the sums of n values under every choice of their signs."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums - value, sums + value])
+    return sums
 
 
 def named_interval(name: str, values: ArrayLike, confidence: float = 0.95) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.groups import Axis
+from analysis.statistics import clopper_pearson
 from study import tasks, terminal
 
 METRICS = ("saif", "accuracy")
@@ -310,7 +311,19 @@ def interval(
     """``10.1 to 14.9``, by default in per cent, or why there is none."""
     if row["num_seeds"] < 2:
         return f"no interval (n={row['num_seeds']})"
+    if row.get(f"{metric}_apart", False):
+        return learned(row, metric, form)
     return between(row[f"{metric}_low"], row[f"{metric}_high"], form)
+
+
+def learned(
+    row: Mapping[Hashable, Any], metric: str, form: Callable[[float], str] = percent
+) -> str:
+    """``11 of 12 learned (62 to 100 %): 91.2``, the exact interval and the mean of those."""
+    count, n = int(row[f"{metric}_learned"]), int(row["num_seeds"])
+    low, high = clopper_pearson(count, n)
+    share = f"{count} of {n} learned ({percent(low, 0)} to {percent(high, 0)} %)"
+    return f"{share}: {form(row[f'{metric}_given'])}" if count else share
 
 
 def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
@@ -319,6 +332,9 @@ def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
         return "no common seed"
     if row["num_pairs"] < 2:
         return f"no interval (n={row['num_pairs']})"
+    if known(row.get("above", math.nan)):
+        counts = f"{row['learned_first']:g} and {row['learned_second']:g}"
+        return f"{counts} of {row['num_pairs']} learned"
     return between(row["low"], row["high"])
 
 

@@ -15,27 +15,27 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an installation
 
+from analysis.comparison.paired import decided, of_pair
 from analysis.crossed import CrossedMean, crossed_mean, needed
-from analysis.overstated import exaggeration
-from analysis.statistics import MIN_SEEDS, holm
-from benchmarks.support.calibration_claims import SEEDS, simulate_claims
+from analysis.learning import share_mean
+from benchmarks.support.calibration_claims import ROWS, SEEDS, UNSEEN, simulate_claims
 from benchmarks.support.calibration_studies import (
     METRICS,
+    NUM_CLASSES,
     PARADIGMS,
     TUNING_SEEDS,
     Drawn,
-    Floats,
     Study,
     at_budget,
     draw,
@@ -43,9 +43,15 @@ from benchmarks.support.calibration_studies import (
     true_mean,
 )
 
+STEADY, HIGHER = 1.45, 2.20
+"""Logits of .81 and .90."""
+
 PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple((metric, pair) for metric in METRICS for pair in PAIRS)
 LEVEL = 0.05
+FLOORS = {"saif": 0.05, "accuracy": 1 / NUM_CLASSES + 0.05}
+"""Of a run that has learned; those of the digits."""
+
 AGREEMENT = 1e-9
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run
 LARGEST_TEST = 20_000  # images; likewise
@@ -53,14 +59,17 @@ LARGEST_TEST = 20_000  # images; likewise
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """Numbers of one replicate: of the pairs first, metric by metric, as Holm's family."""
+    """Numbers of one replicate: of the pairs, metric by metric, and of the means."""
 
-    pairs: list[CrossedMean]
-    p_holm: Floats
-    decided: NDArray[np.bool_]
+    pairs: list[dict[str, Any]]
     means: dict[str, list[CrossedMean]]
 
 
+MIXED = tuple(
+    Study(f"{n} seeds, each learns with chance {chance:g}", n, learns=(chance,))
+    for chance in (0.9, 0.8, 0.5, 0.15)
+    for n in (6, 12)
+)
 NULL = (
     *(Study(f"{n} seeds", n) for n in (6, 8, 12, 24)),
     *(
@@ -73,10 +82,19 @@ NULL = (
     Study("6 seeds, 36 images", images=36, instances=28),
     Study("12 seeds, 36 images", 12, images=36, instances=28),
     Study("6 seeds, 1000 images", images=1_000),
+    Study("12 seeds, few images have most instances", 12, heavy_images=True),
+    Study("12 seeds, classes of 80, 15 and 5 %", 12, classes=True),
     *(Study(f"{n} seeds, heavy tails (t, 3 df)", n, heavy=True) for n in (6, 12)),
+    *(Study(f"{n} seeds, skewed (exponential)", n, skewed=True) for n in (6, 12)),
     *(Study(f"{n} seeds, a run in 10 fails", n, failed=0.1) for n in (8, 12)),
     Study("12 seeds, scores near 0.97", 12, base=4.0),
     Study("12 seeds, 108 images, scores near 0.97", 12, images=108, instances=9, base=4.0),
+    Study("6 seeds, 36 images, scores near 0.97", images=36, instances=28, base=4.0),
+    Study("12 seeds, scores near 0.03", 12, base=-4.0),
+    *(
+        Study(f"6 seeds, images alike, {k} comparisons", image_sd=0.0, comparisons=k)
+        for k in (6, 16)
+    ),
 )
 """Studies of which every number is promised."""
 
@@ -86,8 +104,17 @@ NOT_PROMISED = (
         for n in (6, 12)
     ),
     *(Study(f"{n} seeds, a run in 10 diverges", n, diverged=0.1) for n in (6, 12, 24)),
-    Study("6 seeds, 36 images, scores near 0.97", images=36, instances=28, base=4.0),
-)
+    *MIXED,
+    *(
+        Study(
+            f"{n} seeds, .81 beside .90 with chance .9, else 0", n, image_sd=0.0,
+            residual_sd=0.0, seed_sd=0.1, learns=(1.0, 1.0, 1.0, 0.9),
+            bases=(STEADY, STEADY, STEADY, HIGHER),
+        )
+        for n in (6, 8, 12)
+    ),
+    Study("24 seeds, a look at 6, 12, 18 and 24", 24, image_sd=0.0, looks=(6, 12, 18, 24)),
+)  # fmt: skip
 """Corners where some number is not kept."""
 
 PLANNED = (
@@ -110,59 +137,72 @@ def main() -> None:
     print(f"{replicates} replicates a row; Monte Carlo error {error:.3f} at .05 and at .95\n")
     columns = [f"{what}, {m}" for what in ("mean", "difference") for m in ("SAIF", "accuracy")]
     for studies in (NULL, NOT_PROMISED):
-        header("study", "false verdicts", *columns)
-        for study in studies:
-            row(study.name, *rates(study, replicates))
+        header("study", "false verdicts", *columns, "pairs apart")
+        with ProcessPoolExecutor() as pool:
+            rows_of = pool.map(rates, studies, repeat(replicates))
+            for study, numbers in zip(studies, rows_of, strict=True):
+                row(study.name, *numbers)
         print()
     advised = ("told seeds", "median", "power", "told images", "power", "larger yet")
     header("advised by", "difference", *advised)
     for study in PLANNED:
-        for name, beforehand in (("named beforehand", True), ("named by the report", False)):
+        for name, beforehand in (("named beforehand", True), ("far end of the interval", False)):
             row(study.name, name, *followed(study, beforehand, replicates))
     print()
-    header("seeds", "decided", "overstated by", "`exaggeration`")
+    header("seeds", "1 sd decided", "overstated by", "2 sd decided", "overstated by")
     for n in (6, 8, 12, 24):
-        found, factor = overstated(n, 10 * replicates)
-        row(str(n), f"{found:.3f}", f"{factor:.2f}", f"{exaggeration(n, LEVEL / len(FAMILY)):.2f}")
+        row(str(n), *(text for sds in (1, 2) for text in overstated(n, sds, 10 * replicates)))
     print()
     ends = {"false_holds": "falsely holds", "false_refuted": "falsely refuted"}
     header("claim", "lost", *(f"{text}, {n} seeds" for text in ends.values() for n in SEEDS))
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for claim in simulate_claims(replicates, seed=0):
+    for claim in simulate_claims(replicates, seed=0, laws=(*ROWS, UNSEEN)):
         name = (claim["row"], f"{claim['failures']:.2f}")
         rows.setdefault(name, []).append(claim)
     for name, claims in rows.items():
         row(*name, *(f"{claim[end]:.3f}" for end in ends for claim in claims))
-    largest = max(largest_deviation(study, tables) for study in (*NULL, *NOT_PROMISED))
+    by_table = (study for study in (*NULL, *NOT_PROMISED) if study.comparisons == 1)
+    largest = max(largest_deviation(study, tables) for study in by_table)
     print(f"\n{tables} replicates a row as tables: numbers agree to {largest:.0e}")
     if not largest < AGREEMENT:
         sys.exit(1)
 
 
 def rates(study: Study, replicates: int) -> list[str]:
-    """Share of studies with a false verdict, and coverage of means and differences."""
+    """Share of studies with a false verdict, coverage of means and differences, pairs apart."""
     truth = true_mean(study)
-    wrong = 0
+    wrong, apart = 0, 0.0
     covered: dict[tuple[str, str], list[bool]] = {(a, m): [] for a in "mp" for m in METRICS}
     # The intervals of paradigms that had no more options than others would hide a biased choice.
     best_of = [k == max(study.options) for k in study.options]
     for generator in generators(study, replicates):
-        found = verdicts(draw(study, generator))
-        wrong += bool(found.decided.any())
-        for (metric, (second, first)), pair in zip(FAMILY, found.pairs, strict=True):
-            if (best_of[first] or best_of[second]) and not math.isnan(pair.low):
-                covered["p", metric].append(pair.low <= 0 <= pair.high)
-        for metric, means in found.means.items():
-            for place, mean in enumerate(means):
-                if best_of[place] and not math.isnan(mean.low):
-                    covered["m", metric].append(mean.low <= truth[metric] <= mean.high)
-    return [f"{wrong / replicates:.3f}", *(f"{np.mean(each):.3f}" for each in covered.values())]
+        drawn = [draw(study, generator) for _ in range(study.comparisons)]
+        found = [verdicts(each) for each in drawn]
+        wrong += any(
+            is_decided(row)
+            for n in study.looks or [study.seeds]
+            for row in decided([*chain(*(pairs(each, n) for each in drawn))], LEVEL)[0]
+        )
+        apart += float(np.mean(["learned" in row for each in found for row in each.pairs]))
+        for each in found:
+            for (metric, (second, first)), pair in zip(FAMILY, each.pairs, strict=True):
+                if (best_of[first] or best_of[second]) and not math.isnan(pair["low"]):
+                    covered["p", metric].append(pair["low"] <= 0 <= pair["high"])
+            for metric, means in each.means.items():
+                for place, mean in enumerate(means):
+                    if best_of[place] and not math.isnan(mean.low):
+                        covered["m", metric].append(mean.low <= truth[metric] <= mean.high)
+    shares = (f"{np.mean(each):.3f}" if each else "-" for each in covered.values())
+    return [f"{wrong / replicates:.3f}", *shares, f"{apart / replicates:.2f}"]
+
+
+def is_decided(row: dict[str, Any]) -> bool:
+    """Whether a row has a verdict."""
+    return bool(row["verdict"] != "undecided")
 
 
 def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
     """Power of studies of the advised size, where the named difference is the true one."""
-    from analysis.comparison.paired import advice
-
     pair = replace(study, options=(1, 1))
     level = LEVEL / len(FAMILY)
     few = generators(pair, min(replicates, 200))
@@ -172,12 +212,10 @@ def followed(study: Study, beforehand: bool, replicates: int) -> list[str]:
     seeds, larger = [], 0
     for generator in generators(study, replicates):
         seen = first_pair(pair, generator)
-        if beforehand:
-            effect, found = 3 * usual, needed(seen, 3 * usual, level)
-        else:
-            effect, found = advice(seen, level)
-            if seen.p < level or found.seeds <= study.seeds:
-                continue  # decided, or the report names no number
+        effect = 3 * usual if beforehand else max(seen.low, seen.high, key=abs)
+        found = needed(seen, effect, level)
+        if not beforehand and seen.p < level:
+            continue  # decided, so the report names no number
         if found.seeds <= LARGEST_FOLLOW_UP:
             again = replace(pair, seeds=int(found.seeds))
             by_seeds.append(first_pair(again, generator, effect).p < level)
@@ -204,13 +242,14 @@ def first_pair(study: Study, generator: np.random.Generator, effect: float = 0.0
     return crossed_mean(first - second + effect, drawn.weights)
 
 
-def overstated(n: int, replicates: int) -> tuple[float, float]:
-    """How often a difference of one sd of a run is decided, and by what factor too large."""
-    pairs = np.random.default_rng(n).normal(math.sqrt(0.5), 1, (replicates, n))
+def overstated(n: int, sds: float, replicates: int) -> list[str]:
+    """How often a difference of some sds of a run is decided, and by what factor too large."""
+    true = sds * math.sqrt(0.5)  # in standard deviations of the pairs
+    pairs = np.random.default_rng(n).normal(true, 1, (replicates, n))
     means = pairs.mean(axis=1)
     t = means / pairs.std(axis=1, ddof=1) * math.sqrt(n)
-    decided = np.abs(t) > stdtrit(n - 1, 1 - LEVEL / len(FAMILY) / 2)
-    return float(decided.mean()), float(np.abs(means[decided]).mean() / math.sqrt(0.5))
+    found = np.abs(t) > stdtrit(n - 1, 1 - LEVEL / len(FAMILY) / 2)
+    return [f"{found.mean():.3f}", f"{np.abs(means[found]).mean() / true:.2f}"]
 
 
 def generators(study: Study, replicates: int) -> Iterator[np.random.Generator]:
@@ -221,26 +260,31 @@ def generators(study: Study, replicates: int) -> Iterator[np.random.Generator]:
 
 def verdicts(drawn: Drawn) -> Verdicts:
     """Tests of all pairs and intervals of all means, as the package makes them."""
+    means = {}
+    for metric in METRICS:
+        of_runs = zip(shares(drawn, metric), drawn.failed, strict=True)
+        means[metric] = [
+            share_mean(each[~failed], drawn.weights, FLOORS[metric]) for each, failed in of_runs
+        ]
+    rows, _ = decided([*pairs(drawn, drawn.failed.shape[1])], LEVEL)
+    return Verdicts(rows, means)
+
+
+def pairs(drawn: Drawn, seeds: int) -> Iterator[dict[str, Any]]:
+    """The tests of a comparison with the first seeds, metric by metric."""
     scores = {metric: shares(drawn, metric) for metric in METRICS}
-    pairs = []
     for metric, (second, first) in FAMILY:
         common = ~(drawn.failed[first] | drawn.failed[second])
-        y = scores[metric][first][common] - scores[metric][second][common]
-        pairs.append(crossed_mean(y, drawn.weights))
-    p_holm, _ = holm(np.nan_to_num([each.p for each in pairs], nan=1.0))
-    enough = np.array([each.num_seeds >= MIN_SEEDS for each in pairs])
-    means = {
-        metric: [
-            crossed_mean(scores[metric][place][~drawn.failed[place]], drawn.weights)
-            for place in range(len(PARADIGMS))
-        ]
-        for metric in METRICS
-    }
-    return Verdicts(pairs, p_holm, enough & (p_holm < LEVEL), means)
+        common[seeds:] = False
+        sides = (scores[metric][place][common] for place in (first, second))
+        names = {"metric": metric, "first": PARADIGMS[first], "second": PARADIGMS[second]}
+        yield names | of_pair(*sides, drawn.weights, FLOORS[metric])
 
 
 def largest_deviation(study: Study, replicates: int) -> float:
     """Largest difference between these numbers and those of the package's own tables."""
+    import pandas as pd
+
     from analysis.comparison.choice import choose, summarise
     from analysis.comparison.paired import paired_table
 
@@ -253,16 +297,15 @@ def largest_deviation(study: Study, replicates: int) -> float:
         found = verdicts(drawn)
         names = [(PARADIGMS[first], PARADIGMS[second]) for second, first in PAIRS]
         assert list(zip(paired["first"], paired["second"], strict=True)) == 2 * names
-        expected = [(each.mean, each.low, each.high) for each in found.pairs]
-        given = paired[["difference", "low", "high"]].to_numpy(float)
-        assert ((paired["verdict"] != "undecided") == found.decided).all()
-        p_holm = paired["p_holm"].to_numpy(float)
-        gaps = [np.abs(given - expected), np.abs(p_holm - found.p_holm)]
+        numbers = ["difference", "low", "high", "p_holm", "p_signs"]
+        expected = pd.DataFrame(found.pairs)
+        assert paired["verdict"].tolist() == expected["verdict"].tolist()
+        gaps = [np.abs(paired[numbers].to_numpy(float) - expected[numbers].to_numpy(float))]
         by_paradigm = summary.set_index("paradigm").loc[list(PARADIGMS)]
         for metric in METRICS:
             columns = [metric, f"{metric}_low", f"{metric}_high"]
-            expected = [(each.mean, each.low, each.high) for each in found.means[metric]]
-            gaps.append(np.abs(by_paradigm[columns].to_numpy(float) - expected))
+            means = [(each.mean, each.low, each.high) for each in found.means[metric]]
+            gaps.append(np.abs(by_paradigm[columns].to_numpy(float) - means))
         largest = max(largest, *(float(np.nan_to_num(gap).max()) for gap in gaps))
     return largest
 

@@ -17,7 +17,9 @@ from study.results import FURTHER, IMAGES, KEY, METRICS, SPLITS, ResultsError
 
 _STEPS = ["step", "mosaics_seen", "compute_flops"]
 _COUNTS = [*_STEPS, "num_evaluated"]
-_UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
+UNBOUNDED = {"loss", "iou_f1", "cider", "caption_length"}
+"""Metrics that may exceed 1."""
+
 _ROUNDING = 1e-6
 _PLACE = ["cell_id", "split"]
 _ORDER = [*GROUP, *OPTION, "seed", "cell_id"]
@@ -142,7 +144,7 @@ def _nowhere_known(table: pd.DataFrame) -> pd.Series:
 
 def _refuse_impossible(table: pd.DataFrame, measures: Sequence[str]) -> None:
     """Refuses metrics outside [0, 1], but those that are no fractions or may exceed 1."""
-    for name in sorted(({*METRICS, *FURTHER, *measures} - _UNBOUNDED) & set(table)):
+    for name in sorted(({*METRICS, *FURTHER, *measures} - UNBOUNDED) & set(table)):
         wrong = (table[name] < -_ROUNDING) | (table[name] > 1 + _ROUNDING)
         if wrong.any():
             row = table[wrong].iloc[0]

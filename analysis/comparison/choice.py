@@ -6,11 +6,12 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from analysis.comparison.at_cut import UNBOUNDED
 from analysis.comparison.by_image import scores
 from analysis.comparison.stages import tested, tuning
-from analysis.crossed import crossed_mean
 from analysis.groups import (
     AXES,
     GROUP,
@@ -22,7 +23,8 @@ from analysis.groups import (
     rows_of,
     with_chosen,
 )
-from analysis.statistics import named_interval
+from analysis.learning import apart, guess, share_mean
+from analysis.statistics import interval_columns, named_interval
 from analysis.words import METRICS
 from study import tasks
 from study.results import ResultsError, unknown
@@ -259,7 +261,8 @@ def summarise(
 ) -> pd.DataFrame:
     """Mean and interval of each group's chosen option, on the seeds that confirm if any do.
 
-    Intervals of SAIF and accuracy are over seeds and images where images are known (see
+    Intervals of shares are on the logit scale, those of SAIF and accuracy over seeds and images
+    where images are known (see
     `analysis.comparison.by_image.scores`), all others over seeds.
 
     Args:
@@ -275,9 +278,11 @@ def summarise(
         comparison's best filled option: where `num_seeds` is smaller, cells failed or have not
         run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
-        SAIF and accuracy also where seeds agree, since that says nothing of further ones; all NaN
-        where a seed has no value (a diverged cell has no loss); `num_images` (missing: images
-        are not known) and the standard errors of `spreads`, fractions; `n`, `architecture`,
+        SAIF and accuracy also where seeds agree, since that says nothing of further ones, and
+        where they fall apart (`<metric>_apart`, see `analysis.learning`); all NaN where a seed has
+        no value (a diverged cell has no loss). `<metric>_learned` seeds have learned, with the
+        mean `<metric>_given`. `num_images` (missing: images are not known) and the standard
+        errors of `spreads`, fractions; `n`, `architecture`,
         `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
         `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
         `confidence`. Also the further measures of the modality, likewise, where they are known.
@@ -304,13 +309,19 @@ def summarise(
         for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
             record[spent] = float(group[spent].astype(float).max())
         for metric in measured:
-            record |= named_interval(metric, group[metric], confidence)
+            values = group[metric].to_numpy(np.float64, na_value=np.nan)
+            if metric in UNBOUNDED:
+                record |= named_interval(metric, values, confidence)
+            else:
+                found = share_mean(values, confidence=confidence)
+                ends = (found.mean, found.low, found.high)
+                record |= dict(zip(interval_columns(metric), ends, strict=True))
         record |= _crossed(group, metrics, confidence)
         record |= {"split": split, "confidence": confidence}
         records.append(record)
-    found = pd.DataFrame(records, columns=None if records else _SHARED)
+    summary = pd.DataFrame(records, columns=None if records else _SHARED)
     picked = choice.drop(columns=["num_seeds", "num_diverged"])
-    return in_order(picked.merge(found, on=GROUP), GROUP)
+    return in_order(picked.merge(summary, on=GROUP), GROUP)
 
 
 def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> dict[str, float]:
@@ -318,9 +329,20 @@ def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> 
     record = {"num_images": math.nan}
     for metric in metrics:
         known = scores(group, metric)
-        found = crossed_mean(known.values, known.weights, confidence)
         if known.by_image:
             record["num_images"] = len(known.weights)
-        record |= {f"{metric}_low": found.low, f"{metric}_high": found.high}
-        record |= {f"{metric}_seed_se": found.seed_se, f"{metric}_image_se": found.image_se}
+        by_seed = group[metric].to_numpy(np.float64, na_value=np.nan)
+        floor = guess(group["task"].iloc[0], metric, float(group["num_classes"].iloc[0]))
+        found = share_mean(known.values, known.weights, floor, confidence)
+        above = apart(by_seed, floor)
+        learned = by_seed[by_seed > (floor if above is None else above)]
+        record |= {
+            f"{metric}_low": found.low,
+            f"{metric}_high": found.high,
+            f"{metric}_seed_se": found.seed_se,
+            f"{metric}_image_se": found.image_se,
+            f"{metric}_apart": above is not None,
+            f"{metric}_learned": len(learned),
+            f"{metric}_given": float(learned.mean()) if len(learned) else math.nan,
+        }
     return record

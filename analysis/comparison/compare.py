@@ -25,7 +25,7 @@ from analysis.comparison.at_cut import (
 )
 from analysis.comparison.choice import asked_metrics, best_of, options, summarise
 from analysis.comparison.cut import Cut
-from analysis.comparison.paired import paired_table
+from analysis.comparison.paired import paired_tables
 from analysis.comparison.sources import DirectorySource, Source, TableSource
 from analysis.comparison.stages import tested_choice
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
@@ -89,7 +89,8 @@ class Comparison:
         choice: one row a group, see `choose`.
         summary: one row a group on the test split, see `summarise`, with `cut_at`, the
             cut in units of the axis (NaN: at the fraction `cut`).
-        paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`.
+        paired: one row a pair and metric, see `analysis.comparison.paired.paired_table`; corrected
+            for all comparisons of its study that were asked for.
         chosen: the rows of `at_budget` that numbers are of: the chosen options on the seeds that
             test them (`analysis.comparison.stages`), with their heat maps.
         evaluations: all evaluations of these cells up to the cut.
@@ -374,13 +375,28 @@ def _compare(
     settings = [json.loads(examples[cell_id]) for cell_id in first]
     differs = differences([*map(full_name, settings)], settings)
     named = zip(settings, differs, strict=True)
-    rows = zip(tables, tried, choices, strict=True)
+    tested = [metrics for _, metrics in asked]
+    study_of = found.cells.groupby("comparison_id")["study"].min()
+    studies = [study_of[comparison_id] for comparison_id in order]
+    paired = _paired([*zip(tables, choices, tested, strict=True)], studies)
+    rows = zip(tables, tried, choices, paired, strict=True)
     return [
         _comparison(
             found, cut, *metrics, *name, *each, of_chosen.get(comparison_id, evaluations[:0])
         )
         for comparison_id, metrics, name, each in zip(order, asked, named, rows, strict=True)
     ]
+
+
+def _paired(
+    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]], studies: Sequence[str]
+) -> list[pd.DataFrame]:
+    """The paired differences of each comparison; those of a study are one family of tests."""
+    found: dict[int, pd.DataFrame] = {}
+    for study in dict.fromkeys(studies):
+        places = [place for place, name in enumerate(studies) if name == study]
+        found |= zip(places, paired_tables([tables[place] for place in places]), strict=True)
+    return [found[place] for place in range(len(tables))]
 
 
 def _comparison(
@@ -393,6 +409,7 @@ def _comparison(
     at_budget: pd.DataFrame,
     tried: pd.DataFrame,
     choice: pd.DataFrame,
+    paired: pd.DataFrame,
     of_chosen: pd.DataFrame,
 ) -> Comparison:
     chosen = tested_choice(at_budget, choice)
@@ -419,7 +436,7 @@ def _comparison(
         options=tried,
         choice=choice,
         summary=summarise(at_budget, choice, measures=found.measures).assign(cut_at=test["value"]),
-        paired=paired_table(at_budget, choice, metrics=metrics),
+        paired=paired,
         chosen=chosen.assign(heatmap=heatmaps_of(chosen, of_chosen)),
         evaluations=rows_within(of_chosen, found, cut),
     )

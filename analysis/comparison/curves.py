@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.at_cut import lost_accuracy
+from analysis.comparison.at_cut import UNBOUNDED, lost_accuracy
 from analysis.groups import AXES, Axis, finite_evaluations, paradigm_order
+from analysis.learning import guess, share_mean
 from analysis.statistics import t_interval
 
 
@@ -41,7 +42,8 @@ def learning_curve(
         One row a (paradigm, budget_fraction): the column of the axis (`compute_flops`,
         `train_seconds` or `mosaics_seen`; mean over seeds), `num_seeds`, `num_cells` (seeds of
         the option; `num_seeds` is smaller where some have no evaluation within the cut), `mean`,
-        `low`, `high` (fractions, bounds NaN when n < 2, all NaN where a seed's metric is NaN).
+        `low`, `high` (fractions, see `analysis.learning.share_mean`; all NaN where a
+        seed's metric is NaN).
     """
     if metric not in evaluations:
         raise ValueError(f"evaluations must have the metric, got {metric!r}")
@@ -53,14 +55,20 @@ def learning_curve(
         cells = group.drop_duplicates("cell_id").sort_values("seed")
         diverged = (cells["status"] == "diverged").to_numpy()
         lost = lost_accuracy(cells["task"].iloc[0], cells["num_classes"])
-        floor = lost.to_numpy() if metric == "accuracy" else 0.0
+        task, num_classes = cells["task"].iloc[0], float(cells["num_classes"].iloc[0])
+        counts_as = lost.to_numpy() if metric == "accuracy" else 0.0
         rows = finite[(finite["paradigm"] == name) & (finite["split"] == split)]
         for fraction, point in rows.groupby("budget_fraction"):
             recorded = cells["cell_id"].isin(point["cell_id"]).to_numpy()
             values = point.set_index("cell_id")[metric].reindex(cells["cell_id"])
-            counted = np.where(~recorded & diverged, floor, values.to_numpy(float))
+            counted = np.where(~recorded & diverged, counts_as, values.to_numpy(float))
             counted = counted[recorded | diverged]
-            mean, low, high = t_interval(counted, confidence)
+            if metric in UNBOUNDED:
+                mean, low, high = t_interval(counted, confidence)
+            else:
+                floor = guess(task, metric, num_classes)
+                found = share_mean(counted, floor=floor, confidence=confidence)
+                mean, low, high = found.mean, found.low, found.high
             records.append(
                 {
                     "paradigm": name,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis.comparison.cut import saif_at
 from analysis.groups import GROUP, OPTION, paradigm_order, rows_of
-from analysis.statistics import t_interval
+from analysis.learning import guess, share_mean
 from study import tasks
 
 
@@ -60,7 +60,7 @@ def saif_by_threshold(
 
     Returns:
         One row a (paradigm, threshold), the threshold an inner edge: `num_seeds`, and `mean`,
-        `low` and `high` over seeds (fractions, t interval; bounds NaN when n < 2, all NaN where
+        `low` and `high` over seeds (fractions, `analysis.learning.share_mean`; all NaN where
         a seed that did not diverge has no heat map).
     """
     rows = rows_of(choice, rows[rows["split"] == split]).sort_values("seed")
@@ -70,7 +70,9 @@ def saif_by_threshold(
         seeds = rows[rows["paradigm"] == name]
         saif = saif_at(seeds["heatmap"], threshold, edges)
         counted = np.where(seeds["diverged"], seeds["saif"].astype(float), saif)
-        ends = dict(zip(("mean", "low", "high"), t_interval(counted, confidence), strict=True))
+        floor = guess(task, "saif", math.nan)
+        found = share_mean(counted, floor=floor, confidence=confidence)
+        ends = {"mean": found.mean, "low": found.low, "high": found.high}
         records.append({"paradigm": name, "threshold": threshold, "num_seeds": len(seeds), **ends})
     columns = ["paradigm", "threshold", "num_seeds", "mean", "low", "high"]
     return pd.DataFrame(records, columns=columns)

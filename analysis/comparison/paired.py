@@ -4,25 +4,32 @@ The seed determines the training mosaics, the initialisation and the order, what
 and the test mosaics are the same for all cells. So two paradigms' cells with the same seed are a
 pair, image by image. Seeds and images are both samples: a verdict holds over both, where the
 counts of images are recorded, else over seeds with the images fixed.
+
+*Better* means: not of one law, and higher on average in these seeds. That takes two tests: one of
+the mean, whose normal tails are corrected for all tests that are read together, and the exact
+sign-flip test of the seeds, as a guard. Where seeds fall apart into those that learned and those
+that did not (`analysis.learning`), how often each learned is tested instead of the mean.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.comparison.by_image import scores
 from analysis.comparison.choice import ROUNDING, moved_by_choice
 from analysis.comparison.stages import tested_choice
-from analysis.crossed import CrossedMean, Needed, crossed_mean, needed
+from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.groups import paradigm_order
-from analysis.statistics import MIN_SEEDS, holm
+from analysis.learning import apart, guess, learned, needed_seeds
+from analysis.statistics import MIN_SEEDS, holm, sign_flip
 from analysis.words import METRICS
 from study.results import IMAGES, ResultsError
 
@@ -33,13 +40,14 @@ SCREENING = 12
 """With fewer seeds, differences that are decided are much overstated on average."""
 
 POWER = 0.8
-"""Power of the test that the columns `needed_seeds` and `needed_images` plan."""
+"""Power of the test that the columns `needed_seeds` to `seen_images` plan."""
 
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "num_images",
-    "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "p",
-    "p_holm", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images",
-    "needed_seeds_most", "confidence",
+    "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "above",
+    "learned_first", "learned_second", "given_first", "given_second", "p", "num_tests", "p_holm",
+    "p_signs", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images",
+    "seen_seeds", "seen_images", "confidence",
 ]  # fmt: skip
 
 
@@ -56,7 +64,7 @@ def paired_table(
     diverged one counts as SAIF 0 and accuracy 1/C on every image. All rows of the table (pairs of
     paradigms x metrics) are one family for Holm, since they are read together.
 
-    A verdict needs `MIN_SEEDS` common seeds and `p_holm` below 1 - confidence.
+    A verdict needs `MIN_SEEDS` common seeds, `p_holm` below 1 - confidence, and `p_signs`, too.
 
     Args:
         at_budget: as `equal_compute` gives it, of one comparison.
@@ -70,14 +78,16 @@ def paired_table(
         in `PARADIGM_ORDER`), `num_pairs` (common seeds), `num_images` (missing: the test is over
         seeds alone), `mean_first` and `mean_second` over them, `difference` = first - second with
         `low`, `high`, the standard errors over seeds `seed_se` and over images `image_se`, and
-        two-sided `p` of `analysis.crossed.crossed_mean`, and `p_holm`; `verdict`: `first` is
-        `better` or `worse` than `second`, or `undecided`; `reason`: why it is undecided, else
-        empty. Of an undecided row, `needed_seeds` and `needed_images` are what finding a
-        difference of `needed_effect` takes at this row's level after Holm with 80 % power, see
-        `analysis.crossed.needed`: that at the end of the interval that is farther from 0; or, if
-        there are seeds enough for that, the one that was seen, where images hide it from any
-        number of seeds; `needed_seeds_most` is what the other end takes, inf where the interval
-        contains 0; `confidence`.
+        two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of either fall apart,
+        `p` is that of `analysis.learning.learned` and there is no interval: `learned_first` and
+        `learned_second` count the seeds whose measure is above `above`, and `given_first` and
+        `given_second` are their means. `p_holm` is corrected for `num_tests` tests; `p_signs` is
+        that of the exact sign-flip test over seeds; `verdict`: `first` is `better` or `worse` than
+        `second`, or `undecided`; `reason`: why it is undecided, else empty. Of an undecided row,
+        `needed_seeds` and `needed_images` are what finding `needed_effect`, the end of the
+        interval farther from 0, takes at this row's level after Holm with 80 % power, see
+        `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a difference as large as
+        was seen takes, or as different shares of seeds that learn; `confidence`.
         Scores are fractions. What is not known is NaN.
 
     Raises:
@@ -85,6 +95,30 @@ def paired_table(
             `at_budget` holds several comparisons.
         ResultsError: two cells of one option and seed.
     """
+    return paired_tables([(at_budget, choice, metrics)], confidence)[0]
+
+
+def paired_tables(
+    comparisons: Sequence[tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]],
+    confidence: float = 0.95,
+) -> list[pd.DataFrame]:
+    """The paired differences of comparisons that are read together: all rows are one family.
+
+    Args:
+        comparisons: `at_budget`, `choice` and `metrics` of each, as of `paired_table`.
+        confidence: see `paired_table`.
+    """
+    rows = [list(_rows(*each, confidence)) for each in comparisons]
+    judged = iter(with_verdicts([*itertools.chain(*rows)], confidence))
+    return [
+        pd.DataFrame(itertools.islice(judged, len(each)), columns=PAIRED_COLUMNS) for each in rows
+    ]
+
+
+def _rows(
+    at_budget: pd.DataFrame, choice: pd.DataFrame, metrics: Sequence[str], confidence: float
+) -> Iterator[dict[str, Any]]:
+    """The rows of one comparison, without verdicts."""
     if (held := at_budget["comparison_id"].nunique()) > 1:
         raise ValueError(f"at_budget must hold one comparison, got {held}")
     there = set(at_budget["paradigm"].unique())
@@ -102,63 +136,69 @@ def paired_table(
     read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics), *IMAGES}
     columns = [name for name in rows if name in read]
     sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
-    pairs = [(metric, *pair[::-1]) for metric in metrics for pair in combinations(paradigms, 2)]
-    tests = [
-        _test(sides[first], sides[second], metric, confidence) for metric, first, second in pairs
-    ]
     moves = moved_by_choice(at_budget, choice, metrics)
-    for (metric, *pair), (test, _) in zip(pairs, tests, strict=True):
-        better_first = pair if test["difference"] > 0 else pair[::-1]
-        moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(better_first)]
-        test["moved_by_choice"] = sum(moved)
     head = {name: at_budget[name].iloc[0] for name in ("task", "m", "comparison_id")}
-    records = [
-        {**head, **dict(zip(("metric", "first", "second"), pair, strict=True)), **test}
-        for pair, (test, _) in zip(pairs, tests, strict=True)
-    ]
-    judged = with_verdicts(records, [crossed for _, crossed in tests], confidence, absent)
-    return pd.DataFrame(judged, columns=PAIRED_COLUMNS)
+    num_classes = float(at_budget["num_classes"].iloc[0])
+    for metric in metrics:
+        floor = guess(head["task"], metric, num_classes)
+        for second, first in combinations(paradigms, 2):
+            test = _test(sides[first], sides[second], metric, floor, confidence)
+            order = (first, second) if test["difference"] > 0 else (second, first)
+            moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(order)]
+            missing = {why: [n for n in (first, second) if n in absent[why]] for why in absent}
+            lacks = [why.format(" and ".join(names)) for why, names in missing.items() if names]
+            pair = {"metric": metric, "first": first, "second": second, "lacks": lacks}
+            yield {**head, **pair, **test, "moved_by_choice": sum(moved)}
+
+
+def of_seeds(differences: pd.Series, confidence: float = 0.95) -> dict[str, Any]:
+    """The numbers of a row for `with_verdicts` whose test is over seeds alone.
+
+    Where differences fall apart, it has no interval, and p is that of the sign-flip test.
+    """
+    values = differences.to_numpy(np.float64)
+    numbers = _numbers(crossed_mean(values[:, None], confidence=confidence), values)
+    if apart(values) is not None:
+        numbers |= {"low": math.nan, "high": math.nan, "p": numbers["p_signs"]}
+    return numbers
 
 
 def with_verdicts(
-    records: Sequence[Mapping[str, Any]],
-    crossed: Sequence[CrossedMean],
-    confidence: float = 0.95,
-    absent: Mapping[str, Collection[str]] = MappingProxyType({}),
+    rows: Sequence[Mapping[str, Any]], confidence: float = 0.95
 ) -> list[dict[str, Any]]:
     """The rows of one family of tests with `p_holm`, verdict, and what would decide them.
 
     Args:
-        records: `metric`, `first`, `second`, `num_pairs`, `difference` and `p` of each row.
-        crossed: the mean difference of each row.
+        rows: `metric`, `first`, `second`, and what `of_seeds` or `of_pair` gives.
         confidence: see `paired_table`.
-        absent: reason, with ``{}`` for names -> names of what has no numbers for it.
 
     Returns:
-        The records with the further columns of `paired_table`.
+        The rows with the further columns of `paired_table`.
     """
-    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
-    unknown_p = [math.isnan(record["p"]) for record in records]
-    adjusted, multipliers = holm(np.where(unknown_p, 1.0, [record["p"] for record in records]))
     level = round(1 - confidence, 12)
-    judged = []
-    for given, mean, p_holm, multiplier in zip(
-        records, crossed, np.where(unknown_p, math.nan, adjusted), multipliers, strict=True
-    ):
-        record = {**given, "p_holm": p_holm, "confidence": confidence}
-        record["reason"] = "; ".join(_doubts(record, absent, level))
-        record["verdict"] = "better" if record["difference"] > 0 else "worse"
-        if record["reason"]:
-            record["verdict"] = "undecided"
-            effect, found = advice(mean, level / multiplier)
-            record |= {
-                "needed_effect": effect,
-                "needed_seeds": found.seeds,
-                "needed_images": found.images,
-                "needed_seeds_most": _most_seeds(mean, level / multiplier),
-            }
-        judged.append(record)
+    judged, multipliers = decided(rows, level)
+    for row, multiplier in zip(judged, multipliers, strict=True):
+        row["confidence"] = confidence
+        if row["reason"]:
+            row |= advice(row, level / multiplier)
     return judged
+
+
+def decided(
+    rows: Sequence[Mapping[str, Any]], level: float
+) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
+    """The rows of one family with `p_holm`, `verdict` and `reason`, and Holm's multipliers."""
+    # A row that cannot be tested stays in the family: missing data must make no verdict easier.
+    p = np.array([row["p"] for row in rows], np.float64)
+    adjusted, multipliers = holm(np.nan_to_num(p, nan=1.0))
+    judged = []
+    for given, p_holm in zip(rows, np.where(np.isnan(p), math.nan, adjusted), strict=True):
+        row = {**given, "p_holm": p_holm, "num_tests": len(rows)}
+        row["reason"] = "; ".join(_doubts(row, level))
+        better = "better" if row["difference"] > 0 else "worse"
+        row["verdict"] = "undecided" if row["reason"] else better
+        judged.append(row)
+    return judged, multipliers
 
 
 def _refuse_twice(rows: pd.DataFrame) -> None:
@@ -172,66 +212,103 @@ def _refuse_twice(rows: pd.DataFrame) -> None:
 
 
 def _test(
-    first: pd.DataFrame, second: pd.DataFrame, metric: str, confidence: float
-) -> tuple[dict[str, Any], CrossedMean]:
+    first: pd.DataFrame, second: pd.DataFrame, metric: str, floor: float, confidence: float
+) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
     sides = [side[side["seed"].isin(common)] for side in (first, second)]
-    both = scores(pd.concat(sides), metric)
-    n = len(common)
-    crossed = crossed_mean(both.values[:n] - both.values[n:], both.weights, confidence)
-    means = [_mean(side[metric]) for side in sides]
+    both, n = scores(pd.concat(sides), metric), len(common)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
-        "between": sum(abs(_mean(each)) for each in between),
-        "num_pairs": n,
+        **of_pair(both.values[:n], both.values[n:], both.weights, floor, confidence),
+        "between": sum(abs(_mean(each.to_numpy(np.float64))) for each in between),
         "num_images": len(both.weights) if both.by_image else math.nan,
-        "mean_first": means[0],
-        "mean_second": means[1],
+    }
+
+
+def of_pair(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    floor: float = -math.inf,
+    confidence: float = 0.95,
+) -> dict[str, Any]:
+    """The numbers of a row for `with_verdicts` whose test is over seeds and images.
+
+    Args:
+        first: (n, I) shares of the images with each seed.
+        second: likewise.
+        weights: (I,) instances of each image.
+        floor: see `analysis.learning.guess`.
+        confidence: of the interval.
+    """
+    of_first, of_second = (values @ (weights / weights.sum()) for values in (first, second))
+    crossed = crossed_mean(first - second, weights, confidence)
+    numbers = {
+        **_numbers(crossed, of_first - of_second),
+        "mean_first": _mean(of_first),
+        "mean_second": _mean(of_second),
+    }
+    found = learned(of_first, of_second, floor)
+    if found is None:
+        return numbers
+    more = found.first.sum() - found.second.sum()
+    return numbers | {
+        "low": math.nan,
+        "high": math.nan,
+        "above": found.above,
+        "learned_first": found.first.sum(),
+        "learned_second": found.second.sum(),
+        "given_first": _mean(of_first[found.first]),
+        "given_second": _mean(of_second[found.second]),
+        # Learning more often is not better where the mean is lower.
+        "p": found.p if np.sign(more) == np.sign(crossed.mean) else 1.0,
+        "p_signs": math.nan,
+        "learned": found,
+    }
+
+
+def _numbers(crossed: CrossedMean, by_seed: NDArray[np.float64]) -> dict[str, Any]:
+    """The numbers of a mean difference; `by_seed` are the differences of each seed."""
+    return {
+        "crossed": crossed,
+        "num_pairs": crossed.num_seeds,
         "difference": crossed.mean,
         "low": crossed.low,
         "high": crossed.high,
         "seed_se": crossed.seed_se,
         "image_se": crossed.image_se,
         "p": crossed.p,
-    }, crossed
+        "p_signs": sign_flip(by_seed),
+    }
 
 
-def _mean(values: pd.Series) -> float:
-    return float(values.astype(float).mean(skipna=False)) if len(values) else math.nan
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else math.nan
 
 
-def advice(crossed: CrossedMean, level: float) -> tuple[float, Needed]:
-    """The difference that an undecided row names, and what finding it takes.
-
-    It is the far end of the interval; where the seeds at hand would do for that, but images hide
-    the difference seen from any number of seeds, it is the one seen.
-    """
+def advice(row: Mapping[str, Any], level: float) -> dict[str, float]:
+    """What the difference at the far end of the interval, and the one seen, take to be found."""
+    if "learned" in row:
+        return {"seen_seeds": needed_seeds(row["learned"], level, POWER)}
+    crossed: CrossedMean = row["crossed"]
     far = max(crossed.low, crossed.high, key=abs)
-    found = needed(crossed, far, level, POWER)
-    if found.seeds <= crossed.num_seeds and crossed.num_images > 1:
-        seen = needed(crossed, crossed.mean, level, POWER)
-        if math.isinf(seen.seeds) and math.isfinite(seen.images):
-            return crossed.mean, seen
-    return far, found
+    of_far, seen = (needed(crossed, effect, level, POWER) for effect in (far, crossed.mean))
+    return {
+        "needed_effect": far,
+        "needed_seeds": of_far.seeds,
+        "needed_images": of_far.images,
+        "seen_seeds": seen.seeds,
+        "seen_images": seen.images,
+    }
 
 
-def _most_seeds(crossed: CrossedMean, level: float) -> float:
-    """What the end of the interval nearest to 0 takes; inf where 0 is inside."""
-    if crossed.low <= 0 <= crossed.high:
-        return math.inf
-    return needed(crossed, min(crossed.low, crossed.high, key=abs), level, POWER).seeds
-
-
-def _doubts(
-    row: Mapping[str, Any], absent: Mapping[str, Collection[str]], level: float
-) -> Iterator[str]:
-    n, pair = row["num_pairs"], (row["first"], row["second"])
+def _doubts(row: Mapping[str, Any], level: float) -> Iterator[str]:
+    n, lacks = row["num_pairs"], row.get("lacks", ())
     between, moved = row.get("between", 0), row.get("moved_by_choice", 0)
     far = abs(row["difference"]) - ROUNDING
-    missing = {why: [name for name in pair if name in names] for why, names in absent.items()}
-    if any(missing.values()):
-        yield from (why.format(" and ".join(names)) for why, names in missing.items() if names)
+    if lacks:
+        yield from lacks
     elif n == 0:
         yield f"no seed in common: run both on the same seeds, {MIN_SEEDS} or more"
     elif n < MIN_SEEDS:
@@ -247,3 +324,5 @@ def _doubts(
         yield "options were chosen between evaluations: another may be as good, and differ less"
     elif not row["p_holm"] < level:
         yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"
+    elif row["p_signs"] >= level:
+        yield f"p={row['p_signs']:.3g} by the signs of the seeds alone, not below {level:g}"

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from analysis.attention_paths.networks import THEORY
-from analysis.comparison.paired import PAIRED_COLUMNS, with_verdicts
+from analysis.comparison.paired import PAIRED_COLUMNS, of_seeds, with_verdicts
 from analysis.comparison.report.verdicts import would_decide as seeds_that_would_decide
-from analysis.crossed import crossed_mean
 from analysis.heads.methods import GREEDY, RANDOM, REVERSE, RULES, scorer_text
 from analysis.heads.settings import Setting
 from analysis.section.claim import evidence
@@ -21,7 +20,10 @@ OTHERS = (*RULES, RANDOM, REVERSE, GREEDY)
 """What theory's order is held against, in the order of the table; not the bound, which no order
 can beat."""
 
-COLUMNS = [name for name in PAIRED_COLUMNS if name not in ("m", "num_images", "image_se")]
+_NOT_HERE = {"m", "num_images", "image_se", "needed_images", "seen_images", "above"}
+_NOT_HERE |= {f"{what}_{which}" for what in ("learned", "given") for which in ("first", "second")}
+
+COLUMNS = [name for name in PAIRED_COLUMNS if name not in _NOT_HERE]
 _LOST = "num_lost"
 
 
@@ -48,32 +50,26 @@ def paired(setting: Setting) -> pd.DataFrame:
         either verdict as in `analysis.section.claim`; empty without theory.
     """
     first = scorer_text(THEORY, setting.reference)
-    records, means = [], []
+    records = []
     for other in _there(setting):
         values, lost = differences(setting, other)
         mine = setting.of(THEORY, setting.reference)["area"].loc[values.index]
-        mean = crossed_mean(values.to_numpy()[:, None], confidence=CONFIDENCE)
-        means.append(mean)
+        numbers = of_seeds(values, CONFIDENCE)
         records.append(
             {
+                **numbers,
                 "task": setting.task,
                 "comparison_id": setting.id,
                 "metric": "area",
                 "first": first,
                 "second": other,
-                "num_pairs": len(values),
                 _LOST: lost,
-                "num_images": math.nan,
                 "mean_first": mine.mean(skipna=False),
                 "mean_second": (mine - values).mean(skipna=False),
-                "difference": mean.mean,
-                "low": mean.low,
-                "high": mean.high,
-                "seed_se": mean.seed_se,
-                "p": _p(values, mean.p, lost),
+                "p": _p(values, numbers["p"], lost),
             }
         )
-    judged = with_verdicts(records, means, CONFIDENCE)
+    judged = with_verdicts(records, CONFIDENCE)
     if setting.chosen_on_test:
         judged = [{**row, "verdict": "undecided"} for row in judged]
     return pd.DataFrame(judged, columns=[*COLUMNS, _LOST])

@@ -39,12 +39,15 @@ _ROUNDING = 1e-6
 
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_DERIVED = re.compile(r"(between|last|validation|mean|num|needed)_|.*_(low|high|se|share)$")
+_DERIVED = re.compile(
+    r"(between|given|last|learned|mean|needed|num|seen|validation)_"
+    r"|.*_(apart|given|high|learned|low|se|share)$"
+)
 _TAKEN = {
-    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "can_be_chosen", "chosen", "confidence",
-    "counted_as_diverged", "cut", "cut_at", "axis", "code", "difference", "differs", "diverged",
-    "first", "high", "low", "mean", "metric", "most_seeds", "next_fraction", "p", "p_holm",
-    "reason", "second", "select", "setting", "threshold", "verdict", "weight",
+    *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "can_be_chosen", "chosen",
+    "code", "confidence", "counted_as_diverged", "cut", "cut_at", "difference", "differs",
+    "diverged", "first", "high", "low", "mean", "metric", "most_seeds", "next_fraction", "p",
+    "p_holm", "p_signs", "reason", "second", "select", "setting", "threshold", "verdict", "weight",
 }  # fmt: skip
 """Columns of the tables that comparisons make; those of numbers are in `_DERIVED`."""
 

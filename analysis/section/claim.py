@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtr
 
+from analysis.learning import apart
 from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
 from study.terminal import counted
 
@@ -60,7 +61,8 @@ RULES = (
     "refute it (Bonferroni). A seed that others of the comparison have is lost to what has no "
     "result of it, because it diverged, failed or was not run. Where any is, a sign test of all "
     "seeds must decide the same, in which lost ones lie on the other side: six to eight seeds may "
-    "lose none, nine to eleven one, twelve to fourteen two. A seed that no cell has is not seen."
+    "lose none, nine to eleven one, twelve to fourteen two. A seed that no cell has is not seen. "
+    "Seeds that fall apart onto both sides of a threshold decide nothing."
 ).replace("%", " %")
 """How all claims are decided, for a report."""
 
@@ -169,7 +171,8 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
         p is that of the t test, so below 1 - confidence where the t interval lies wholly on one
         side. With lost seeds it is no smaller than that of the sign test of all of them; where
         values do not vary, and so say nothing about their spread, it is that. NaN with fewer than
-        `MIN_SEEDS` values, or an unknown one.
+        `MIN_SEEDS` values, or an unknown one, or where seeds fall apart (`analysis.learning`) onto
+        both sides: how far off a mean of two laws is, no seed at hand may show.
     """
     array = np.asarray(values, np.float64)
     n = len(array)
@@ -178,7 +181,10 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
     if n < MIN_SEEDS or math.isnan(mean):
         return Evidence(so, math.nan)
     alike = int((array < threshold).sum() if mean < threshold else (array > threshold).sum())
-    varies = bool(np.ptp(array) > ROUNDING * max(abs(mean), abs(threshold)))
+    falls_apart = apart(array) is not None
+    if falls_apart and alike < n:
+        return Evidence(so, math.nan)
+    varies = not falls_apart and bool(np.ptp(array) > ROUNDING * max(abs(mean), abs(threshold)))
     p = 0.0
     if varies:
         t = abs(mean - threshold) * math.sqrt(n) / float(array.std(ddof=1))
@@ -244,10 +250,14 @@ def _finding(
         )
     elif math.isnan(low):
         text += f"{form(mean)} (n=1, no interval)"
+    elif apart(array) is not None:
+        text += f"{form(mean)} (n={len(array)}, which fall apart: no interval)"
     else:
         text += f"{form(mean)} (95 % interval {form(low)} to {form(high)}, n={len(array)})"
     reason = TOO_FEW if len(array) < MIN_SEEDS else ""
     short = "a number is not known" if len(array) and math.isnan(mean) else ""
+    if math.isnan(test.p) and not reason and not short:
+        short = "its seeds fall apart"
     return Finding(text + lost_text(lost), [test], reason, short)
 
 

@@ -8,6 +8,7 @@ is the worst that losing them can do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ THRESHOLD = 0.1
 """Of the shares of a heat map, whose parts the rows are named after."""
 
 _SPREAD = 0.03
+_SELDOM = 0.1
 _FAR = 0.04  # share of a part that clearly is as the claim says
 
 Loss = Literal["none", "at random", "those above", "those below"]
@@ -38,6 +40,7 @@ class Row:
         lost: which seeds are lost, all parts of a seed together.
         share: of the seeds that is lost.
         skewed: shares have a Beta distribution instead of a normal one.
+        two_laws: nine seeds in ten are at half of the threshold, the others far above it.
         evidence: whether the parts at the threshold are evidence for the claim; else almost any
             run has them.
     """
@@ -48,12 +51,16 @@ class Row:
     lost: Loss = "none"
     share: float = 0.0
     skewed: bool = False
+    two_laws: bool = False
     evidence: bool = True
 
     def draw(self, random: np.random.Generator, n: int) -> tuple[NDArray[np.float64], int]:
         """(parts, seeds left) shares, and how many seeds of n are lost."""
         normal = random.standard_normal((self.at_threshold, n))
-        if self.skewed:
+        if self.two_laws:
+            above = random.random((self.at_threshold, n)) < _SELDOM
+            values = THRESHOLD / 2 * (1 + above / _SELDOM) + _SPREAD / 3 * normal
+        elif self.skewed:
             total = THRESHOLD * (1 - THRESHOLD) / _SPREAD**2 - 1
             values = betaincinv(THRESHOLD * total, (1 - THRESHOLD) * total, ndtr(normal))
         else:
@@ -90,12 +97,19 @@ ROWS = (
 )
 
 
-def simulate_claims(replicates: int, seed: int) -> list[dict[str, Any]]:
+UNSEEN = Row("one part, a seed in ten far above it", two_laws=True)
+"""Where no seed shows the other law, nothing can tell: its numbers are not promised."""
+
+
+def simulate_claims(
+    replicates: int, seed: int, laws: Sequence[Row] = ROWS
+) -> list[dict[str, Any]]:
     """How often a claim is decided where its truth lies at the border.
 
     Args:
         replicates: studies a row.
         seed: of the generators, one a row.
+        laws: the rows.
 
     Returns:
         One a law and number of seeds: `row`, its name; `n`, seeds; `failures`, share of the seeds
@@ -103,7 +117,7 @@ def simulate_claims(replicates: int, seed: int) -> list[dict[str, Any]]:
     """
     return [
         _simulated(row, n, replicates, np.random.default_rng([seed, n, *row.name.encode()]))
-        for row in ROWS
+        for row in laws
         for n in SEEDS
     ]
 

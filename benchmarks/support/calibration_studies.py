@@ -26,6 +26,7 @@ TUNING_SEEDS = 3
 SEED_SHARED = 0.3  # of the variance of A
 IMAGE_SHARED = 0.5  # of the variance of B
 VALIDATION_SD = 0.05
+CLASS_SHARES, CLASS_EFFECTS = (0.8, 0.15, 0.05), (0.25, -0.75, -1.75)
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +49,14 @@ class Study:
         heavy: whether runs have Student's t with 3 degrees of freedom, of the same spread.
         diverged: chance of a run to diverge.
         failed: chance of a run to be missing.
+        skewed: whether runs have an exponential law, of the same spread.
+        learns: chance of a run to learn, of all paradigms or of each; one that does not is never
+            right.
+        bases: logit of the score of each paradigm, where they differ.
+        heavy_images: whether few images have most instances.
+        classes: whether 80, 15 and 5 % of the images are of classes that differ in score.
+        comparisons: that are decided together.
+        looks: numbers of seeds at which verdicts are looked at, the last `seeds`.
     """
 
     name: str
@@ -63,6 +72,13 @@ class Study:
     heavy: bool = False
     diverged: float = 0.0
     failed: float = 0.0
+    skewed: bool = False
+    learns: tuple[float, ...] = (1.0,)
+    bases: tuple[float, ...] = ()
+    heavy_images: bool = False
+    classes: bool = False
+    comparisons: int = 1
+    looks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +106,8 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     """Runs of one study."""
     paradigms, n, images = len(study.options), study.seeds, study.images
     weights = 1 + generator.poisson(study.instances - 1, images)
+    if study.heavy_images:
+        weights = 1 + np.floor(study.instances * generator.pareto(1.5, images)).astype(int)
     validation, chosen, levels = [], [], []
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
     if max(study.options) > 1:
@@ -110,10 +128,17 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
         common = generator.standard_normal((1, images))
         own = generator.standard_normal((paradigms, images))
         image = math.sqrt(IMAGE_SHARED) * common + math.sqrt(1 - IMAGE_SHARED) * own
+        if study.classes:
+            image = image + generator.choice(CLASS_EFFECTS, images, p=CLASS_SHARES)
         levels = np.concatenate(tested[metric])[:, :, None]
+        if study.bases:
+            levels = levels + (np.array(study.bases) - study.base)[:, None, None]
         residual = study.residual_sd * generator.standard_normal((*shape, images))
         score = expit(study.base + levels + study.image_sd * image[:, None] + residual)
         hits[metric] = generator.binomial(weights, score)
+    stuck = generator.random(shape) > np.array(study.learns)[:, None]
+    for each in hits.values():
+        each[stuck] = 0
     return Drawn(
         weights,
         hits,
@@ -130,6 +155,8 @@ def runs(
     """(K, n) effects A of the runs of each paradigm."""
 
     def noise(*shape: int) -> Floats:
+        if study.skewed:
+            return 1 - generator.standard_exponential(shape)
         if study.heavy:
             return generator.standard_t(3, shape) / math.sqrt(3)
         return generator.standard_normal(shape)
@@ -148,14 +175,22 @@ def shares(drawn: Drawn, metric: str) -> Floats:
 def true_mean(study: Study) -> dict[str, float]:
     """Metric -> its mean over all seeds and images."""
     middles = (np.arange(2_000) + 0.5) / 2_000
-    if study.heavy:  # the sum of two parts of it: by simulation
-        parts = np.random.default_rng(0).standard_t(3, (2, 1_000_000)) / math.sqrt(3)
+    if study.heavy or study.skewed:  # the sum of two parts of it: by simulation
+        generator = np.random.default_rng(0)
+        parts = 1 - generator.standard_exponential((2, 1_000_000))
+        if study.heavy:
+            parts = generator.standard_t(3, (2, 1_000_000)) / math.sqrt(3)
         of_runs = math.sqrt(SEED_SHARED) * parts[0] + math.sqrt(1 - SEED_SHARED) * parts[1]
         of_runs = np.sort(of_runs)[250::500]
     else:
         of_runs = ndtri(middles)
     rest = math.hypot(study.image_sd, study.residual_sd) * ndtri(middles)
-    mean = float(expit(study.base + study.seed_sd * of_runs[:, None] + rest).mean())
+    effects = zip(CLASS_SHARES, CLASS_EFFECTS, strict=True) if study.classes else [(1.0, 0.0)]
+    mean = sum(
+        share * float(expit(study.base + effect + study.seed_sd * of_runs[:, None] + rest).mean())
+        for share, effect in effects
+    )
+    mean *= study.learns[0]
     lost = {"saif": 0.0, "accuracy": 1 / NUM_CLASSES}
     return {m: mean * (1 - study.diverged) + lost[m] * study.diverged for m in METRICS}
 
@@ -230,6 +265,7 @@ def evaluation(
         "diverged": False,
         "budget_fraction": 1.0,
         "n": 2_000,
+        "num_classes": NUM_CLASSES,
         "architecture": "mlp",
         "batch_size": 64,
         "precision": "float32",

@@ -55,6 +55,8 @@ class Modality:
         saif_threshold: least attention and score at which an input counts for SAIF.
         score: name for people of the column `accuracy`.
         chance: whether a guess scores 1/C, as which a diverged cell then counts; else it scores 0.
+        margin: a run whose score is further above a guess has learned to score.
+        saif_margin: a run whose SAIF is above this has learned to focus.
         measures: its further measures, in the order of tables; the score may be one of them.
         measures_text: what these are, for people.
         evaluation: module and function that evaluates a model, with the arguments of
@@ -71,6 +73,8 @@ class Modality:
     saif_threshold: float = 0.8
     score: str = "accuracy"
     chance: bool = True
+    margin: float = 0.05
+    saif_margin: float = 0.05
     measures: tuple[Measure, ...] = ()
     measures_text: str = ""
     evaluation: str = "study.evaluate.classification:evaluate"

@@ -16,7 +16,7 @@ from tests.made_up.runs import TABLES
 
 _VERDICTS = (
     "metric", "first", "second", "num_pairs", "mean_first", "mean_second", "difference", "low",
-    "high", "p", "p_holm", "verdict", "needed_seeds", "needed_seeds_most",
+    "high", "p", "p_holm", "verdict", "needed_seeds", "seen_seeds",
 )  # fmt: skip
 _SUMMARY = (
     "paradigm",

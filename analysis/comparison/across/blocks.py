@@ -55,7 +55,7 @@ def across_blocks(
     return [
         *blocks,
         Text(
-            "First minus second paradigm, with the verdict of each comparison by itself. "
+            "First minus second paradigm; verdicts are corrected for all comparisons of a study. "
             "Undecided is not equal.",
             "quiet",
         ),
@@ -81,9 +81,9 @@ def effect_blocks(found: Sequence[Comparison]) -> list[Block]:
             "Each level of a factor minus the base, all else equal, seed by seed, in points on "
             "the test split; and by how much it changes the advantage of a paradigm over soft. A "
             "difference is decided if its t test over seeds holds after Holm's correction over "
-            f"the table of its factor (p < {1 - CONFIDENCE:.2g}) and there are at least "
-            f"{MIN_SEEDS} common seeds. Test images are held fixed, and those of two settings may "
-            f"differ. A diverged cell counts as {lost}."
+            f"the table of its factor (p < {1 - CONFIDENCE:.2g}), so does the exact sign-flip "
+            f"test, uncorrected, and there are at least {MIN_SEEDS} common seeds. Test images are "
+            f"held fixed, and those of two settings may differ. A diverged cell counts as {lost}."
         ),
     ]
     for family, factor, table in tables:

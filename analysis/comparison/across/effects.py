@@ -11,8 +11,7 @@ import pandas as pd
 
 from analysis.comparison.across.factors import Family, Setting, value_text
 from analysis.comparison.across.verdicts import pairs
-from analysis.comparison.paired import with_verdicts
-from analysis.crossed import crossed_mean
+from analysis.comparison.paired import of_seeds, with_verdicts
 from analysis.groups import paradigm_order
 from analysis.statistics import CONFIDENCE
 
@@ -50,13 +49,12 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
         for metric in family.base.comparison.metrics
         if metric in level.comparison.metrics
     ]
-    records, means = [], []
+    records = []
     for level, subject, metric in cases:
         values = _minus(*(_scores(each, subject, metric) for each in (level, family.base)))
-        mean = crossed_mean(values.to_numpy()[:, None], confidence=CONFIDENCE)
-        means.append(mean)
         records.append(
             {
+                **of_seeds(values, CONFIDENCE),
                 "task": family.task,
                 "factor": factor,
                 "level": value_text(level.values[factor]),
@@ -65,14 +63,9 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
                 "second": family.base.name,
                 "subject": " - ".join(subject),
                 "metric": metric,
-                "num_pairs": len(values),
-                "difference": mean.mean,
-                "low": mean.low,
-                "high": mean.high,
-                "p": mean.p,
             }
         )
-    return pd.DataFrame(with_verdicts(records, means, CONFIDENCE), columns=EFFECT_COLUMNS)
+    return pd.DataFrame(with_verdicts(records, CONFIDENCE), columns=EFFECT_COLUMNS)
 
 
 def is_advantage(subject: str) -> bool:

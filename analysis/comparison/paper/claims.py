@@ -354,7 +354,7 @@ def _accuracy_kept(comparison: Comparison, first: str, second: str) -> Finding:
     if row["num_pairs"] < MIN_SEEDS:
         return Finding(text, reason=TOO_FEW)
     if pd.isna(row["low"]):
-        return Finding("", reason=f"{text}, {row['reason']}")
+        return Finding("", reason=f"{text}, {row['reason'] or 'whose seeds fall apart'}")
     limit, n = -ACCURACY_LOSS - ROUNDING, int(row["num_pairs"])
     few = n if pd.isna(row["num_images"]) else min(n, int(row["num_images"]))
     p = _p_at(limit, row["low"], row["high"], few - 1)

@@ -6,7 +6,7 @@ A paradigm is called better only where `Comparison.paired` says so; everything e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -106,21 +106,27 @@ def _better(rows: pd.DataFrame) -> str:
 
 
 def _undecided(paired: pd.DataFrame) -> str:
-    """What deciding the undecided pairs would take, at least."""
+    """What deciding the undecided pairs would take."""
     rows = paired[paired["verdict"] == "undecided"]
-    seeds = rows.loc[rows["needed_seeds"].between(rows["num_pairs"] + 1, MANY), "needed_seeds"]
-    images = rows[rows["needed_seeds"].map(math.isinf) & (rows["needed_images"] <= MANY)]
+    by_seeds = rows[rows["seen_seeds"].notna() & ~_limited_by_images(rows)]
+    images = rows[_limited_by_images(rows)]
     texts = []
-    if len(seeds):
-        texts.append(
-            f"differences as large as the far ends of their intervals would take up to "
-            f"{math.ceil(seeds.max())} seeds, for a power of {100 * POWER:g} %, and smaller ones "
-            "more"
-        )
+    if len(by_seeds):
+        within = by_seeds.loc[by_seeds["seen_seeds"] <= MANY, "seen_seeds"]
+        beyond = len(by_seeds) - len(within)
+        found = [f"{_up_to(within)} seeds"] if len(within) else []
+        found += [f"of {beyond} more than {MANY:,d}"] if beyond else []
+        text = f"differences as large as those seen would take {', '.join(found)}"
+        far = by_seeds.loc[by_seeds["needed_seeds"] <= MANY, "needed_seeds"]
+        if len(far):
+            text += f", those at the far ends of their intervals {_up_to(far)}"
+        texts.append(f"{text}, for a power of {100 * POWER:g} %")
     if len(images):
+        verb = "is" if len(images) == 1 else "are"
         texts.append(
-            f"{len(images)} {'is' if len(images) == 1 else 'are'} limited by the test images, and "
-            f"would take {_about(images['needed_images'])} of them or more, not more seeds"
+            f"{len(images)} {verb} limited by the test images, and would take about "
+            f"{span(map(math.ceil, images['needed_images']))} of them for the far end, not more "
+            "seeds"
         )
     if not texts:
         return ""
@@ -130,5 +136,11 @@ def _undecided(paired: pd.DataFrame) -> str:
     return of_draws(text, names[0]) if len(names) == 1 else text
 
 
-def _about(numbers: Iterable[float]) -> str:
-    return f"about {span(math.ceil(number) for number in numbers)}"
+def _limited_by_images(rows: pd.DataFrame) -> pd.Series:
+    """Whether no number of seeds finds even the far end, but some number of images does."""
+    return rows["needed_seeds"].map(math.isinf) & (rows["needed_images"] <= MANY)
+
+
+def _up_to(numbers: pd.Series) -> str:
+    most = math.ceil(numbers.max())
+    return f"{most:,d}" if len(numbers) == 1 else f"up to {most:,d}"

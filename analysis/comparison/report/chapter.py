@@ -59,13 +59,16 @@ _METHOD = (
     "that tune where there are such. All other numbers are of the test {noun}, on the seeds that "
     "confirm.",
     "Intervals, 95 %: {intervals}.",
-    "Verdicts: paired by seed{image}. A pair is decided if the test holds after Holm's "
-    "correction over the table (p < 0.05) and there are at least 6 common seeds; else it is "
-    "undecided, and what would decide it follows from its interval.",
+    "Verdicts: paired by seed{image}. Better means: not of one law, and higher on average in "
+    "these seeds. A pair is decided if there are at least 6 common seeds, the test holds after "
+    "Holm's correction over all tests of its study here (p < 0.05), and so does the exact "
+    "sign-flip test of its seeds, uncorrected. Where seeds fall apart into those that learned and "
+    "those that did not, how often each learns is tested instead (McNemar's exact test).",
 )
 _BY_IMAGE = (
     "of {scores} and their differences over seeds and test images, both as samples, where each "
-    "image's share is recorded; else, and of all other numbers, t intervals over seeds"
+    "image's share is recorded; else, and of all other numbers, t intervals over seeds. Those of "
+    "shares are on the logit scale"
 )
 
 _ONLY_HEAT_MAPS = (

@@ -6,7 +6,7 @@ Fractions become per cent here and nowhere earlier.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import pandas as pd
@@ -15,6 +15,7 @@ from analysis.comparison.choice import summarised_metrics
 from analysis.comparison.paper.published import published as published_row
 from analysis.groups import AXES
 from analysis.section.columns import Column, Row, by_columns, measured, plain
+from analysis.statistics import clopper_pearson
 from analysis.words import (
     aligned,
     amount,
@@ -26,7 +27,6 @@ from analysis.words import (
     metric_name,
     network_text,
     number,
-    of_draws,
     percent,
     setting_name,
     share_of_budget,
@@ -37,11 +37,6 @@ from study.results import RECORDED
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
 _MEASURES_A_TABLE = 3
 """More of them, each with its interval, are wider than a page."""
-
-TOO_WIDE = (
-    "An interval of a share that leaves 0 to 100 % says that there are too few seeds or "
-    "test images for it."
-)
 
 
 def comparison_text(
@@ -190,8 +185,7 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
         notes.append(f"A diverged seed counts as {lost}.")
     if summary[[*metrics]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
-    if any(_leaves_shares(summary, metric) for metric in metrics):
-        notes.append(of_draws(TOO_WIDE, summary["task"].iloc[0]))
+    notes += _failures(summary, metrics)
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")
     if (summary["select"] == "saif").any():
@@ -199,10 +193,19 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _leaves_shares(summary: pd.DataFrame, metric: str) -> bool:
-    """Whether an interval of a share, as it is printed, reaches below 0 or above 1."""
-    low, high = (summary[f"{metric}_{end}"].astype(float).round(3) for end in ("low", "high"))
-    return bool(((low < 0) | (high > 1)).any())
+def _failures(summary: pd.DataFrame, metrics: Sequence[str]) -> Iterator[str]:
+    """What seeds that fall apart mean, and what those that do not leave open."""
+    apart = summary[[f"{metric}_apart" for metric in metrics]].astype(bool)
+    if apart.any(axis=None):
+        yield (
+            "Where seeds fall apart, a mean says little: instead of its interval stand the share "
+            "that learned, with an exact interval, and their mean."
+        )
+    alike = summary.loc[~apart.all(axis=1), "num_seeds"]
+    if len(alike) and alike.min() > 1:
+        n = int(alike.min())
+        most = percent(clopper_pearson(0, n)[1], 0)
+        yield f"Where none of n={n} seeds failed, up to {most} % of further ones may."
 
 
 def seeds(row: Row) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Collection
 import pandas as pd
 
 from analysis.comparison.paired import SCREENING
-from analysis.overstated import exaggeration
 from analysis.section.columns import Row, by_columns, plain
 from analysis.statistics import MIN_SEEDS
 from analysis.words import (
     MANY,
     aligned,
     interval_of_pair,
+    known,
     level,
     metric_name,
     of_draws,
@@ -26,9 +26,9 @@ from analysis.words import (
 from study import terminal
 
 WOULD_DECIDE = (
-    "'Would decide it', with a power of 80 %: seeds for a difference at the far end of the "
-    "interval, to seeds for one at the other end, unless 0 is inside or images hide it; where "
-    "images limit, images for a difference as large as was seen."
+    "'Would decide it', with a power of 80 % after Holm: what a study of its own needs to find a "
+    "difference as large as the far end of the interval, and one as large as was seen. Where more "
+    "seeds alone would not do, images are said, with these seeds."
 )
 
 IMAGES_FIXED = "images fixed"
@@ -64,7 +64,7 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
         paired: as `analysis.comparison.paired` gives it.
         paradigms: those that have numbers; what the others lack is said elsewhere.
     """
-    overstated = _overstated(paired)
+    said = [*_overstated(paired), over_what(paired)]
     paired = paired[paired["first"].isin(paradigms) & paired["second"].isin(paradigms)]
     header = ["points"]
     rows: dict[str, list[str]] = {}
@@ -75,29 +75,35 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
             pair = f"{row['first']} - {row['second']}"
             found = [points(row["difference"]), interval_of_pair(row), _winner(row)]
             rows.setdefault(pair, [pair]).extend(found)
-    notes = [*_undecided(paired), *overstated, over_what(paired)]
+    notes = [*_undecided(paired), *said]
     return "\n".join([*aligned(header, list(rows.values())), *map(terminal.sentence, notes)])
 
 
 def over_what(paired: pd.DataFrame) -> str:
     """What the intervals and tests are over: seeds and images, or seeds alone."""
     task = str(paired["task"].iloc[0]) if len(paired) else ""
-    paired = paired[paired["num_pairs"] > 0]
-    known = paired.loc[paired["num_images"].notna(), "num_images"]
+    of, paired = len(paired), paired[paired["num_pairs"] > 0]
+    by_image = paired.loc[paired["num_images"].notna(), "num_images"]
     text = "Intervals and verdicts are over seeds alone, with these test images."
-    if len(known):
-        images = " or ".join(f"{count:,.0f}" for count in sorted(known.unique()))
+    if len(by_image):
+        images = " or ".join(f"{count:,.0f}" for count in sorted(by_image.unique()))
         text = f"Intervals and verdicts are over seeds and {images} test images."
-    if 0 < len(known) < len(paired):
+    if 0 < len(by_image) < len(paired):
         text = f"{text.removesuffix('.')}; where it says {IMAGES_FIXED!r}, over seeds alone."
+    if len(paired):
+        family = "this table" if (tests := paired["num_tests"].iloc[0]) == of else "the study"
+        text += (
+            " Intervals are of one pair, verdicts corrected for the "
+            f"{terminal.counted(int(tests), 'test')} of {family}."
+        )
     return of_draws(text, task)
 
 
 def pair_notes(paired: pd.DataFrame) -> list[str]:
     """What must be said beside the verdicts of one comparison.
 
-    Why pairs are undecided, where their row does not show it (too few seeds, no number), and by
-    how much decided differences are overstated.
+    Why pairs are undecided, where their row does not show it (too few seeds, no number), and that
+    few seeds are a screening.
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison.
@@ -106,22 +112,14 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
 
 
 def _overstated(paired: pd.DataFrame) -> list[str]:
-    """By what factor, for the number of seeds and of tests; that few seeds are a screening."""
-    testable = paired[paired["num_pairs"] >= MIN_SEEDS]
-    decided = (testable["verdict"] != "undecided").any()
-    fewest = testable["num_pairs"].min()
-    screens = fewest < SCREENING
-    if not (screens or decided):
+    """That few seeds are a screening."""
+    n = paired.loc[paired["num_pairs"] >= MIN_SEEDS, "num_pairs"].min()
+    if not n < SCREENING:
         return []
-    n = int(fewest)
-    factor = exaggeration(n, (1 - paired["confidence"].iloc[0]) / len(paired))
-    text = (
-        f"are overstated, on average by a factor of {factor:.1f} where the true one is a standard "
-        "deviation of a run over seeds."
-    )
-    if screens:
-        return [f"With n={n} seeds this is a screening study: differences that it decides {text}"]
-    return [f"With n={n} seeds, differences that are decided {text}"] if factor >= 1.05 else []
+    return [
+        f"With n={n:g} seeds this is a screening study: only lucky estimates of small differences "
+        "are decided, so those that it decides are overstated."
+    ]
 
 
 def _undecided(paired: pd.DataFrame) -> list[str]:
@@ -134,21 +132,23 @@ def _undecided(paired: pd.DataFrame) -> list[str]:
 
 
 def would_decide(row: Row) -> str:
-    """``22 to 340 seeds``: what the ends of the interval would take, see `WOULD_DECIDE`."""
-    seeds, images, most = row["needed_seeds"], row["needed_images"], row["needed_seeds_most"]
-    if row["verdict"] != "undecided" or pd.isna(seeds):
+    """``22 seeds; as seen 340``, see `WOULD_DECIDE`; ``-`` of a decided row."""
+    if row["verdict"] != "undecided":
         return "-"
-    if math.isinf(seeds):
-        alone = "neither more seeds nor more images alone"
-        return alone if math.isinf(images) else f"{_many(images)} images or more"
-    enough = seeds <= row["num_pairs"]
-    if math.isinf(most):
-        return "-" if enough else f"{_many(seeds)} seeds or more"
-    return f"up to {_many(most)} seeds" if enough else f"{_many(seeds)} to {_many(most)} seeds"
+    if pd.isna(row["seen_seeds"]):
+        return f"{MIN_SEEDS} seeds or more" if row["num_pairs"] < MIN_SEEDS else "more seeds"
+    seen = _needed(row["seen_seeds"], row.get("seen_images", math.nan))
+    if pd.isna(row["needed_seeds"]):
+        return seen
+    far = _needed(row["needed_seeds"], row.get("needed_images", math.nan))
+    return f"{far}; as seen {seen}"
 
 
-def _many(number: float) -> str:
-    return f"> {MANY:,d}" if number > MANY else f"{math.ceil(number):,d}"
+def _needed(seeds: float, images: float) -> str:
+    """``340 seeds``, ``3,400 images``; ``> 10,000 seeds`` where neither is enough."""
+    if math.isinf(seeds) and images <= MANY:
+        return f"{math.ceil(images):,d} images"
+    return f"> {MANY:,d} seeds" if seeds > MANY else f"{math.ceil(seeds):,d} seeds"
 
 
 def standard_error(fraction: float) -> str:
@@ -168,8 +168,11 @@ def _level(paired: pd.DataFrame) -> str:
 
 
 def _verdict(row: Row) -> str:
-    undecided = row["verdict"] == "undecided"
-    return "undecided" if undecided else f"{row['first']} {row['verdict']}"
+    if row["verdict"] == "undecided":
+        return "undecided"
+    oftener = {"better": "learns more often", "worse": "learns less often"}
+    learns = known(row.get("above", math.nan))
+    return f"{row['first']} {oftener[row['verdict']] if learns else row['verdict']}"
 
 
 def _winner(row: Row) -> str:
@@ -192,5 +195,7 @@ def _metric(row: Row) -> str:
 def _over_images(row: Row) -> str:
     if not row["num_pairs"]:
         return "-"
-    known = pd.notna(row["num_images"])
-    return standard_error(row["image_se"]) if known else of_draws(IMAGES_FIXED, str(row["task"]))
+    by_image = pd.notna(row["num_images"])
+    return (
+        standard_error(row["image_se"]) if by_image else of_draws(IMAGES_FIXED, str(row["task"]))
+    )

@@ -31,6 +31,7 @@ def pair(
     metric: str = "saif",
     n: int = 12,
     needed: float = math.nan,
+    seen: float = math.nan,
     images: float = math.nan,
 ) -> dict[str, Any]:
     """A row of `paired`."""
@@ -43,6 +44,7 @@ def pair(
         "num_pairs": n,
         "verdict": verdict,
         "needed_seeds": needed,
+        "seen_seeds": seen,
         "needed_images": images,
         "confidence": 0.95,
     }
@@ -130,17 +132,17 @@ def test_an_answer_needs_a_comparison() -> None:
 # --- how far to trust it
 
 
-def test_what_undecided_pairs_would_take_is_that_of_all_far_ends() -> None:
+def test_what_undecided_pairs_would_take_is_that_of_all() -> None:
     pairs = [
         pair("soft", "hard", "better"),
-        pair("hybrid", "hard", needed=14.2),
-        pair("hybrid", "soft", needed=60.0),
-        pair("lvml", "soft", needed=12.0),  # as many as there are
-        pair("lvml", "hard", needed=1e6),
+        pair("hybrid", "hard", needed=14.2, seen=200.0),
+        pair("hybrid", "soft", needed=60.0, seen=310.5),
+        pair("lvml", "soft", needed=12.0, seen=math.inf),
     ]
     said = answer([comparison(pairs)])[1]
-    assert "4 of 5 verdicts are undecided" in said
-    assert "up to 60 seeds" in said
+    assert "3 of 4 verdicts are undecided" in said
+    assert "up to 311 seeds, of 1 more than 10,000" in said
+    assert "far ends of their intervals up to 60" in said
 
 
 def test_more_seeds_are_not_advised_where_images_limit() -> None:

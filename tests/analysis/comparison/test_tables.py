@@ -28,7 +28,6 @@ from analysis.comparison.report.verdicts import (
     would_decide,
 )
 from analysis.groups import Select
-from analysis.overstated import exaggeration
 from analysis.page.exports import exports
 from analysis.rendering import latex, markdown
 from analysis.section.blocks import Table
@@ -45,7 +44,7 @@ DOUBTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "no interval (n=1)": [{}],
     "A diverged seed counts as SAIF 0": [{"status": "diverged", "points": ()}] * 2,
     "a seed recorded no value": [{}, {"saif": math.nan}],
-    "too few seeds": [{"saif": 0.1}, {"saif": 0.9}],
+    "Where seeds fall apart": [{"saif": 0.01}, {"saif": 0.9}],
 }
 """Words of a table -> what is particular in each seed of its only paradigm."""
 
@@ -161,13 +160,17 @@ def _pair(**changes: Any) -> dict[str, Any]:
         "needed_effect": math.nan,
         "needed_seeds": math.nan,
         "needed_images": math.nan,
-        "needed_seeds_most": math.nan,
+        "seen_seeds": math.nan,
+        "seen_images": math.nan,
+        "num_tests": 12,
+        "above": math.nan,
         "confidence": 0.95,
     }
     return row | changes
 
 
 UNSURE = {"verdict": "undecided", "reason": "p", "p_holm": 0.2, "needed_effect": 0.179}
+"""Of an undecided pair."""
 
 
 def test_verdict_table_by_hand() -> None:
@@ -176,7 +179,7 @@ def test_verdict_table_by_hand() -> None:
         [
             _pair(),
             _pair(metric="accuracy", verdict="worse", difference=-0.0123, p_holm=1e-5, **fixed),
-            _pair(first="hybrid", **UNSURE, needed_seeds=11.2, needed_seeds_most=39.5),
+            _pair(first="hybrid", **UNSURE, needed_seeds=11.2, seen_seeds=39.5),
         ]
     )
     header, rows = paired_cells(paired)
@@ -186,44 +189,45 @@ def test_verdict_table_by_hand() -> None:
     assert rows[1][:4] == ["accuracy", "lvml vs soft", "lvml worse", "-1.2"]
     assert rows[1][6:8] == ["images fixed", "< 0.001"]
     assert rows[2][1:3] == ["hybrid vs soft", "undecided"]
-    assert rows[2][-1] == "12 to 40 seeds"
+    assert rows[2][-1] == "12 seeds; as seen 40 seeds"
     for some, images, alone in ((paired[:1], 1, 0), (paired, 1, 1), (paired[1:2], 0, 1)):
         told = over_what(some)
         assert ("180 test images" in told, "seeds alone" in told) == (images, alone)
 
 
-@pytest.mark.parametrize(
-    ("n", "verdict", "said"),
-    [(6, "better", True), (12, "better", True), (12, "undecided", False), (99, "worse", False)],
-)
-def test_beside_the_verdicts_it_says_how_far_they_are_overstated(
-    n: int, verdict: str, said: bool
-) -> None:
-    paired = pd.DataFrame([_pair(num_pairs=n, verdict=verdict), _pair(num_pairs=n, **UNSURE)])
-    notes = [note for note in pair_notes(paired) if "overstated" in note]
-    factor = f"by a factor of {exaggeration(n, 0.05 / 2):.1f} where"  # a family of two tests
-    assert [factor in note for note in notes] == [True] * said
-    assert ["screening" in note for note in notes] == [n < 12] * said
+@pytest.mark.parametrize("n", [6, 11, 12])
+def test_few_seeds_are_called_a_screening(n: int) -> None:
+    paired = pd.DataFrame([_pair(num_pairs=n), _pair(num_pairs=n, **UNSURE)])
+    assert sum("screening" in note for note in pair_notes(paired)) == (n < 12)
 
 
 @pytest.mark.parametrize(
-    ("seeds", "most", "images", "text"),
+    ("far", "seen", "text"),
     [
-        (12.0, math.inf, math.nan, "12 seeds or more"),
-        (1234.0, 1e5, math.nan, "1,234 to > 10,000 seeds"),
-        (11.2, 39.5, math.nan, "12 to 40 seeds"),
-        (6.0, math.inf, math.nan, "-"),  # as many as there are
-        (6.0, 40.0, math.nan, "up to 40 seeds"),
-        (math.inf, math.inf, 900.0, "900 images or more"),
-        (math.inf, math.inf, math.inf, "neither more seeds nor more images alone"),
-        (math.nan, math.nan, math.nan, "-"),
+        ((12.0, math.nan), (math.inf, math.inf), "12 seeds; as seen > 10,000 seeds"),
+        ((11.2, math.nan), (39.5, math.nan), "12 seeds; as seen 40 seeds"),
+        ((math.inf, 185.0), (math.inf, 3_400.0), "185 images; as seen 3,400 images"),
+        ((6.0, math.nan), (math.inf, 900.0), "6 seeds; as seen 900 images"),
+        ((math.nan, math.nan), (21.0, math.nan), "21 seeds"),  # of seeds that fall apart
+        ((math.nan, math.nan), (math.nan, math.nan), "more seeds"),
     ],
 )
-def test_what_would_decide_a_pair(seeds: float, most: float, images: float, text: str) -> None:
-    needed = {"needed_seeds": seeds, "needed_seeds_most": most, "needed_images": images}
-    row = _pair(**UNSURE, **needed)
+def test_what_would_decide_a_pair(
+    far: tuple[float, float], seen: tuple[float, float], text: str
+) -> None:
+    row = _pair(**UNSURE)
+    row |= dict(zip(("needed_seeds", "needed_images"), far, strict=True))
+    row |= dict(zip(("seen_seeds", "seen_images"), seen, strict=True))
     assert would_decide(row) == text
     assert would_decide(row | {"verdict": "better"}) == "-"
+
+
+def test_seeds_that_fall_apart_are_counted_instead_of_an_interval() -> None:
+    counts = {"above": 0.3, "learned_first": 11, "learned_second": 2, "num_pairs": 12}
+    header, rows = paired_cells(pd.DataFrame([_pair(**counts)]))
+    row = dict(zip(header, rows[0], strict=True))
+    assert row["95 % interval"] == "11 and 2 of 12 learned"
+    assert row["verdict"] == "lvml learns more often"
 
 
 # --- the layout of the paper's Table 1

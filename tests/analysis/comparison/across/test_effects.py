@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +15,8 @@ from scipy import stats
 from analysis.comparison.across.effects import effects
 from analysis.comparison.across.factors import Family, families
 from analysis.comparison.compare import Comparison
-from analysis.statistics import MIN_SEEDS
+from analysis.learning import apart
+from analysis.statistics import MIN_SEEDS, sign_flip
 from tests.made_up.settings import BASE, PARADIGMS, scores
 
 LEVELS = {"m": "m=5", "depth": "depth 1"}
@@ -54,12 +56,14 @@ def test_effects_are_paired_t_tests(family: Family, factor: str) -> None:
     for row in table.to_dict("records"):
         values = differences(LEVELS[factor], row["metric"], row["subject"].split(" - "))
         test = stats.ttest_1samp(values, 0)
-        p_values.append(test.pvalue)
         assert (row["first"], row["second"]) == (LEVELS[factor], BASE)
         assert row["num_pairs"] == len(values)
         numbers = [row[name] for name in ("difference", "low", "high", "p")]
-        bounds = test.confidence_interval(0.95)
-        assert numbers == pytest.approx([values.mean(), *bounds, test.pvalue])
+        expected = [values.mean(), *test.confidence_interval(0.95), test.pvalue]
+        if apart(values) is not None:  # a seed of lvml diverged
+            expected[1:] = [math.nan, math.nan, sign_flip(values)]
+        p_values.append(expected[-1])
+        assert numbers == pytest.approx(expected, nan_ok=True)
     np.testing.assert_allclose(table["p_holm"], adjusted(p_values), rtol=1e-9)
     decided = table["p_holm"] < 0.05
     assert list(table["verdict"] != "undecided") == list(decided)
