@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from analysis.comparison.by_image import scores
 from analysis.comparison.choice import ROUNDING, moved_by_choice
-from analysis.comparison.stages import tested_choice
+from analysis.comparison.stages import first_look, tested_choice
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.groups import paradigm_order
 from analysis.learning import apart, guess, learned, needed_seeds
@@ -43,7 +43,8 @@ POWER = 0.8
 """Power of the test that the columns `needed_seeds` to `seen_images` plan."""
 
 PAIRED_COLUMNS = [
-    "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "num_images",
+    "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "later_seeds",
+    "num_images",
     "mean_first", "mean_second", "difference", "low", "high", "seed_se", "image_se", "above",
     "learned_first", "learned_second", "given_first", "given_second", "p", "num_tests", "p_holm",
     "p_signs", "verdict", "reason", "needed_effect", "needed_seeds", "needed_images",
@@ -73,21 +74,22 @@ def paired_table(
         metrics: that are tested.
 
     Returns:
-        One row a (metric, first, second), in the order of the metrics and the paradigms:
-        `task`, `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later
-        in `PARADIGM_ORDER`), `num_pairs` (common seeds), `num_images` (missing: the test is over
+        One row a (metric, first, second), in the order of the metrics and the paradigms: `task`,
+        `m`, `comparison_id`, `metric`, `first` and `second` (paradigms, `first` the later in
+        `PARADIGM_ORDER`), `num_pairs` (common seeds), `later_seeds` (further ones, added after a
+        look, see `analysis.comparison.stages.first_look`), `num_images` (missing: the test is over
         seeds alone), `mean_first` and `mean_second` over them, `difference` = first - second with
         `low`, `high`, the standard errors over seeds `seed_se` and over images `image_se`, and
-        two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of either fall apart,
-        `p` is that of `analysis.learning.learned` and there is no interval: `learned_first` and
+        two-sided `p` of `analysis.crossed.crossed_mean`. Where the seeds of either fall apart, `p`
+        is that of `analysis.learning.learned` and there is no interval: `learned_first` and
         `learned_second` count the seeds whose measure is above `above`, and `given_first` and
         `given_second` are their means. `p_holm` is corrected for `num_tests` tests; `p_signs` is
         that of the exact sign-flip test over seeds; `verdict`: `first` is `better` or `worse` than
         `second`, or `undecided`; `reason`: why it is undecided, else empty. Of an undecided row,
         `needed_seeds` and `needed_images` are what finding `needed_effect`, the end of the
         interval farther from 0, takes at this row's level after Holm with 80 % power, see
-        `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a difference as large as
-        was seen takes, or as different shares of seeds that learn; `confidence`.
+        `analysis.crossed.needed`; `seen_seeds` and `seen_images` what a difference as large as was
+        seen takes, or as different shares of seeds that learn; `confidence`.
         Scores are fractions. What is not known is NaN.
 
     Raises:
@@ -133,7 +135,15 @@ def _rows(
     rows = rows[rows["split"] == "test"].sort_values("seed")
     _refuse_twice(rows)
     paradigms = paradigm_order(at_budget["paradigm"].unique())
-    read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics), *IMAGES}
+    read = {
+        "seed",
+        "planned_seeds",
+        "finished_at",
+        "diverged",
+        *metrics,
+        *map("between_{}".format, metrics),
+        *IMAGES,
+    }
     columns = [name for name in rows if name in read]
     sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
     moves = moved_by_choice(at_budget, choice, metrics)
@@ -216,13 +226,16 @@ def _test(
 ) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
-    sides = [side[side["seed"].isin(common)] for side in (first, second)]
-    both, n = scores(pd.concat(sides), metric), len(common)
+    paired = pd.concat([side[side["seed"].isin(common)] for side in (first, second)])
+    looked_at = first_look(paired)
+    sides = [side[side["seed"].isin(looked_at)] for side in (first, second)]
+    both, n = scores(pd.concat(sides), metric), len(looked_at)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
         **of_pair(both.values[:n], both.values[n:], both.weights, floor, confidence),
         "between": sum(abs(_mean(each.to_numpy(np.float64))) for each in between),
         "num_images": len(both.weights) if both.by_image else math.nan,
+        "later_seeds": len(common) - n,
     }
 
 

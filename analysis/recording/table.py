@@ -40,7 +40,7 @@ _ROUNDING = 1e-6
 _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DERIVED = re.compile(
-    r"(between|given|last|learned|mean|needed|num|seen|validation)_"
+    r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
     r"|.*_(apart|given|high|learned|low|se|share)$"
 )
 _TAKEN = {

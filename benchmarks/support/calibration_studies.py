@@ -56,7 +56,6 @@ class Study:
         heavy_images: whether few images have most instances.
         classes: whether 80, 15 and 5 % of the images are of classes that differ in score.
         comparisons: that are decided together.
-        looks: numbers of seeds at which verdicts are looked at, the last `seeds`.
     """
 
     name: str
@@ -78,7 +77,6 @@ class Study:
     heavy_images: bool = False
     classes: bool = False
     comparisons: int = 1
-    looks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +272,8 @@ def evaluation(
         "cut": 1.0,
         "axis": "flops",
         "compute_flops": 999,
+        "planned_seeds": None,
+        "finished_at": "",
         "foreground_attention_mean": 0.5,
         "split": split,
         "saif": 0.5,

@@ -87,6 +87,10 @@ class Work:
             return None
         return CONFIRM if cell.seed in self.confirm else TUNE
 
+    def planned_seeds(self, cell: AnyCell) -> int | None:
+        """How many seeds were to confirm when a confirming cell ran; None of others."""
+        return len(self.confirm) if self.stage(cell) == CONFIRM else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, which Tune passes to a worker; `from_dict` gives equal work back."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

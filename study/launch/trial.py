@@ -64,6 +64,7 @@ def train_cells(work: Work, report: Report | None = None) -> dict[str, str]:
             "study": work.study,
             "kind": work.kind,
             "stage": work.stage(cell),
+            "planned_seeds": work.planned_seeds(cell),
             **cell_columns(cell),
             **outcome.columns,
             "total_seconds": outcome.earlier_seconds + time.perf_counter() - started,

@@ -237,6 +237,11 @@ _OF_CELLS: Mapping[str, Columns] = {
         "pack": (_WHOLE, "cells that were trained together"),
         "micro_batch": (_WHOLE, "examples at a time"),
         "shared_prefix": (_FLAG, "whether it forked from another cell"),
+        "planned_seeds": (
+            _WHOLE,
+            "of a confirming cell: how many seeds were to confirm when it ran; further ones were "
+            "added after a look",
+        ),
     },
     "Of a theory: what was found": SOLUTION,
     "Of the heads of a trained network": HEADS,

@@ -19,7 +19,7 @@ _LEFT_OUT = (
     "study", "cell_id", "comparison_id", "data_digest", "data_notes", "cell", "device", "threads",
     "code_version", "package_versions", "finished_at", "examples", "total_train_seconds",
     "total_evaluate_seconds", "total_seconds", "train_seconds", "pack", "shared_prefix",
-    "network", "network_digest",
+    "planned_seeds", "network", "network_digest",
 )  # fmt: skip
 """Columns on the record itself, its time, machine and order, and what is in other columns."""
 

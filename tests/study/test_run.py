@@ -548,6 +548,12 @@ def test_one_command_tunes_and_confirms(
     status, printed, _ = main(capsys, *asked)
     assert "16 cells: 16 done already, 0 to run" in printed
     assert re.search(r"^chosen: soft lr=\S+, hard lr=\S+$", printed, re.M)
+    more = [text.replace("100,101", "100-102") for text in asked]
+    assert main(capsys, *more)[0] == DONE
+    confirming = Results(tmp_path).cells(columns=["stage", "seed", "planned_seeds"])
+    confirming = confirming[confirming["stage"] == "confirm"]
+    planned = confirming.groupby("seed")["planned_seeds"].agg(set).to_dict()
+    assert planned == {100: {2}, 101: {2}, 102: {3}}
 
 
 def test_what_a_search_finds_is_confirmed(

@@ -22,6 +22,7 @@ from analysis.words import (
     metric_name,
     of_draws,
     points,
+    span,
 )
 from study import terminal
 
@@ -64,7 +65,7 @@ def pair_text(paired: pd.DataFrame, paradigms: Collection[str]) -> str:
         paired: as `analysis.comparison.paired` gives it.
         paradigms: those that have numbers; what the others lack is said elsewhere.
     """
-    said = [*_overstated(paired), over_what(paired)]
+    said = [*_overstated(paired), *_later(paired), over_what(paired)]
     paired = paired[paired["first"].isin(paradigms) & paired["second"].isin(paradigms)]
     header = ["points"]
     rows: dict[str, list[str]] = {}
@@ -103,12 +104,12 @@ def pair_notes(paired: pd.DataFrame) -> list[str]:
     """What must be said beside the verdicts of one comparison.
 
     Why pairs are undecided, where their row does not show it (too few seeds, no number), and that
-    few seeds are a screening.
+    few seeds are a screening, or later ones were added.
 
     Args:
         paired: as `analysis.comparison.paired` gives it, of one comparison.
     """
-    return [*_undecided(paired), *_overstated(paired)]
+    return [*_undecided(paired), *_overstated(paired), *_later(paired)]
 
 
 def _overstated(paired: pd.DataFrame) -> list[str]:
@@ -119,6 +120,19 @@ def _overstated(paired: pd.DataFrame) -> list[str]:
     return [
         f"With n={n:g} seeds this is a screening study: only lucky estimates of small differences "
         "are decided, so those that it decides are overstated."
+    ]
+
+
+def _later(paired: pd.DataFrame) -> list[str]:
+    """That seeds were added after a look."""
+    later = paired[paired["later_seeds"] > 0]
+    if later.empty:
+        return []
+    return [
+        f"{span(later['later_seeds'])} seeds were added after a look at the first "
+        f"{span(later['num_pairs'])}: differences and verdicts stay those of the first, which "
+        "spent the 5 false ones in 100 studies. For another verdict, run fresh seeds into a "
+        "directory of their own."
     ]
 
 

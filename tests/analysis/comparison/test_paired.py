@@ -63,6 +63,8 @@ def _cell(
         "cut": 1.0,
         "axis": "flops",
         "compute_flops": 999,
+        "planned_seeds": math.nan,
+        "finished_at": f"2026-01-01T00:00:{seed:02d}+00:00",
         "foreground_attention_mean": 0.5,
     }
     scores = {"validation": validation, "test": test, "train": 0.99}
@@ -324,6 +326,35 @@ def test_comparisons_that_are_read_together_are_one_family() -> None:
     np.testing.assert_array_equal(one["p"], alone["p"])
     smallest = one.loc[one["p"].idxmin()]
     assert smallest["p_holm"] == pytest.approx(min(1, 24 * smallest["p"]))
+
+
+# --- seeds that were added after a look
+
+
+def _planned(at_budget: pd.DataFrame, planned: Sequence[int]) -> pd.DataFrame:
+    return at_budget.assign(planned_seeds=[planned[seed] for seed in at_budget["seed"]])
+
+
+@pytest.mark.parametrize(
+    ("planned", "first"),
+    [
+        ([6] * 6 + [12] * 6, 6),
+        ([3] * 3 + [6] * 3 + [12] * 6, 6),  # three seeds decide nothing, so nobody looked
+        ([6] * 12, 6),  # the further ones by a command of their own
+        ([12] * 12, 12),
+        ([3] * 12, 12),
+        ([math.nan] * 12, 12),  # of one stage, where nothing is planned
+    ],
+)
+def test_verdicts_stay_those_of_the_first_look(planned: Sequence[int], first: int) -> None:
+    at_budget = _random(num_seeds=12, names=("hard", "soft"))
+    choice, turned = choose(at_budget), at_budget.sample(frac=1, random_state=0)
+    found = paired_table(_planned(turned, planned), choice)
+    assert (found["num_pairs"] == first).all()
+    assert (found["later_seeds"] == 12 - first).all()
+    alone = paired_table(at_budget[at_budget["seed"] < first], choice)
+    same = [name for name in found if name != "later_seeds"]
+    pd.testing.assert_frame_equal(found[same], alone[same])
 
 
 # --- what is missing

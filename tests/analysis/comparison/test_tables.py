@@ -163,6 +163,7 @@ def _pair(**changes: Any) -> dict[str, Any]:
         "seen_seeds": math.nan,
         "seen_images": math.nan,
         "num_tests": 12,
+        "later_seeds": 0,
         "above": math.nan,
         "confidence": 0.95,
     }
