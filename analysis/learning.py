@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik
 
 from analysis.crossed import MAX_SEEDS, CrossedMean, crossed_mean, smallest
-from analysis.statistics import MIN_SEEDS, mcnemar, on_logit_scale
+from analysis.statistics import MIN_SEEDS, ROUNDING, mcnemar, on_logit_scale
 from study import tasks
 
 GAP = 0.1
-"""The least gap at which seeds fall apart; of shares, ten points."""
+"""The least gap at which seeds fall apart, in the unit of the values: 10 points of shares."""
 
 _WIDER = 3.0
 """A gap is large beside seeds that lie at most a third as far apart."""
@@ -83,11 +83,11 @@ def apart(values: ArrayLike, floor: float = -math.inf) -> float | None:
     if len(ordered) < 2 or np.isnan(ordered).any():
         return None
     gaps = np.diff(ordered)
-    if ((ordered[:-1] <= floor) & (floor < ordered[1:]) & (gaps >= GAP)).any():
+    if ((ordered[:-1] <= floor) & (floor < ordered[1:]) & (gaps >= GAP - ROUNDING)).any():
         return floor
     sides = np.split(ordered, [gaps.argmax() + 1])
     rest = max(float(np.ptp(side)) for side in sides if 2 * len(side) >= len(ordered))
-    if len(ordered) < MIN_SEEDS or gaps.max() < max(GAP, _WIDER * rest):
+    if len(ordered) < MIN_SEEDS or gaps.max() < max(GAP, _WIDER * rest) - ROUNDING:
         return None
     return _middle(ordered)
 
@@ -130,7 +130,7 @@ def learned(first: ArrayLike, second: ArrayLike, floor: float = -math.inf) -> Le
     if np.isnan(sides).any() or all(apart(side, floor) is None for side in sides):
         return None
     both = np.sort(sides.ravel())
-    above = apart(both, floor)
+    above = floor if floor in (apart(side, floor) for side in sides) else apart(both, floor)
     above = _middle(both) if above is None else above
     return Learned(above, *(sides > above))
 
@@ -157,8 +157,8 @@ def needed_seeds(found: Learned, level: float, power: float) -> float:
         rarely = np.floor(bdtrik(level / 2, said, 0.5))
         rarely -= bdtr(rarely, said, 0.5) > level / 2
         of_seen = bdtr(said, seeds, share) - np.where(said > 0, bdtr(said - 1, seeds, share), 0)
-        found = sum(bdtr(rarely, said, part) for part in only / only.sum())
-        return float((of_seen * np.where(rarely >= 0, found, 0)).sum())
+        rejects = sum(bdtr(rarely, said, part) for part in only / only.sum())
+        return float((of_seen * np.where(rarely >= 0, rejects, 0)).sum())
 
     return smallest(chance, MIN_SEEDS, MAX_SEEDS, power)
 

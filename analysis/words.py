@@ -311,7 +311,7 @@ def interval(
     """``10.1 to 14.9``, by default in per cent, or why there is none."""
     if row["num_seeds"] < 2:
         return f"no interval (n={row['num_seeds']})"
-    if row.get(f"{metric}_apart", False):
+    if known(row.get(f"{metric}_above", math.nan)):
         return learned(row, metric, form)
     return between(row[f"{metric}_low"], row[f"{metric}_high"], form)
 
@@ -319,10 +319,11 @@ def interval(
 def learned(
     row: Mapping[Hashable, Any], metric: str, form: Callable[[float], str] = percent
 ) -> str:
-    """``11 of 12 learned (62 to 100 %): 91.2``, the exact interval and the mean of those."""
+    """``11 of 12 above 30 % (62 to 100 %): 91.2``: exact interval, and the mean of those."""
     count, n = int(row[f"{metric}_learned"]), int(row["num_seeds"])
     low, high = clopper_pearson(count, n)
-    share = f"{count} of {n} learned ({percent(low, 0)} to {percent(high, 0)} %)"
+    above = percent(row[f"{metric}_above"], 0)
+    share = f"{count} of {n} above {above} % ({percent(low, 0)} to {percent(high, 0)} %)"
     return f"{share}: {form(row[f'{metric}_given'])}" if count else share
 
 
@@ -334,7 +335,7 @@ def interval_of_pair(row: Mapping[Hashable, Any]) -> str:
         return f"no interval (n={row['num_pairs']})"
     if known(row.get("above", math.nan)):
         counts = f"{row['learned_first']:g} and {row['learned_second']:g}"
-        return f"{counts} of {row['num_pairs']} learned"
+        return f"{counts} of {row['num_pairs']} above {percent(row['above'], 0)} %"
     return between(row["low"], row["high"])
 
 

@@ -1,6 +1,7 @@
 """What verdicts and intervals keep of what they promise, in simulated studies.
 
     python benchmarks/calibration.py  # the tables of docs/validity.md: half an hour
+    python benchmarks/calibration.py --resample results  # coverage in the study of the README
     python benchmarks/calibration.py --quick  # a hundredth of it, to see that it runs
 
 Studies without any difference, each with new seeds and new images, see
@@ -30,6 +31,7 @@ from analysis.comparison.paired import decided, of_pair
 from analysis.crossed import CrossedMean, crossed_mean, needed
 from analysis.learning import share_mean
 from benchmarks.support.calibration_claims import ROWS, SEEDS, UNSEEN, simulate_claims
+from benchmarks.support.calibration_resampled import resampled
 from benchmarks.support.calibration_studies import (
     METRICS,
     NUM_CLASSES,
@@ -130,7 +132,13 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=2_000)
     parser.add_argument("--through-package", type=int, default=100, metavar="REPLICATES")
     parser.add_argument("--quick", action="store_true", help="20 replicates, 2 as tables")
+    parser.add_argument("--resample", metavar="RESULTS", help="coverage in a study's own runs")
     args = parser.parse_args()
+    if args.resample:
+        header("study", "of", "SAIF", "accuracy")
+        for setting, what, *found in resampled(args.resample, args.replicates):
+            row(setting, what, *(f"{each:.3f}" for each in found))
+        return
     replicates, tables = (20, 2) if args.quick else (args.replicates, args.through_package)
     error = math.sqrt(LEVEL * (1 - LEVEL) / replicates)
     print(f"{replicates} replicates a row; Monte Carlo error {error:.3f} at .05 and at .95\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,18 @@ def scores(rows: pd.DataFrame, metric: str) -> Scores:
     values = np.repeat(score[:, None], len(weights), axis=1)
     values[kept] = shares
     return Scores(values, weights, True)
+
+
+def of_one_image(found: Scores) -> float:
+    """The largest share that one image has in what is wrong, or right if that is rarer; NaN: none.
+
+    Where it is large, the images at hand may lack those that matter as much: an interval of the
+    mean for other images is too short, whatever its scale.
+    """
+    shares = found.values.mean(axis=0)
+    rare = shares if shares @ found.weights < 0.5 * found.weights.sum() else 1 - shares
+    parts = found.weights * rare
+    return float(parts.max() / parts.sum()) if found.by_image and parts.sum() > 0 else math.nan
 
 
 def _shares(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.at_cut import UNBOUNDED
-from analysis.comparison.by_image import scores
+from analysis.comparison.by_image import of_one_image, scores
 from analysis.comparison.stages import tested, tuning
 from analysis.groups import (
     AXES,
@@ -279,13 +279,14 @@ def summarise(
         run; `saif`, `accuracy`, `loss` and `foreground_attention_mean`, each with its
         `<metric>_low` and `<metric>_high`: fractions (`loss` in nats), bounds NaN when n < 2, of
         SAIF and accuracy also where seeds agree, since that says nothing of further ones, and
-        where they fall apart (`<metric>_apart`, see `analysis.learning`); all NaN where a seed has
-        no value (a diverged cell has no loss). `<metric>_learned` seeds have learned, with the
-        mean `<metric>_given`. `num_images` (missing: images are not known) and the standard
-        errors of `spreads`, fractions; `n`, `architecture`,
-        `batch_size`, `precision`, `budget_amount`, `budget_unit`, `cut`, `axis`,
-        `comparison_id`; the largest `compute_flops` spent, and that of the axis; `split` and
-        `confidence`. Also the further measures of the modality, likewise, where they are known.
+        where they fall apart (at `<metric>_above`, see `analysis.learning`); all NaN where a seed
+        has no value (a diverged cell has no loss). `<metric>_learned` seeds have learned, with the
+        mean `<metric>_given`; one image has `<metric>_of_one_image` of what is wrong, or right, if
+        that is rarer. `num_images` (missing: images are not known) and the standard errors of
+        `spreads`, fractions; `n`, `architecture`, `batch_size`, `precision`, `budget_amount`,
+        `budget_unit`, `cut`, `axis`, `comparison_id`; the largest `compute_flops` spent, and that
+        of the axis; `split` and `confidence`. Also the further measures of the modality, likewise,
+        where they are known.
 
     Raises:
         ResultsError: there are no evaluations on `split`.
@@ -308,7 +309,7 @@ def summarise(
         record["most_seeds"] = int(most[key[:2]])
         for spent in {"compute_flops": None, AXES[record["axis"]]: None}:
             record[spent] = float(group[spent].astype(float).max())
-        for metric in measured:
+        for metric in (name for name in measured if name not in metrics):
             values = group[metric].to_numpy(np.float64, na_value=np.nan)
             if metric in UNBOUNDED:
                 record |= named_interval(metric, values, confidence)
@@ -336,13 +337,16 @@ def _crossed(group: pd.DataFrame, metrics: Iterable[str], confidence: float) -> 
         found = share_mean(known.values, known.weights, floor, confidence)
         above = apart(by_seed, floor)
         learned = by_seed[by_seed > (floor if above is None else above)]
+        known_guess = above is not None or floor > -math.inf
         record |= {
+            metric: float(by_seed.mean()),
             f"{metric}_low": found.low,
             f"{metric}_high": found.high,
-            f"{metric}_seed_se": found.seed_se,
-            f"{metric}_image_se": found.image_se,
-            f"{metric}_apart": above is not None,
-            f"{metric}_learned": len(learned),
+            f"{metric}_seed_se": found.seed_se if above is None else math.nan,
+            f"{metric}_image_se": found.image_se if above is None else math.nan,
+            f"{metric}_of_one_image": of_one_image(known),
+            f"{metric}_above": math.nan if above is None else above,
+            f"{metric}_learned": len(learned) if known_guess else math.nan,
             f"{metric}_given": float(learned.mean()) if len(learned) else math.nan,
         }
     return record

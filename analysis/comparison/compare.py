@@ -27,7 +27,7 @@ from analysis.comparison.choice import asked_metrics, best_of, options, summaris
 from analysis.comparison.cut import Cut
 from analysis.comparison.paired import paired_tables
 from analysis.comparison.sources import DirectorySource, Source, TableSource
-from analysis.comparison.stages import tested_choice
+from analysis.comparison.stages import first_look, tested_choice
 from analysis.groups import Axis, Select, is_compared, is_recorded, trains_nothing
 from analysis.reading import whole_numbers, with_measures
 from analysis.words import (
@@ -136,6 +136,11 @@ class Comparison:
     def staged(self) -> bool:
         """Whether options were tuned on some seeds and the chosen ones confirmed on others."""
         return bool(self.cells["stage"].eq(CONFIRM).any())
+
+    @property
+    def tested(self) -> pd.DataFrame:
+        """The rows of `chosen` that verdicts rest on: without seeds added after a look."""
+        return self.chosen[self.chosen["seed"].isin(first_look(self.chosen))]
 
     @property
     def unconfirmed(self) -> list[str]:

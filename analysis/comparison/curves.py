@@ -26,7 +26,7 @@ def learning_curve(
     confidence: float = 0.95,
     axis: Axis = "flops",
 ) -> pd.DataFrame:
-    """A metric against compute: mean and t interval over the seeds of each paradigm.
+    """A metric against compute: mean and interval over the seeds of each paradigm.
 
     A diverged cell counts from its first missing evaluation on as in the comparison table.
 

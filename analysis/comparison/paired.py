@@ -42,6 +42,9 @@ SCREENING = 12
 POWER = 0.8
 """Power of the test that the columns `needed_seeds` to `seen_images` plan."""
 
+_WITHOUT_SPREAD = dict.fromkeys(("low", "high", "seed_se", "image_se"), math.nan)
+"""Of seeds that fall apart, whose mean is of two laws."""
+
 PAIRED_COLUMNS = [
     "task", "m", "comparison_id", "metric", "first", "second", "num_pairs", "later_seeds",
     "num_images",
@@ -135,10 +138,9 @@ def _rows(
     rows = rows[rows["split"] == "test"].sort_values("seed")
     _refuse_twice(rows)
     paradigms = paradigm_order(at_budget["paradigm"].unique())
+    looked_at = first_look(rows)
     read = {
         "seed",
-        "planned_seeds",
-        "finished_at",
         "diverged",
         *metrics,
         *map("between_{}".format, metrics),
@@ -152,7 +154,7 @@ def _rows(
     for metric in metrics:
         floor = guess(head["task"], metric, num_classes)
         for second, first in combinations(paradigms, 2):
-            test = _test(sides[first], sides[second], metric, floor, confidence)
+            test = _test(sides[first], sides[second], metric, looked_at, floor, confidence)
             order = (first, second) if test["difference"] > 0 else (second, first)
             moved = [moves.get((name, metric), (0.0, 0.0))[n] for n, name in enumerate(order)]
             missing = {why: [n for n in (first, second) if n in absent[why]] for why in absent}
@@ -169,7 +171,7 @@ def of_seeds(differences: pd.Series, confidence: float = 0.95) -> dict[str, Any]
     values = differences.to_numpy(np.float64)
     numbers = _numbers(crossed_mean(values[:, None], confidence=confidence), values)
     if apart(values) is not None:
-        numbers |= {"low": math.nan, "high": math.nan, "p": numbers["p_signs"]}
+        numbers |= {**_WITHOUT_SPREAD, "p": numbers["p_signs"]}
     return numbers
 
 
@@ -189,7 +191,9 @@ def with_verdicts(
     judged, multipliers = decided(rows, level)
     for row, multiplier in zip(judged, multipliers, strict=True):
         row["confidence"] = confidence
-        if row["reason"]:
+        # Where the seeds at hand do not agree among themselves, more like them need not.
+        sure = row["p_holm"] < level and row["num_pairs"] >= MIN_SEEDS
+        if row["reason"] and not sure and not _is_against(row):
             row |= advice(row, level / multiplier)
     return judged
 
@@ -222,14 +226,18 @@ def _refuse_twice(rows: pd.DataFrame) -> None:
 
 
 def _test(
-    first: pd.DataFrame, second: pd.DataFrame, metric: str, floor: float, confidence: float
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    metric: str,
+    looked_at: set[int],
+    floor: float,
+    confidence: float,
 ) -> dict[str, Any]:
     """Numbers of a row of the table, on the common seeds of two paradigms."""
     common = set(first["seed"]) & set(second["seed"])
-    paired = pd.concat([side[side["seed"].isin(common)] for side in (first, second)])
-    looked_at = first_look(paired)
-    sides = [side[side["seed"].isin(looked_at)] for side in (first, second)]
-    both, n = scores(pd.concat(sides), metric), len(looked_at)
+    tested = common & looked_at
+    sides = [side[side["seed"].isin(tested)] for side in (first, second)]
+    both, n = scores(pd.concat(sides), metric), len(tested)
     between = (side[f"between_{metric}"] for side in sides if f"between_{metric}" in side)
     return {
         **of_pair(both.values[:n], both.values[n:], both.weights, floor, confidence),
@@ -265,17 +273,14 @@ def of_pair(
     found = learned(of_first, of_second, floor)
     if found is None:
         return numbers
-    more = found.first.sum() - found.second.sum()
     return numbers | {
-        "low": math.nan,
-        "high": math.nan,
+        **_WITHOUT_SPREAD,
         "above": found.above,
         "learned_first": found.first.sum(),
         "learned_second": found.second.sum(),
         "given_first": _mean(of_first[found.first]),
         "given_second": _mean(of_second[found.second]),
-        # Learning more often is not better where the mean is lower.
-        "p": found.p if np.sign(more) == np.sign(crossed.mean) else 1.0,
+        "p": found.p,
         "p_signs": math.nan,
         "learned": found,
     }
@@ -304,6 +309,8 @@ def advice(row: Mapping[str, Any], level: float) -> dict[str, float]:
     """What the difference at the far end of the interval, and the one seen, take to be found."""
     if "learned" in row:
         return {"seen_seeds": needed_seeds(row["learned"], level, POWER)}
+    if math.isnan(row["low"]):
+        return {}
     crossed: CrossedMean = row["crossed"]
     far = max(crossed.low, crossed.high, key=abs)
     of_far, seen = (needed(crossed, effect, level, POWER) for effect in (far, crossed.mean))
@@ -314,6 +321,12 @@ def advice(row: Mapping[str, Any], level: float) -> dict[str, float]:
         "seen_seeds": seen.seeds,
         "seen_images": seen.images,
     }
+
+
+def _is_against(row: Mapping[str, Any]) -> bool:
+    """Whether who learns more often has the lower mean."""
+    more = int(row.get("learned_first", 0)) - int(row.get("learned_second", 0))
+    return more * row["difference"] < 0
 
 
 def _doubts(row: Mapping[str, Any], level: float) -> Iterator[str]:
@@ -335,6 +348,8 @@ def _doubts(row: Mapping[str, Any], level: float) -> Iterator[str]:
         yield "the difference may come from where the evaluations lie that it is between"
     elif 0 < moved >= far - between:
         yield "options were chosen between evaluations: another may be as good, and differ less"
+    elif _is_against(row):
+        yield "who learns more often has the lower mean"
     elif not row["p_holm"] < level:
         yield f"p={row['p_holm']:.3g} after Holm, not below {level:g}"
     elif row["p_signs"] >= level:

@@ -43,20 +43,22 @@ def tested_choice(rows: pd.DataFrame, choice: pd.DataFrame) -> pd.DataFrame:
 
 
 def first_look(rows: pd.DataFrame) -> set[int]:
-    """The seeds that verdicts of a pair rest on, however many were added later.
+    """The seeds that verdicts of a comparison rest on, however many were added later.
 
     Whoever looks at a verdict and then adds seeds, until one is decided, decides falsely more
     often than a test says: of 100 studies that look at 6, 12, 18 and 24 seeds, 12. So the first
     look that could decide spends all that there is, and later seeds move means alone.
 
     Args:
-        rows: of both paradigms on their common seeds, with `seed`, `planned_seeds` (see
-            `study.results`) and `finished_at`.
+        rows: of its cells, with `seed`, `planned_seeds` (see `study.results`) and `finished_at`.
     """
-    planned = rows["planned_seeds"].astype(float)
+    of_seed = rows.groupby("seed").agg({"planned_seeds": "min", "finished_at": "min"})
+    planned = of_seed["planned_seeds"].astype(float)
     first = planned[planned >= MIN_SEEDS].min()
-    ended = rows.groupby("seed")["finished_at"].max().sort_values(kind="stable")
-    return set(ended.index[: int(first)] if len(ended) > first else ended.index)
+    if not len(of_seed) > first:
+        return set(of_seed.index)
+    looked_at = of_seed[planned <= first].sort_values(["planned_seeds", "finished_at", "seed"])
+    return set(looked_at.index[: int(first)])
 
 
 def given(rows: pd.DataFrame) -> dict[str, int]:

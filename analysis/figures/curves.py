@@ -33,7 +33,7 @@ def compute_figure(
     threshold: float | None = None,
     task: str = "",
 ) -> Figure:
-    """A metric against training compute: one line a paradigm, a band for the t interval.
+    """A metric against training compute: one line a paradigm, a band for the interval.
 
     A line ends where some seed of its option has no evaluation within the cut: a mean over
     different seeds than before would look like progress.
@@ -68,7 +68,7 @@ def compute_figure(
         )
         band = (100 * line["low"], 100 * line["high"])
         axes.fill_between(x, *band, color=style.colour, alpha=0.13, linewidth=0)
-    text = f"{split} split; mean over n seeds, band: {level(confidence)} t interval (from n=2)"
+    text = f"{split} split; mean over n seeds, band: {level(confidence)} interval (from n=2)"
     if len(complete) < len(curve):
         text += "; a line ends with its last evaluation that all seeds have within the cut"
     finished(figure, x_label, metric_label(metric, threshold, task), text)

@@ -91,4 +91,7 @@ def _there(setting: Setting) -> Iterator[str]:
 
 def would_decide(row: Row) -> str:
     """How many networks would decide an undecided row; ``-`` where networks were lost."""
-    return "-" if row[_LOST] else seeds_that_would_decide(row).replace("seeds", "networks")
+    far, seen = seeds_that_would_decide(row)
+    if row[_LOST] or (far, seen) == ("-", "-"):
+        return "-"
+    return f"{far} networks" + f"; as seen {seen}" * (seen != "-")

@@ -41,7 +41,7 @@ _LONGEST = 60  # characters of a name: longer ones fit into no table
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DERIVED = re.compile(
     r"(between|given|last|later|learned|mean|needed|num|seen|validation)_"
-    r"|.*_(apart|given|high|learned|low|se|share)$"
+    r"|.*_(above|given|high|learned|low|of_one_image|se|share)$"
 )
 _TAKEN = {
     *CELLS_SCHEMA.names, *EVALUATIONS_SCHEMA.names, "above", "axis", "can_be_chosen", "chosen",

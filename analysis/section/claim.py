@@ -10,7 +10,8 @@ claimed side: the two-sided t test over seeds has p < .05, so its 95 % interval 
 *does not hold* where one part lies on the other side with p < .05 / k: any of the k parts that can
 refute it might do so by chance (Bonferroni), while to hold needs all of them at once and no
 correction. Else it is *undecided*, as with fewer than `MIN_SEEDS` seeds or an unknown number, and
-*not run* where what it is about has no cells.
+*not run* where what it is about has no cells. Where seeds fall apart (`analysis.learning`) onto
+both sides of a threshold it is undecided, too: no t test holds for a mean of two laws.
 
 A *lost* seed, which diverged or failed, has no number. What it would have shown is unknown, and it
 may have been lost for just that, so it counts against either verdict: besides the t test of the
@@ -204,7 +205,7 @@ def between(values: ArrayLike, low: float, high: float, lost: int = 0) -> Eviden
     """Whether the mean over seeds lies between two thresholds; see `evidence`."""
     sides = evidence(values, low, "above", lost), evidence(values, high, "below", lost)
     beyond = [each for each in sides if not each.so]
-    return beyond[0] if beyond else max(sides, key=lambda each: each.p)
+    return beyond[0] if beyond else max(sides, key=lambda each: (math.isnan(each.p), each.p))
 
 
 def side(

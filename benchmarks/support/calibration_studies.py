@@ -26,6 +26,7 @@ TUNING_SEEDS = 3
 SEED_SHARED = 0.3  # of the variance of A
 IMAGE_SHARED = 0.5  # of the variance of B
 VALIDATION_SD = 0.05
+HEAVIEST = 16  # times as many instances as a usual image; one that has most is not counted so
 CLASS_SHARES, CLASS_EFFECTS = (0.8, 0.15, 0.05), (0.25, -0.75, -1.75)
 
 Floats = NDArray[np.float64]
@@ -105,7 +106,8 @@ def draw(study: Study, generator: np.random.Generator, metrics: Sequence[str] = 
     paradigms, n, images = len(study.options), study.seeds, study.images
     weights = 1 + generator.poisson(study.instances - 1, images)
     if study.heavy_images:
-        weights = 1 + np.floor(study.instances * generator.pareto(1.5, images)).astype(int)
+        heavy = np.minimum(generator.pareto(1.5, images), HEAVIEST)
+        weights = 1 + np.floor(study.instances * heavy).astype(int)
     validation, chosen, levels = [], [], []
     tested = {metric: runs(study, generator, n, (1,) * paradigms) for metric in metrics}
     if max(study.options) > 1:

@@ -24,7 +24,7 @@ EFFECT_COLUMNS = [
 def effects(family: Family, factor: str) -> pd.DataFrame:
     """What each level of a factor changes, and whether it changes a paradigm's advantage.
 
-    Scores are those of `Comparison.chosen` on the test split: of the chosen options, a diverged
+    Scores are those of `Comparison.tested` on the test split: of the chosen options, a diverged
     cell as SAIF 0 and accuracy 1/C. A seed that failed on either side is no pair. Holm's
     correction is over all rows of the table.
 
@@ -37,7 +37,8 @@ def effects(family: Family, factor: str) -> pd.DataFrame:
         `first` and `second` (names of the setting at the level and of the base), `subject` (a
         paradigm, or two of which the first's advantage is meant, ``lvml - soft``), `metric`,
         `num_pairs` (common seeds), `difference` = level - base with the 95 % t interval `low` and
-        `high` (fractions; of an advantage a difference of differences), two-sided `p`, `p_holm`,
+        `high`, or none where differences fall apart (see `analysis.comparison.paired.of_seeds`)
+        (fractions; of an advantage a difference of differences), two-sided `p`, `p_holm`,
         `verdict` (at the level it is better or worse than at the base, or that is undecided),
         `reason` why it is undecided, else empty, and `confidence`. Empty where no setting differs
         from the base in this factor alone.
@@ -84,8 +85,8 @@ def _subjects(*settings: Setting) -> list[tuple[str, ...]]:
 
 def _scores(setting: Setting, subject: tuple[str, ...], metric: str) -> pd.Series:
     """Seed -> score of a paradigm, or advantage of the first over the second, fractions."""
-    chosen = setting.comparison.chosen
-    rows = chosen.loc[chosen["split"] == "test", ["paradigm", "seed", metric]].set_index("seed")
+    tested = setting.comparison.tested
+    rows = tested.loc[tested["split"] == "test", ["paradigm", "seed", metric]].set_index("seed")
     scores = [rows.loc[rows["paradigm"] == name, metric].astype(float) for name in subject]
     return _minus(*scores) if len(scores) > 1 else scores[0]
 

@@ -303,7 +303,7 @@ def _middle_name(axis: int) -> str:
 
 
 def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Side) -> Finding:
-    rows = _test_rows(comparison.chosen, paradigm)
+    rows = _test_rows(comparison.tested, paradigm)
     heatmaps = rows.loc[~rows["diverged"].astype(bool), "heatmap"]
     shares = [_share_of(heatmap, axis) for heatmap in heatmaps]
     lost = len(_seeds(comparison)) - len(shares)
@@ -312,7 +312,7 @@ def _share_finding(comparison: Comparison, paradigm: str, axis: int, claimed: Si
 
 def _seeds(comparison: Comparison) -> set[int]:
     """The seeds that every paradigm should have: those that confirm chosen options, else all."""
-    return set((comparison.chosen if comparison.staged else comparison.cells)["seed"])
+    return set((comparison.tested if comparison.staged else comparison.cells)["seed"])
 
 
 def _share_of(heatmap: Any, axis: int) -> float:
@@ -337,7 +337,8 @@ def _saif_higher(comparison: Comparison, first: str, second: str) -> Finding:
     name = f"{comparison.names['saif']}, {first} minus {second}"
     if row is None:
         return Finding("", reason=f"{name}: no common seeds")
-    is_decided = row["verdict"] in ("better", "worse")
+    # Of seeds that fall apart, a verdict says who learns more often, not whose mean is higher.
+    is_decided = row["verdict"] in ("better", "worse") and pd.isna(row["above"])
     found = Evidence(row["verdict"] == "better", row["p_holm"] if is_decided else math.nan)
     reason = f" ({row['reason']})" if not is_decided and row["reason"] else ""
     text = f"{name}: {_difference(row)}, {row['verdict']}{reason}"
@@ -394,7 +395,7 @@ def _with_failed(
     if not lost:
         return Finding(text, [found])
     scores = (
-        _test_rows(comparison.chosen, name).set_index("seed")[metric].astype(np.float64)
+        _test_rows(comparison.tested, name).set_index("seed")[metric].astype(np.float64)
         for name in (first, second)
     )
     differences = next(scores).sub(next(scores)).dropna()
@@ -418,7 +419,7 @@ def _rise_findings(comparison: Comparison, soft_name: str, hard_name: str) -> li
     """The two parts of C17."""
     alive = [
         set(rows.loc[~rows["diverged"].astype(bool), "seed"])
-        for rows in (_test_rows(comparison.chosen, name) for name in (soft_name, hard_name))
+        for rows in (_test_rows(comparison.tested, name) for name in (soft_name, hard_name))
     ]
     seeds = sorted(set.intersection(*alive))
     if not seeds:

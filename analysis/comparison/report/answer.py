@@ -14,7 +14,7 @@ from analysis.comparison.compare import Comparison, metrics_of, short_id
 from analysis.comparison.paired import POWER
 from analysis.groups import paradigm_order
 from analysis.statistics import MIN_SEEDS
-from analysis.words import MANY, instances, listed, made_equal, metric_name, of_draws, span
+from analysis.words import MANY, instances, known, listed, made_equal, metric_name, of_draws, span
 from study.tasks import CAPTIONS
 
 
@@ -94,14 +94,18 @@ def _sentence(comparison: Comparison, several: bool) -> str:
 
 def _better(rows: pd.DataFrame) -> str:
     """``hybrid is better than hard and soft, lvml than hard``; empty where nothing is decided."""
-    losers: dict[str, list[str]] = {}
+    losers: dict[str, dict[str, str]] = {}
     for row in rows.to_dict("records"):
-        order = (row["first"], row["second"])
+        order = (str(row["first"]), str(row["second"]))
         if row["verdict"] != "undecided":
             winner, loser = order if row["verdict"] == "better" else order[::-1]
-            losers.setdefault(str(winner), []).append(str(loser))
+            often = " (learns more often)" * known(row["above"])
+            losers.setdefault(winner, {})[loser] = f"{loser}{often}"
     winners = sorted(paradigm_order(losers), key=lambda name: -len(losers[name]))
-    texts = [f"{name} than {listed(paradigm_order(losers[name]))}" for name in winners]
+    texts = [
+        f"{name} than {listed([losers[name][other] for other in paradigm_order(losers[name])])}"
+        for name in winners
+    ]
     return ", ".join(texts).replace(" than", " is better than", 1)
 
 
@@ -114,9 +118,10 @@ def _undecided(paired: pd.DataFrame) -> str:
     if len(by_seeds):
         within = by_seeds.loc[by_seeds["seen_seeds"] <= MANY, "seen_seeds"]
         beyond = len(by_seeds) - len(within)
-        found = [f"{_up_to(within)} seeds"] if len(within) else []
-        found += [f"of {beyond} more than {MANY:,d}"] if beyond else []
-        text = f"differences as large as those seen would take {', '.join(found)}"
+        take = f"{_up_to(within)} seeds" if len(within) else f"more than {MANY:,d} seeds"
+        if beyond and len(within):
+            take += f", of {beyond} more than {MANY:,d}"
+        text = f"differences as large as those seen would take {take}"
         far = by_seeds.loc[by_seeds["needed_seeds"] <= MANY, "needed_seeds"]
         if len(far):
             text += f", those at the far ends of their intervals {_up_to(far)}"

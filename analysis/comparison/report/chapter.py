@@ -58,7 +58,7 @@ _METHOD = (
     "Choice: {options} of each paradigm by the mean over seeds on validation {noun}, on the seeds "
     "that tune where there are such. All other numbers are of the test {noun}, on the seeds that "
     "confirm.",
-    "Intervals, 95 %: {intervals}.",
+    "Intervals, 95 %: {intervals}. Those of shares are on the logit scale.",
     "Verdicts: paired by seed{image}. Better means: not of one law, and higher on average in "
     "these seeds. A pair is decided if there are at least 6 common seeds, the test holds after "
     "Holm's correction over all tests of its study here (p < 0.05), and so does the exact "
@@ -67,8 +67,7 @@ _METHOD = (
 )
 _BY_IMAGE = (
     "of {scores} and their differences over seeds and test images, both as samples, where each "
-    "image's share is recorded; else, and of all other numbers, t intervals over seeds. Those of "
-    "shares are on the logit scale"
+    "image's share is recorded; else, and of all other numbers, t intervals over seeds"
 )
 
 _ONLY_HEAT_MAPS = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bokeh.models import LayoutDOM
 
 _CAPTION = (
-    "Test split, mean over the seeds of each paradigm's chosen option, with {level} t intervals "
+    "Test split, mean over the seeds of each paradigm's chosen option, with {level} intervals "
     "over seeds. A mark says its numbers when you point at it; a click on a paradigm above the "
     "curves hides it. A diverged seed counts as {lost}."
 )

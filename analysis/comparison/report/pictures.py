@@ -99,7 +99,7 @@ def _differences(comparison: Comparison) -> Iterator[Picture]:
             f"seeds that both paradigms have (n={span(paired['num_pairs'])}). Thick: "
             f"{interval} interval, over seeds{images}; thin: the standard errors that it is from. "
             "Filled triangles are verdicts, which hold for all pairs together (Holm over the "
-            "table); open circles are undecided, even where the interval of one pair by itself "
+            "study); open circles are undecided, even where the interval of one pair by itself "
             "leaves 0 out."
         ),
         figure=forest_figure(paired, comparison.threshold),
@@ -151,7 +151,7 @@ def _curves(comparison: Comparison) -> Iterator[Picture]:
             caption=(
                 f"{capital(name)} on the test split against {axis}. Mean over the seeds of the "
                 f"chosen option, n: {tally({p: c['num_cells'].max() for p, c in lines.items()})}"
-                f"; bands: {level(confidence)} t interval over seeds (from n=2). A diverged seed "
+                f"; bands: {level(confidence)} interval over seeds (from n=2). A diverged seed "
                 f"counts as {floor} from its first missing evaluation on."
                 f"{_missing('line', comparison, lines)}"
             ),

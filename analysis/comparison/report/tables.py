@@ -22,19 +22,24 @@ from analysis.words import (
     instances,
     known,
     level,
+    listed,
     lost_scores,
     made_equal,
     metric_name,
     network_text,
     number,
+    of_draws,
     percent,
     setting_name,
     share_of_budget,
 )
-from study import tasks
+from study import tasks, terminal
 from study.results import RECORDED
 
 HIDDEN_FOREGROUND = "chosen by validation SAIF: uses the hidden foreground"
+HEAVY_IMAGE = 0.25
+"""Where one image has as much of what is wrong, 108 images may well lack one like it."""
+
 _MEASURES_A_TABLE = 3
 """More of them, each with its interval, are wider than a page."""
 
@@ -57,7 +62,8 @@ def comparison_text(
     blocks = []
     for part in _parts(summary):
         header, rows = comparison_cells(part, published, threshold)
-        lines = [heading(part, name), "", *aligned(header, rows), *footnotes(part)]
+        notes = map(terminal.sentence, footnotes(part))
+        lines = [heading(part, name), "", *aligned(header, rows), *notes]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -185,7 +191,7 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
         notes.append(f"A diverged seed counts as {lost}.")
     if summary[[*metrics]].isna().any(axis=None):
         notes.append("A '-' is a number that is not known: a seed recorded no value (NaN).")
-    notes += _failures(summary, metrics)
+    notes += [*_failures(summary, metrics), *_heavy_images(summary, metrics)]
     if (summary["num_seeds"] < summary["most_seeds"]).any():
         notes.append("Seeds are missing where cells failed or have not run yet.")
     if (summary["select"] == "saif").any():
@@ -193,19 +199,41 @@ def footnotes(summary: pd.DataFrame) -> list[str]:
     return notes
 
 
+def _heavy_images(summary: pd.DataFrame, metrics: Sequence[str]) -> Iterator[str]:
+    """That one image carries much of a score, where it does."""
+    task = str(summary["task"].iloc[0])
+    for metric in metrics:
+        column = f"{metric}_of_one_image"
+        heavy = summary[summary[column].astype(float) >= HEAVY_IMAGE]
+        for row in heavy.nlargest(1, column).to_dict("records"):
+            gets = "wrong" if row[metric] > 0.5 else "right"
+            yield of_draws(
+                f"{percent(row[column], 0)} % of what {row['paradigm']} gets {gets} in "
+                f"{metric_name(metric, task=task)} is of one image: intervals of means are too "
+                "short for other images.",
+                task,
+            )
+
+
 def _failures(summary: pd.DataFrame, metrics: Sequence[str]) -> Iterator[str]:
     """What seeds that fall apart mean, and what those that do not leave open."""
-    apart = summary[[f"{metric}_apart" for metric in metrics]].astype(bool)
-    if apart.any(axis=None):
+    if summary[[f"{metric}_above" for metric in metrics]].notna().any(axis=None):
         yield (
-            "Where seeds fall apart, a mean says little: instead of its interval stand the share "
-            "that learned, with an exact interval, and their mean."
+            "Where seeds fall apart, a mean says little: instead of its interval stand how many "
+            "are above the gap, with an exact interval, and the mean of those."
         )
-    alike = summary.loc[~apart.all(axis=1), "num_seeds"]
-    if len(alike) and alike.min() > 1:
-        n = int(alike.min())
+    learned = summary[[f"{metric}_learned" for metric in metrics]]
+    none = [
+        str(row["paradigm"])
+        for row in summary.to_dict("records")
+        if "accuracy" in metrics and row["accuracy_learned"] == 0
+    ]
+    if none:
+        yield f"No seed of {listed(none)} is beyond a guess."
+    all_learned = learned.eq(summary["num_seeds"], axis=0).any(axis=1)
+    if all_learned.any() and (n := int(summary.loc[all_learned, "num_seeds"].min())) > 1:
         most = percent(clopper_pearson(0, n)[1], 0)
-        yield f"Where none of n={n} seeds failed, up to {most} % of further ones may."
+        yield f"Where all n={n} seeds have learned, up to {most} % of further ones may not."
 
 
 def seeds(row: Row) -> str:

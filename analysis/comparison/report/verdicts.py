@@ -27,9 +27,9 @@ from analysis.words import (
 from study import terminal
 
 WOULD_DECIDE = (
-    "'Would decide it', with a power of 80 % after Holm: what a study of its own needs to find a "
-    "difference as large as the far end of the interval, and one as large as was seen. Where more "
-    "seeds alone would not do, images are said, with these seeds."
+    "The last columns say what a study of its own needs, with a power of 80 % after Holm, to find "
+    "a difference as large as the far end of the interval, and one as large as was seen. Where "
+    "more seeds alone would not do, images are said, with these seeds."
 )
 
 IMAGES_FIXED = "images fixed"
@@ -53,7 +53,8 @@ def paired_cells(paired: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         (of_draws("± over images", task), _over_images),
         ("Holm p", lambda row: p_value(row["p_holm"])),
         plain("n", "num_pairs"),
-        ("would decide it", lambda row: of_draws(would_decide(row), task)),
+        ("seeds, far end", lambda row: of_draws(would_decide(row)[0], task)),
+        ("seeds, as seen", lambda row: of_draws(would_decide(row)[1], task)),
     ]
     return by_columns(columns, paired)
 
@@ -125,44 +126,49 @@ def _overstated(paired: pd.DataFrame) -> list[str]:
 
 def _later(paired: pd.DataFrame) -> list[str]:
     """That seeds were added after a look."""
-    later = paired[paired["later_seeds"] > 0]
+    later = paired[paired["later_seeds"] > 0] if "later_seeds" in paired else paired[:0]
     if later.empty:
         return []
     return [
-        f"{span(later['later_seeds'])} seeds were added after a look at the first "
-        f"{span(later['num_pairs'])}: differences and verdicts stay those of the first, which "
-        "spent the 5 false ones in 100 studies. For another verdict, run fresh seeds into a "
-        "directory of their own."
+        f"Seeds were added after a look at the first {span(later['num_pairs'])}: differences and "
+        "verdicts stay those of the first, which spent the 5 false ones in 100 studies. For "
+        "another verdict, run fresh seeds into a directory of their own."
     ]
 
 
 def _undecided(paired: pd.DataFrame) -> list[str]:
     rest = paired[paired["verdict"] == "undecided"]
-    hidden = rest[(rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()]
+    level = 1 - rest["confidence"]
+    against = rest["reason"].str.startswith("who learns")
+    untested = (rest["num_pairs"] < MIN_SEEDS) | rest["p_holm"].isna()
+    hidden = rest[untested | (rest["p_holm"] < level) | against]
     return [
         f"Undecided: {'every pair' if len(rows) == len(paired) else _named(rows)}: {reason}."
         for reason, rows in hidden.groupby("reason", sort=False)
     ]
 
 
-def would_decide(row: Row) -> str:
-    """``22 seeds; as seen 340``, see `WOULD_DECIDE`; ``-`` of a decided row."""
+def would_decide(row: Row) -> tuple[str, str]:
+    """What the far end of the interval takes, and the difference seen; see `WOULD_DECIDE`.
+
+    ``-`` of a decided row, and where only one of the two is known.
+    """
     if row["verdict"] != "undecided":
-        return "-"
+        return "-", "-"
     if pd.isna(row["seen_seeds"]):
-        return f"{MIN_SEEDS} seeds or more" if row["num_pairs"] < MIN_SEEDS else "more seeds"
+        few = row["num_pairs"] < MIN_SEEDS
+        return f"{MIN_SEEDS} or more" if few else "more", "-"
     seen = _needed(row["seen_seeds"], row.get("seen_images", math.nan))
     if pd.isna(row["needed_seeds"]):
-        return seen
-    far = _needed(row["needed_seeds"], row.get("needed_images", math.nan))
-    return f"{far}; as seen {seen}"
+        return "-", seen
+    return _needed(row["needed_seeds"], row.get("needed_images", math.nan)), seen
 
 
 def _needed(seeds: float, images: float) -> str:
-    """``340 seeds``, ``3,400 images``; ``> 10,000 seeds`` where neither is enough."""
+    """``340`` seeds, ``3,400 images``; ``> 10,000`` where neither is enough."""
     if math.isinf(seeds) and images <= MANY:
         return f"{math.ceil(images):,d} images"
-    return f"> {MANY:,d} seeds" if seeds > MANY else f"{math.ceil(seeds):,d} seeds"
+    return f"> {MANY:,d}" if seeds > MANY else f"{math.ceil(seeds):,d}"
 
 
 def standard_error(fraction: float) -> str:
@@ -184,14 +190,14 @@ def _level(paired: pd.DataFrame) -> str:
 def _verdict(row: Row) -> str:
     if row["verdict"] == "undecided":
         return "undecided"
-    oftener = {"better": "learns more often", "worse": "learns less often"}
-    learns = known(row.get("above", math.nan))
-    return f"{row['first']} {oftener[row['verdict']] if learns else row['verdict']}"
+    often = ", learns more often" if row["verdict"] == "better" else ", learns less often"
+    return f"{row['first']} {row['verdict']}{often * known(row.get('above', math.nan))}"
 
 
 def _winner(row: Row) -> str:
     winner = {"better": "first", "worse": "second"}.get(str(row["verdict"]))
-    return str(row[winner]) if winner else "undecided"
+    often = ", more often" * known(row.get("above", math.nan))
+    return f"{row[winner]}{often}" if winner else "undecided"
 
 
 def _named(rows: pd.DataFrame) -> str:

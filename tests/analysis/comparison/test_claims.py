@@ -63,6 +63,7 @@ def pair(
         "second": second,
         "num_pairs": n,
         "num_images": math.nan,
+        "above": math.nan,
         "difference": (low + high) / 2,
         "low": low,
         "high": high,
@@ -161,6 +162,7 @@ def comparison(
         options=options_of(barred or {}),
         choice=pd.DataFrame({"paradigm": [name for name in ran if name not in (barred or {})]}),
         chosen=pd.DataFrame(chosen, columns=columns),
+        tested=pd.DataFrame(chosen, columns=columns),
         evaluations=pd.DataFrame(evaluations, columns=[*columns[:3], *more]).sample(
             frac=1, random_state=0
         ),

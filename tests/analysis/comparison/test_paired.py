@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.comparison.by_image import scores
+from analysis.comparison.by_image import Scores, of_one_image, scores
 from analysis.comparison.choice import choose, summarise
 from analysis.comparison.paired import (
     PAIRED_COLUMNS,
@@ -314,7 +314,11 @@ def test_who_learns_more_often_is_not_better_where_its_mean_is_lower() -> None:
     soft = [0.45 + 0.001 * seed for seed in range(12)]
     row = _pair(_paired(_study({"hard": hard, "soft": soft})), "soft", "hard")
     assert row["difference"] < 0
-    assert row["verdict"] == "undecided"
+    assert (row["verdict"], row["seen_seeds"]) == (
+        "undecided",
+        pytest.approx(math.nan, nan_ok=True),
+    )
+    assert "has the lower mean" in row["reason"]
 
 
 def test_comparisons_that_are_read_together_are_one_family() -> None:
@@ -537,6 +541,22 @@ def test_a_diverged_seed_has_one_score_on_every_image() -> None:
     assert found.values.shape == (7, 30)
     assert (found.values[2] == 0.1).all()
     assert (np.ptp(np.delete(found.values, 2, axis=0), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("shares", "weights", "part"),
+    [
+        ([[1, 1, 0.5, 0.9]], [1, 1, 1, 1], 5 / 6),  # of what is wrong
+        ([[0, 0, 0.5, 0.1]], [1, 1, 1, 1], 5 / 6),  # of what is right, which is rarer
+        ([[0.9, 0.9, 0.9], [0.7, 0.7, 0.7]], [1, 1, 2], 0.5),
+        ([[1, 1, 1]], [1, 1, 1], math.nan),
+    ],
+)
+def test_what_one_image_has_of_the_rarer_outcome(
+    shares: list[list[float]], weights: list[float], part: float
+) -> None:
+    found = Scores(np.array(shares), np.array(weights, float), True)
+    assert of_one_image(found) == pytest.approx(part, nan_ok=True)
 
 
 def _blanked(table: pd.DataFrame) -> pd.DataFrame:
