@@ -182,7 +182,9 @@ def test_verdicts_are_simulated_through_the_packages_own_functions() -> None:
     found = table(output_of("benchmarks/calibration.py", "--quick"))
     for name in ("6 seeds", "24 seeds, images differ much", "6 seeds, a run in 10 diverges"):
         assert len(found[name]) >= 5
-    assert float(found["12"][1]) == pytest.approx(float(found["12"][2]), abs=0.5)
+    decided, overstated, *of_two = map(float, found["12"])
+    assert decided < of_two[0] > 0.8  # a difference of two standard deviations of a run
+    assert overstated > of_two[1] >= 1
 
 
 def test_the_soak_fills_disks_and_flips_bytes(tmp_path: Path) -> None:
