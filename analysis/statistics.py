@@ -86,8 +86,15 @@ def mcnemar(first_only: int, second_only: int) -> float:
 
     Source: McNemar, Psychometrika 12 (1947); Conover, Practical Nonparametric Statistics (1999).
     """
-    n = first_only + second_only
-    return min(1.0, 2 * float(bdtr(min(first_only, second_only), n, 0.5))) if n else 1.0
+    return sign_test(max(first_only, second_only), first_only + second_only)
+
+
+def sign_test(alike: int, n: int) -> float:
+    """Two-sided p value of n seeds of which at most `alike` >= n / 2 lie on one side.
+
+    Source: Conover, Practical Nonparametric Statistics (1999), section 3.4.
+    """
+    return min(1.0, 2 * float(bdtr(n - alike, n, 0.5)))
 
 
 def sign_flip(differences: ArrayLike) -> float:

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a file, without an 
 
 from analysis.comparison.paired import decided, of_pair
 from analysis.crossed import CrossedMean, crossed_mean, needed
-from analysis.learning import share_mean
+from analysis.learning import guess, share_mean
 from benchmarks.support.calibration_claims import ROWS, SEEDS, UNSEEN, simulate_claims
 from benchmarks.support.calibration_resampled import resampled
 from benchmarks.support.calibration_studies import (
@@ -52,8 +52,7 @@ PAIRS = tuple(combinations(range(len(PARADIGMS)), 2))
 FAMILY = tuple((metric, pair) for metric in METRICS for pair in PAIRS)
 LEVEL = 0.05
 LOOKS = (6, 12, 18, 24)
-FLOORS = {"saif": 0.05, "accuracy": 1 / NUM_CLASSES + 0.05}
-"""Of a run that has learned; those of the digits."""
+FLOORS = {metric: guess("digits", metric, NUM_CLASSES) for metric in METRICS}
 
 AGREEMENT = 1e-9
 LARGEST_FOLLOW_UP = 300  # seeds; advice beyond it is counted, not run

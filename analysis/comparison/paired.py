@@ -139,13 +139,7 @@ def _rows(
     _refuse_twice(rows)
     paradigms = paradigm_order(at_budget["paradigm"].unique())
     looked_at = first_look(rows)
-    read = {
-        "seed",
-        "diverged",
-        *metrics,
-        *map("between_{}".format, metrics),
-        *IMAGES,
-    }
+    read = {"seed", "diverged", *metrics, *map("between_{}".format, metrics), *IMAGES}
     columns = [name for name in rows if name in read]
     sides = {name: rows.loc[rows["paradigm"] == name, columns] for name in paradigms}
     moves = moved_by_choice(at_budget, choice, metrics)

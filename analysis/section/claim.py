@@ -30,10 +30,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, stdtr
+from scipy.special import stdtr
 
 from analysis.learning import apart
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, t_interval
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, sign_test, t_interval
 from study.terminal import counted
 
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
@@ -191,14 +191,6 @@ def evidence(values: ArrayLike, threshold: float, claimed: Side, lost: int = 0) 
         t = abs(mean - threshold) * math.sqrt(n) / float(array.std(ddof=1))
         p = 2 * float(stdtr(n - 1, -t))
     return Evidence(so, p if varies and not lost else max(p, sign_test(alike, n + lost)))
-
-
-def sign_test(alike: int, n: int) -> float:
-    """Two-sided p value of n seeds of which at most `alike` >= n / 2 lie on one side.
-
-    Source: Conover, Practical Nonparametric Statistics (1999), section 3.4.
-    """
-    return min(1.0, 2 * float(bdtr(n - alike, n, 0.5)))
 
 
 def between(values: ArrayLike, low: float, high: float, lost: int = 0) -> Evidence:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.section.claim import Evidence, Finding, decided, evidence, sign_test
+from analysis.section.claim import Evidence, Finding, decided, evidence
+from analysis.statistics import sign_test
 from benchmarks.support.calibration_claims import ROWS, THRESHOLD, simulate_claims
 
 REPLICATES = 400

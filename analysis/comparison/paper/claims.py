@@ -41,9 +41,8 @@ from analysis.section.claim import (
     evidence,
     lost_text,
     side,
-    sign_test,
 )
-from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING
+from analysis.statistics import CONFIDENCE, MIN_SEEDS, ROUNDING, sign_test
 from analysis.words import lost_scores
 from study.tasks import CAPTIONS
 from study.terminal import counted
